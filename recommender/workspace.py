@@ -374,7 +374,8 @@ class Workspace(WorkspaceAnswers):
             raise InputError(
                 f"no series of region {region!r}", hint="tunegraph green import FILE --region NAME"
             )
-        place, windows = green_windows(stored.series)
+        record = self.green.record(region)
+        place, windows = green_windows(stored.series, about_waits=str(record) if record.jobs else "")
         with self.edit(command="green import") as editor:
             editor.add_knowledge([place, *windows])
         self.refresh()

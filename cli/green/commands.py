@@ -82,14 +82,15 @@ def import_(
 
     if kind not in {"", "average", "marginal"}:
         raise InputError(f"--kind {kind!r}", hint="average or marginal")
-    stored, faults = _green(context).add(files, region=region, zone=zone, label=label, kind=kind)
-    series = stored.series
+    green = _green(context)
+    stored, faults = green.add(files, region=region, zone=zone, label=label, kind=kind)
+    series, record = stored.series, green.record(stored.series.region)
     if graph:
         from cli.context import open_workspace
 
         with open_workspace(context) as workspace:
             output.note(f"{workspace.teach_grid(series.region)} windows of the day are in the graph")
-    for text in (*series.notes, *faults[:20]):
+    for text in (*series.notes, *([str(record)] if record.jobs else []), *faults[:20]):
         output.note(text)
     if as_json:
         content: dict[str, object] = {
@@ -237,7 +238,22 @@ def wait(
         devices=tuple(filter(None, devices)),
         pauses_by=pause,
     )
-    raise typer.Exit(green.wait(request, _say))
+    code = green.wait(request, _say)
+    _teach(context, request.region)
+    raise typer.Exit(code)
+
+
+def _teach(context: typer.Context, region: str) -> None:
+    """Put the region and what waits on it kept into the graph, where there is a workspace to write to."""
+    from cli.context import open_workspace
+    from kg.errors import TuningError
+
+    if region and (settings(context).workspace / "workspace.json").exists():
+        try:
+            with open_workspace(context) as workspace:
+                workspace.teach_grid(region)
+        except TuningError as fault:
+            _say(f"the graph does not learn of it: {fault}")
 
 
 def _say(text: str) -> None:
@@ -264,6 +280,8 @@ def watch(
     for made in green.watch(job, region=region, slurm=slurm, rounds=rounds):
         saved = f"{made.saving:.1%} less than at once" if made.waits else made.reason
         print(f"{made.now.astimezone():%H:%M}  start {made.start.astimezone():%a %H:%M}  {saved}", flush=True)
+        if not made.waits:
+            _teach(context, made.region)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, Inten
 from recommender.green.outlook import outlook
 from recommender.green.planner import make_plan
 from recommender.green.shelf import GreenShelf, StoredRegion
+from recommender.green.waiting.outcome import WaitOutcome, WaitRecord, record_of
 from recommender.green.waiting.request import Clocks
 from recommender.green.waiting.waiter import REPLAN_S, Waiter
 
@@ -132,8 +134,28 @@ class GreenDesk:
         moment = now or self._clock()
         chosen = self.shelf.choose(region)
         return make_plan(
-            job, self.seen(chosen, moment), moment, region=chosen or region, will_replan=will_replan
+            job,
+            self.seen(chosen, moment),
+            moment,
+            region=chosen or region,
+            will_replan=will_replan,
+            kept_here=self.record(chosen).factor,
         )
+
+    def record(self, region: str) -> WaitRecord:
+        """What earlier waits on a region promised and kept."""
+        stored = self.shelf.load(region) if region and self.shelf.outcomes.exists() else None
+        return WaitRecord() if stored is None else record_of(self.shelf.outcomes, stored.series)
+
+    def _remember(self, plans: Sequence[GreenPlan], spans: Sequence[tuple[datetime, datetime]]) -> None:
+        """Log a wait that promised something, so that what it keeps corrects later promises."""
+        if plans and plans[0].saving > 0 and spans:
+            first = plans[0]
+            outcome = WaitOutcome(
+                region=first.region, arrived=first.now, spans=tuple(spans), promised=first.saving
+            )
+            with contextlib.suppress(OSError):  # a full disk must not fail a command that has run
+                outcome.append_to(self.shelf.outcomes)
 
     def region_to_wait_for(self, region: str, say: Callable[[str], None]) -> str:
         """The region a waiter plans on; empty, with the reason said, where there is none: it never blocks."""
@@ -157,20 +179,25 @@ class GreenDesk:
         Raises:
             WorkspaceError: Slurm cannot be asked, or refuses.
         """
-        made = 0
+        made: list[GreenPlan] = []
         while True:
             plan = self.plan(job, region=region, will_replan=True)
             if slurm:
                 move_pending(slurm, plan)
             yield plan
-            made += 1
-            if made == rounds or not plan.waits:
+            made.append(plan)
+            if not plan.waits:
+                self._remember(made, plan.pieces)
+            if len(made) == rounds or not plan.waits:
                 return
             time.sleep(max(1.0, min(REPLAN_S, (plan.start - self._clock()).total_seconds())))
 
     def wait(self, request: WaitRequest, say: Callable[[str], None], clocks: Clocks | None = None) -> int:
         """Run a command at its time; return its exit code."""
-        return Waiter(self.shelf, request, say, clocks or Clocks(now=self._clock)).run()
+        waiter = Waiter(self.shelf, request, say, clocks or Clocks(now=self._clock))
+        code = waiter.run()
+        self._remember(waiter.plans, waiter.spans)
+        return code
 
     def forecast(self, region: str = "", now: datetime | None = None) -> RegionForecast:
         """The forecast of a region with intervals from its own errors of the last weeks.

@@ -32,6 +32,7 @@ def make_plan(
     will_replan: bool = False,
     caution: float = CAUTION,
     is_running: bool = False,
+    kept_here: float = 1.0,
 ) -> GreenPlan:
     """The cheapest plan for a job, or to start at once where waiting is not worth it.
 
@@ -43,6 +44,7 @@ def make_plan(
         will_replan: The plan is made anew every half hour, as ``green wait`` and ``green watch`` do.
         caution: Greatest chance of ending dirtier than at once with which it waits.
         is_running: The job runs now, so that a pause costs a restart.
+        kept_here: What earlier waits on this grid kept of one promised.
 
     Raises:
         InfeasibleError: The deadline has passed, or the job does not fit before it.
@@ -72,7 +74,7 @@ def make_plan(
     record = promise_record(
         can_split=job.can_split, will_replan=will_replan, length=length, slack=window - length
     )
-    saving = record.kept * max(0.0, raw)
+    saving = kept_here * record.kept * max(0.0, raw)
     low, high = (min(1.0, saving + seen.variation * edge) for edge in record.interval)
     dirtier = record.chance_below(-saving / seen.variation) if seen.variation > 0 else 0.0
     if spans == at_once:

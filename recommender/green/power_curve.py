@@ -145,6 +145,15 @@ class ClockStep:
     power: float
     energy: float
 
+    def to_json(self) -> dict[str, float]:
+        """The step for programs."""
+        return {
+            "clock_share": round(self.clock, 3),
+            "time_factor": round(self.time, 4),
+            "power_factor": round(self.power, 4),
+            "energy_factor": round(self.energy, 4),
+        }
+
 
 def clock_steps(path: Sequence[str]) -> tuple[ClockStep, ...]:
     """Lower clocks of least energy for a device; none where its vendor has no public curve.

@@ -82,12 +82,15 @@ WINDOW_HOURS = 3
 """Length of the windows of the day that the graph keeps."""
 
 
-def green_windows(series: IntensitySeries, days: int = 28) -> tuple[GridRegion, list[GreenSchedule]]:
+def green_windows(
+    series: IntensitySeries, days: int = 28, about_waits: str = ""
+) -> tuple[GridRegion, list[GreenSchedule]]:
     """The region and how clean its electricity is through the day, as nouns of the graph.
 
     Args:
         series: A day of it or more; the last weeks count.
         days: How many.
+        about_waits: What waits on this grid promised and kept, for the source of the windows.
 
     Raises:
         InputError: It has less than a day.
@@ -99,8 +102,9 @@ def green_windows(series: IntensitySeries, days: int = 28) -> tuple[GridRegion, 
     hours = np.array([(first + timedelta(seconds=SLOT_S * slot)).hour for slot in range(DAY)])
     profile = recent.reshape(-1, DAY).mean(axis=0)
     about = " ".join(filter(None, (series.kind, series.scope, "carbon intensity")))
+    span = f"{first:%Y-%m-%d} to {series.end:%Y-%m-%d}"
     source = Source(
-        title=f"{about} of {series.region}, imported", note=f"{first:%Y-%m-%d} to {series.end:%Y-%m-%d}"
+        title=f"{about} of {series.region}, imported", note="; ".join(filter(None, (span, about_waits)))
     )
     name = series.region.lower().replace("_", "-")
     schedules = [

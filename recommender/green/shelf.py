@@ -163,6 +163,11 @@ class GreenShelf:
         ]
         return found, faults
 
+    @property
+    def outcomes(self) -> Path:
+        """The log of waits on these regions."""
+        return self.folder / "outcomes.jsonl"
+
     def neighbours(self, series: IntensitySeries) -> list[NeighbourRegion]:
         """Other regions of the same kind of intensity, to learn from."""
         found = []

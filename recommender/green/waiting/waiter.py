@@ -22,6 +22,7 @@ from recommender.green.outlook import outlook
 from recommender.green.planner import make_plan
 from recommender.green.promises import CAUTION
 from recommender.green.waiting.command import WaitedCommand
+from recommender.green.waiting.outcome import record_of
 from recommender.green.waiting.request import Clocks, WaitRequest
 from recommender.green.waiting.state import HeldLock, WaitState
 
@@ -169,6 +170,7 @@ class Waiter:
                 will_replan=True,
                 caution=CAUTION if is_first else 1.0,
                 is_running=is_running,
+                kept_here=1.0 if stored is None else record_of(self._shelf.outcomes, stored.series).factor,
             )
         except InfeasibleError as fault:
             if is_first and not self._state.exists():

@@ -64,7 +64,7 @@ def test_the_clean_hours_and_a_lower_clock_together(gpu: Answer, opened: Workspa
     assert best.effects.log_energy < 0
     assert best.effects.log_intensity < 0
     assert all(item.cost <= MOST_COST for item in found.options)
-    assert str(best.tier) == "assumed"
+    assert str(best.tier) == "modelled"
     assert best.to_json()["configuration"] == best.name
 
 

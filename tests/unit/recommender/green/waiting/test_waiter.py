@@ -18,9 +18,11 @@ import numpy as np
 import pytest
 
 from kg.errors import InfeasibleError, WorkspaceError
+from recommender.green.desk import GreenDesk
 from recommender.green.history import DAY
 from recommender.green.plan import GreenJob
 from recommender.green.shelf import GreenShelf
+from recommender.green.waiting.outcome import WaitOutcome
 from recommender.green.waiting.request import Clocks, WaitRequest
 from recommender.green.waiting.waiter import Waiter
 
@@ -96,6 +98,20 @@ def test_without_a_series_it_runs_at_once_and_says_why(tmp_path: Path) -> None:
     assert Waiter(shelf, request(tmp_path), said.append, night.clocks).run() == 0
     assert night.seconds == 0
     assert any("no series" in text for text in said)
+
+
+def test_a_wait_leaves_its_outcome_behind(shelf: GreenShelf, tmp_path: Path) -> None:
+    night = Night()
+    night.sleep(5 * 3600)
+    desk = GreenDesk(shelf.folder)
+    assert desk.wait(request(tmp_path), lambda _: None, night.clocks) == 0
+    [line] = shelf.outcomes.read_text(encoding="utf-8").splitlines()
+    outcome = WaitOutcome.from_line(line)
+    assert outcome is not None
+    assert outcome.arrived == NOW + timedelta(hours=5)
+    assert outcome.promised > 0
+    assert outcome.spans == ((night.moment, night.moment),)  # the clock of the test stands while it runs
+    assert desk.record("XX").jobs == 0  # its hours are not in the series yet
 
 
 @pytest.mark.parametrize("kind", ["empty", "text", "cut"])
