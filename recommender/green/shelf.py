@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import struct
 import zipfile
 import zlib
@@ -18,6 +17,7 @@ from ingest.files.times import zone_of
 from ingest.formats.intensity.registry import read_intensity
 from ingest.formats.intensity.table import IntensityTable
 from kg.errors import InputError, WorkspaceError
+from kg.whole_files import write_bytes
 from recommender.green.coefficients import Coefficients, NeighbourRegion, shipped
 from recommender.green.forecast import learn
 from recommender.green.history import LEAST_HISTORY, SLOT_S, IntensityHistory
@@ -231,14 +231,9 @@ class GreenShelf:
         packed = io.BytesIO()
         np.savez(packed, allow_pickle=False, **arrays)
         path = self._path(name)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.new")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with beside.open("wb") as stream:
-                stream.write(packed.getvalue())
-                stream.flush()
-                os.fsync(stream.fileno())
-            beside.replace(path)
+            write_bytes(path, packed.getvalue())
         except OSError as fault:
             raise WorkspaceError(f"{path} cannot be written: {fault.strerror}") from None
 

@@ -16,7 +16,7 @@ from ingest.formats.meters.overlaps import uncounted_shares
 from ingest.formats.meters.registry import read_meter
 from ingest.formats.meters.table import Knowledge, MeteredEnergy
 from kg.errors import InputError
-from recommender.files import write_text
+from kg.whole_files import write_text
 from recommender.green.history import SLOT_S
 from recommender.green.indices import MeteredRun
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from recommender.files import write_json
+from kg.whole_files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.recipe import Recipe, Role
@@ -48,6 +48,19 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutOption, LayoutQuestion
     from recommender.ranking.starts.resemblance import WeighedRecipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartReliability:
+    """What tests of start configurations say for a situation.
+
+    Attributes:
+        recipes: Factor on the weight of a recipe, by id.
+        layouts: Factor on the odds of a layout, by its split.
+    """
+
+    recipes: Mapping[str, float] = field(default_factory=dict)
+    layouts: Mapping[tuple[int, ...], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +101,7 @@ class StartFinder:
         graph: The knowledge.
         tree: Its hardware.
         withheld: Ids of recipes that are not looked at; for backtests.
+        reliability: Gives what tests of starts say for a situation.
     """
 
     def __init__(
@@ -95,10 +109,12 @@ class StartFinder:
         graph: GraphStore,
         tree: HardwareTree,
         withheld: frozenset[str] = frozenset(),
+        reliability: Callable[[Situation], StartReliability] = lambda _: StartReliability(),
     ) -> None:
         self._graph = graph
         self._tree = tree
         self._withheld = withheld
+        self._reliability = reliability
         self._finder = StrategyFinder(graph)
         self._models = ModelFinder(graph)
         self._recipes_of: dict[tuple[str, frozenset[Role]], list[Recipe]] = {}
@@ -152,7 +168,10 @@ class StartFinder:
         """
         weighed = weigh(situation, self._recipes(situation), self._traits, self._path)
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
-        draft = self._draft(situation, screen.usable(weighed))
+        tests = self._reliability(situation)
+        usable = [one.trusted(tests.recipes.get(one.recipe.id, 1.0)) for one in screen.usable(weighed)]
+        draft = self._draft(situation, usable)
+        draft.tested = tests.layouts
         agreed = _worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
@@ -255,6 +274,7 @@ class StartFinder:
             training=draft.situation.is_training,
             trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
             settings=asked.question.settings,
+            tested=draft.tested,
         )
 
     def _unfit(self, draft: StartDraft, layout: ParallelLayout | None) -> StartConfiguration:
@@ -293,7 +313,7 @@ def _has_own_launcher(recipe: Recipe) -> bool:
 def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
     """What the recipes of the same vendor agree on."""
     local = [one for one in weighed if not one.is_foreign]
-    total = sum(one.weight for one in local)
+    total = sum(one.weight / one.reliability for one in local)
     shares = [replace(one, weight=one.weight / total) for one in local] if total else []
     return [item for item in agreed_settings(shares) if item.share >= WORTH_TESTING]
 

@@ -202,8 +202,8 @@ def test_older_knowledge_is_said_with_every_answer(
     shipped: Workspace, shipped_path: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(shipped_path, tmp_path / "w")
-    manifest = json.loads((tmp_path / "w" / "workspace.json").read_text())
-    (tmp_path / "w" / "workspace.json").write_text(json.dumps({**manifest, "shipped": "0" * 16}))
+    files = WorkspaceFiles(tmp_path / "w")
+    files.write({**files.read(), "shipped": "0" * 16})
     raw = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3"}
     with Workspace.open(tmp_path / "w", cache=shipped_path.parent / "cache") as older:
         assert "newer knowledge" in older.problem(raw)[1][-1]
