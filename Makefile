@@ -14,7 +14,7 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help demo test test-long check bench clean
+.PHONY: help demo test test-long check check-style check-mypy check-pyright check-wheel bench clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
@@ -59,12 +59,20 @@ test: $(VENV)/.test
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m long $(PYTEST_ARGS)
 
-check: $(VENV)/.check
+check: check-style check-mypy check-pyright check-wheel
+
+check-style: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+check-mypy: $(VENV)/.check
+	$(BIN)/mypy
+
+check-pyright: $(VENV)/.check
+	$(BIN)/pyright
+
+check-wheel: $(VENV)/.check
 	rm -rf build/wheel && $(BIN)/python -m build --wheel --outdir build/wheel . > /dev/null && $(BIN)/check-wheel-contents build/wheel/*.whl
 
 bench: $(VENV)/.test

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
+from kg.whole_files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,21 +29,6 @@ def _digest_of(content: Mapping[str, object]) -> str:
     """Digest a manifest but for its digest."""
     rest = {name: value for name, value in content.items() if name != _DIGEST}
     return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
-
-
-def write_json(path: Path, content: Mapping[str, object]) -> None:
-    """Write ``content`` so that a reader sees the old file or the new one, never half of it."""
-    write_text(path, json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text so that a reader sees the old file or the new one, never half of it."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with beside.open("w", encoding="utf-8", newline="") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    beside.replace(path)
 
 
 SUMS = "sums.json"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from recommender.green.desk import GreenDesk
     from recommender.report.document import ReportDocument
     from recommender.search.logged_search import LoggedSearch
+    from recommender.space.space import SearchSpace
     from recommender.store.editor import Editor
     from recommender.store.experiments import StoredExperiments, WorkspaceExperiments
     from recommender.store.ingestion import IngestSummary, Options
@@ -243,6 +244,25 @@ class Workspace(WorkspaceAnswers):
         from recommender.search.run.task_file import read_task_file
 
         return read_task_file(file)
+
+    @staticmethod
+    def declared_space(file: str) -> tuple[SearchSpace, dict[str, object]]:
+        """The space that a search file declares, and the question that it names beside it.
+
+        Raises:
+            InputError: There is no such file, or its parameters or constraints are wrong.
+            CaseFormatError: It is no mapping in YAML or JSON.
+        """
+        from recommender.search.run.preparation import THIS_MACHINE, THIS_PROCESSOR
+        from recommender.search.run.task_file import read_task_file
+        from recommender.space.space_file import read_space
+
+        content, _ = read_task_file(file)
+        problem = content.get("problem")
+        question = dict(problem) if isinstance(problem, dict) else {}
+        if question.get("hardware") in {THIS_MACHINE, THIS_PROCESSOR}:
+            del question["hardware"]
+        return read_space(content), question
 
     @staticmethod
     def open_search(log: str, name: str = "") -> LoggedSearch:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ingest.profiles.facts.run import Rank
     from recommender.answers.diagnose import DiagnosisAnswer, Remedy
-    from recommender.diagnosis.diagnosis import Finding
+    from recommender.diagnosis.diagnosis import Diagnosis, Finding
     from recommender.diagnosis.logs import SeenFault
     from recommender.retrieval.past_cases import PastCase
 
@@ -52,6 +52,9 @@ def diagnose(
     model: Annotated[
         str | None, typer.Option("--model", help="What ran, for matching cases: no profile tells.")
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Every account of the ledger, not the largest alone.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Name the causes of lost time in a profile, or faults in a log.
@@ -91,22 +94,23 @@ def diagnose(
     if as_json:
         output.as_json(answer.to_json())
     else:
-        _show(answer)
+        _show(answer, is_full=verbose)
 
 
-def _show(answer: DiagnosisAnswer) -> None:
+def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
     from cli import output
+    from cli.commands.ledger_text import show_difference, show_ledger
 
     found, profile = answer.diagnosis, answer.profile
     rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
     output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
     say()
+    if found.difference is None:
+        show_ledger(found.ledger, is_full=is_full)
+    else:
+        show_difference(found.difference, is_full=is_full)
     if not found.findings:
-        say(
-            "Nothing costs more than it did before."
-            if answer.is_comparison
-            else f"Nothing that was collected costs {found.least:.0%} of the step and shows a known cause."
-        )
+        say(_nothing(found))
     causes = zip(found.findings, answer.remedies, answer.cases, strict=True)
     for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)
@@ -121,8 +125,18 @@ def _show(answer: DiagnosisAnswer) -> None:
         output.note(text)
 
 
+def _nothing(found: Diagnosis) -> str:
+    """The sentence that stands for causes where none is named."""
+    if found.difference is None:
+        return f"Nothing that was collected costs {found.least:.0%} of the step and shows a known cause."
+    growth = found.difference.growth_us / max(found.difference.before_us, 1e-9)
+    if growth <= found.least:
+        return "Nothing costs more than it did before."
+    return f"The step grew by {growth:.0%}, and no known cause shows: the rows above are where."
+
+
 def _split(rank: Rank, path: str) -> list[tuple[object, ...]]:
-    from recommender.diagnosis.diagnosis import rank_name
+    from recommender.diagnosis.rank.identity import rank_name
 
     return [
         (

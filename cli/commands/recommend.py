@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.verification import VerificationRequest
     from recommender.ranking.recommendation import Recommendation
+    from recommender.space.space import SearchSpace
     from recommender.workspace import Workspace
 
 FormatOption = Annotated[
@@ -70,6 +71,9 @@ RegionOption = Annotated[str, typer.Option("--region", help="With --by: region o
 PowerLimitOption = Annotated[
     float | None, typer.Option("--power-limit", min=0, help="With --by: most watt of a device.")
 ]
+SpaceOption = Annotated[
+    str, typer.Option("--space", help="Search file with the parameters and rules of your own kernel.")
+]
 PriceOption = Annotated[str, typer.Option("--price", help="Price of a device, as 2.5/h, for the cost.")]
 
 
@@ -86,6 +90,7 @@ def recommend(
     lasts: LastsOption = "8h",
     region: RegionOption = "",
     power_limit: PowerLimitOption = None,
+    space: SpaceOption = "",
     form: FormatOption = "",
     write: WriteOption = "",
     explore: ExploreOption = False,
@@ -123,26 +128,27 @@ def recommend(
             budget_s=span_s(verify_time) if verify_time else None,
             allowed=allow_value or (),
         )
-    if write and (form or as_json):
-        raise InputError("--write prints a diff: not with --format or --json")
+    sizes, other_form = bool(rate or pareto or price), "" if form == "json" else form
+    shown = {"--write": write, "--html": html, "--format": other_form}
+    _refuse_together(bool(write), "--write prints a diff", {"--format": form, "--json": as_json})
+    _refuse_together(bool(by), "--by chooses when to run", shown)
+    others = {"--verify": verify, "--explore": explore, "--by": by}
+    _refuse_together(sizes, "--rate and --pareto size a service", shown | others)
     raw = question.raw()
-    if rate or pareto or price:
-        if verify or form or explore or write or html:
-            raise InputError(
-                "--rate and --pareto size a service: not with --verify, --format, --write, --html, --explore"
-            )
+    if sizes:
         _size(context, raw, rate, price, pareto=pareto, most=k, as_json=as_json)
         return
+    raw, declared = _with_space(raw, space, is_alone=not explore)
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
-        raw = with_defaults(context, workspace, raw)
-        problem, notes = workspace.problem(_for_engine(raw, form))
+        raw = _for_engine(with_defaults(context, workspace, raw), form)
+        problem, notes = workspace.problem(raw)
         if explore:
             import numpy as np
 
             answer = workspace.explore(problem, k, rng=np.random.default_rng(seed), notes=notes).answer
         else:
-            answer = workspace.recommend(problem, k, notes=notes)
+            answer = workspace.recommend(problem, k, notes=notes, space=declared)
         is_remembered = workspace.remember(answer, raw, k)
         green = _for_carbon(workspace, answer, by, lasts, region, power_limit)
     if html is not None:
@@ -155,11 +161,48 @@ def recommend(
         _print(answer, form, verbose=verbose, as_json=as_json, green=green)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
-    elif not (as_json or form) and answer.recommendations:
-        say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
+    elif not (as_json or form or space) and answer.recommendations:  # explain does not know the space
+        _say_next(answer)
     _leave_if_nothing(answer, is_data=bool(form or as_json))
     if verify and request is not None:
         _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
+
+
+def _refuse_together(applies: bool, does: str, others: Mapping[str, object]) -> None:
+    """Refuse options that do not go with one in use.
+
+    Raises:
+        InputError: Some are given.
+    """
+    given = [name for name, value in others.items() if value]
+    if applies and given:
+        raise InputError(f"{does}: not with {' or '.join(given)}")
+
+
+def _with_space(
+    raw: dict[str, object], file: str, *, is_alone: bool
+) -> tuple[dict[str, object], SearchSpace | None]:
+    """The question with what the search file says of it, and the space that the file declares."""
+    from recommender.workspace import Workspace
+
+    if not file:
+        return raw, None
+    if not is_alone:
+        raise InputError("--explore draws gains of strategies: not with --space")
+    space, question = Workspace.declared_space(file)
+    sizes = {**_mapping(question.get("shape")), **_mapping(raw.get("shape"))}
+    return {**question, **raw, **({"shape": sizes} if sizes else {})}, space
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _say_next(answer: Answer) -> None:
+    """Say what can be asked of the answer, and how its start is tested."""
+    say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
+    for start in answer.starts[:1]:
+        say_aside(f"A test of the start teaches its recipes: tunegraph ab run --recommendation {start.id}")
 
 
 def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:

@@ -158,7 +158,10 @@ def export(
     ],
     form: Annotated[
         str,
-        typer.Option("--format", help="Cases as cases, csv, parquet, optuna, vllm, sglang or kernel-tuner."),
+        typer.Option(
+            "--format",
+            help="Cases as cases, csv, parquet, optuna, vllm, sglang, kernel-tuner, kernel-tuner-cache.",
+        ),
     ] = "",
     operator: Annotated[str, typer.Option("--op", help="Only cases of this operator.")] = "",
     hardware: Annotated[str, typer.Option("--hardware", help="Only cases on this device.")] = "",

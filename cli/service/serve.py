@@ -26,7 +26,7 @@ def serve(
         list[str] | None, typer.Option("--allow-host", help="Another name of this server; may be repeated.")
     ] = None,
 ) -> None:
-    """Answer over HTTP, for reading only.
+    """Answer over HTTP; the knowledge is only read.
 
     Example: tunegraph serve --port 8740
     """

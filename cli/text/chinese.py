@@ -212,6 +212,44 @@ TEMPLATES: dict[str, str] = {
     "overlapped": "已掩盖",
     "free": "空闲",
     "Nothing costs more than it did before.": "没有比之前更耗时的部分。",
+    "Where the step goes": "一步的时间去向",
+    "Where the step goes, mean of ranks and steps": "一步的时间去向（各卡各步平均）",
+    "why": "原因",
+    "unexplained": "未能解释",
+    "gap": "间隙",
+    "not in the profile": "性能数据中没有",
+    "(-v shows them)": "（-v 显示）",
+    "ms before": "之前 ms",
+    "now": "现在",
+    "changed": "变更",
+    "The step grew by {share}, and no known cause shows: the rows above are where.": (
+        "步时间增长 {share}，没有显示已知原因：见上表各行。"
+    ),
+    "exposed, {reason}": "未掩盖，{reason}",
+    "cube at work": "Cube 单元工作",
+    "vector unit at work": "Vector 单元工作",
+    "waits for device memory": "等待设备内存",
+    "writes to memory": "写出到内存",
+    "writes the cube's results": "写出 Cube 结果",
+    "scalar unit": "Scalar 单元",
+    "no unit busy": "没有单元繁忙",
+    "on the AI CPU": "在 AI CPU 上",
+    "rearranges data": "重排数据",
+    "converts types": "转换类型",
+    "copies": "复制",
+    "moves data": "传输数据",
+    "waits for peers": "等待其他卡",
+    "moves data or waits": "传输或等待",
+    "behind launches": "下发之后的间隙",
+    "host, no call explains it": "主机侧，无调用可解释",
+    "host, calls not collected": "主机侧，未采集调用",
+    "copy between host and device": "主机与设备间复制",
+    "before or after all kernels": "全部内核之前或之后",
+    "garbage collection": "垃圾回收",
+    "waits for training data": "等待训练数据",
+    "compiles operators": "编译算子",
+    "allocates device memory": "申请设备内存",
+    "synchronising calls": "同步调用",
     "Nothing that was collected costs {share} of the step and shows a known cause.": (
         "采集到的数据中，没有占步时间 {share} 以上且原因已知的部分。"
     ),
@@ -297,9 +335,21 @@ TEMPLATES: dict[str, str] = {
     "{software} is assumed; --software NAME=VERSION names another": (
         "假定使用 {software}；用 --software 名称=版本 另行指定"
     ),
-    "{count} requests at once an engine are assumed; --trait concurrency=N says otherwise": (
-        "假定每个引擎并发 {count} 个请求；用 --trait concurrency=N 另行指定"
+    "{count} requests at once": "并发 {count} 个请求",
+    "{count} requests at once ({each} an engine)": "并发 {count} 个请求（每个引擎 {each} 个）",
+    "priced at {load}, the best that fits; --trait concurrency=N says otherwise": (
+        "按 {load} 估价（能容纳的最佳值）；用 --trait concurrency=N 另行指定"
     ),
+    "{load} are assumed; --trait concurrency=N says otherwise": (
+        "假定{load}；用 --trait concurrency=N 另行指定"
+    ),
+    "priced at {count} samples of each device at once; --current micro_batch=N says otherwise": (
+        "按每卡一次 {count} 个样本估价；用 --current micro_batch=N 另行指定"
+    ),
+    "{lengths} are assumed; --shape {shape} says otherwise": "假定{lengths}；用 --shape {shape} 另行指定",
+    "prompts of {prompt} and answers of {answer} tokens": "输入 {prompt}、输出 {answer} 个 token",
+    "prompts of {prompt} tokens": "输入 {prompt} 个 token",
+    "answers of {answer} tokens": "输出 {answer} 个 token",
     "sequences of {length} tokens are assumed; --shape seq_len=N says otherwise": (
         "假定序列长度 {length}；用 --shape seq_len=N 另行指定"
     ),

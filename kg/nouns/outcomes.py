@@ -41,6 +41,8 @@ class Outcome:
         strategy: Id of the strategy that was tried; empty if none.
         bottleneck: Id of the bottleneck that it was for; empty if none.
         recommendation: Id of the recommendation that was followed; empty if none.
+        recipes: Ids of the recipes that a start configuration rests on; none unless it is one.
+        layout: Parallel sizes of a start configuration; empty unless it is one.
     """
 
     id: str
@@ -63,6 +65,8 @@ class Outcome:
     strategy: str = ""
     bottleneck: str = ""
     recommendation: str = ""
+    recipes: tuple[str, ...] = ()
+    layout: Settings = field(default_factory=Settings)
 
     @property
     def treatment_never_ran(self) -> bool:

@@ -86,7 +86,7 @@ def circumstances(
     return found
 
 
-_OFF = frozenset({"", "0", "1", "false", "none", "off"})
+_OFF = frozenset({"", "0", "false", "none", "off"})
 
 
 def settings_replaced(
@@ -94,7 +94,7 @@ def settings_replaced(
 ) -> Settings:
     """What a published baseline had on that a strategy took away; nothing for the same without it.
 
-    A size of 1 is off. Own tests compare one change with the same without it, whatever the control sets.
+    A degree of 1 is off. Own tests compare one change with the same without it, whatever the control sets.
     """
     if kind not in {Kind.PUBLISHED, Kind.CLAIMED}:
         return Settings()
@@ -102,6 +102,11 @@ def settings_replaced(
         {
             name: value
             for name, value in baseline.items()
-            if value != configuration.get(name) and str(value).strip().lower() not in _OFF
+            if value != configuration.get(name) and not _is_off(name, value)
         }
     )
+
+
+def _is_off(name: str, value: Value) -> bool:
+    text = str(value).strip().lower()
+    return text in _OFF or (text == "1" and plain_key(name) in DEGREE_OF)

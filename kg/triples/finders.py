@@ -50,6 +50,16 @@ def failed_outcomes(graph: GraphStore) -> list[Outcome]:
     return [outcome for outcome in failed if outcome.strategy and outcome.treatment_never_ran]
 
 
+def start_outcomes(graph: GraphStore) -> list[Outcome]:
+    """Return the outcomes of start configurations, oldest first."""
+    outcomes = [
+        from_graph(graph, Outcome, name_of(node))
+        for node in nodes.subjects(graph, TG.LAYOUT)
+        if any(graph.triples(node, RDF_TYPE, TG.OUTCOME))
+    ]
+    return sorted(outcomes, key=lambda outcome: (outcome.time, outcome.id))
+
+
 def effects_of(graph: GraphStore, strategy: str) -> Iterator[Effect]:
     """Yield the effects of a strategy."""
     for node in nodes.subjects(graph, TG.OF_STRATEGY, strategy_iri(strategy)):

@@ -269,6 +269,7 @@ class TG:
     P_VALUE: Final = _term("tg:pValue")
     PAIRS: Final = _term("tg:pairs")
     RECOMMENDATION: Final = _term("tg:recommendation")
+    RESTS_ON: Final = _term("tg:restsOn")
     SCHEME: Final = _term("tg:scheme")
     TRIED: Final = _term("tg:tried")
     TRIED_AGAINST: Final = _term("tg:triedAgainst")

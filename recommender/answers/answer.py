@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from recommender.ranking.feasibility.feasibility import Refusal
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.recommendation import Recommendation
+    from recommender.ranking.start import StartConfiguration
 
 
 _OF_MODELS = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
@@ -85,6 +86,13 @@ class Answer:
 
     def __iter__(self) -> Iterator[Recommendation]:
         return iter(self.recommendations)
+
+    @property
+    def starts(self) -> tuple[StartConfiguration, ...]:
+        """The start of a model's plan and its alternatives; none where nothing fits."""
+        if self.plan is None or not self.plan.fits or self.problem.workload.kind not in _OF_MODELS:
+            return ()
+        return (self.plan.start, *self.plan.alternatives)
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""

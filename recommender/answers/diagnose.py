@@ -120,11 +120,10 @@ class DiagnosisAnswer:
         return self.before is not None
 
     def page_content(self) -> dict[str, object]:
-        """The same with the heat map of operators and the ledger of the step."""
-        from recommender.diagnosis.heat_map import heat_map, ledger
+        """The same with the heat map of operators."""
+        from recommender.diagnosis.heat_map import heat_map
 
-        heat, parts = heat_map(self.profile), ledger(self.profile, self.before)
-        return {**self.to_json(), "heat": heat, "ledger": parts}
+        return {**self.to_json(), "heat": heat_map(self.profile)}
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """The section of a report that shows it, for notebooks."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kg.errors import InfeasibleError, NoEvidenceError
+from kg.errors import InfeasibleError, InputError, NoEvidenceError
 from kg.nouns.entities import WorkloadKind
 from kg.nouns.values import Settings
 from recommender.answers.answer import Abstention, Answer
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from recommender.ranking.plan.planner import Planned, Planner
     from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour, Retriever
+    from recommender.space.space import SearchSpace
 
 LEAST, MOST = 1, 50
 """How many recommendations may be asked for."""
@@ -64,6 +65,7 @@ class Recommender:
         model: Mapping[str, Value],
         notes: Sequence[str] = (),
         with_hypotheses: bool = False,
+        space: SearchSpace | None = None,
     ) -> Answer:
         """The k configurations to try.
 
@@ -73,12 +75,17 @@ class Recommender:
             model: Facts of the model, for rules of divisibility.
             notes: What was assumed when the question was read.
             with_hypotheses: Also strategies that were proposed and not tested yet.
+            space: The configurations that the kernel or operator can take; None for what is known of it.
 
         Raises:
+            InputError: There is a space, and the question is about a whole model.
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
         k = min(max(k, LEAST), MOST)
+        if space is not None and problem.workload.kind in _BY_STRATEGY:
+            hint = "layouts of a model are searched with: tunegraph search run FILE"
+            raise InputError("--space is the space of a kernel or an operator", hint=hint)
         neighbours = self.retriever.find(problem)
         rules = self.feasibility.of(problem, model, neighbours)
         if problem.workload.kind in _BY_STRATEGY and problem.workload.model:
@@ -87,7 +94,7 @@ class Recommender:
             planned = self.planner.plan(problem, k, model=model, rules=rules, with_hypotheses=with_hypotheses)
             if planned is not None:
                 return self._planned(problem, planned, neighbours, rules, notes)
-        choice = self.cases.choose(problem, neighbours, k, rules)
+        choice = self.cases.choose(problem, neighbours, k, rules, space)
         cases, refused = list(choice.recommendations), list(choice.refused)
         ranked: list[RankedStrategy] = []
         if problem.workload.kind in _BY_STRATEGY:
@@ -100,12 +107,12 @@ class Recommender:
             cases = [item for item in cases if not self._is_for_strategies(item, ranked, problem)]
         recommendations = [_with_warnings(item, rules) for item in _merged(cases, chosen, k)]
         abstention = None if chosen or not recommendations else _abstention(choice, recommendations)
-        kernel = self._kernel(problem, k, recommendations, refused, is_near=abstention is None)
+        kernel = self._kernel(problem, k, recommendations, refused, space, is_near=abstention is None)
         if kernel is not None:
             recommendations, notes = [*kernel.recommendations, *recommendations], [*notes, *kernel.notes]
             abstention = None if kernel.recommendations else abstention
         if not recommendations:
-            raise _nothing(problem, neighbours, refused)
+            raise _nothing(problem, neighbours, refused, is_declared=space is not None)
         return Answer(
             problem=problem,
             version=self.version,
@@ -127,6 +134,7 @@ class Recommender:
         k: int,
         cases: Sequence[Recommendation],
         refused: Sequence[Refusal],
+        space: SearchSpace | None,
         *,
         is_near: bool,
     ) -> PlannedKernel | None:
@@ -146,6 +154,7 @@ class Recommender:
             k=k,
             cases=cases,
             is_near=is_near,
+            declared=space,
             label=label,
         )
 
@@ -265,7 +274,11 @@ def _told(refused: Sequence[Refusal]) -> str:
 
 
 def _nothing(
-    problem: Problem, neighbours: Sequence[Neighbour], refused: Sequence[Refusal]
+    problem: Problem,
+    neighbours: Sequence[Neighbour],
+    refused: Sequence[Refusal],
+    *,
+    is_declared: bool = False,
 ) -> InfeasibleError | NoEvidenceError:
     what = " ".join(part for part in (problem.workload.model, problem.workload.operator) if part)
     if refused:
@@ -273,6 +286,11 @@ def _nothing(
         return InfeasibleError(
             f"nothing that is known of {what} can run on {problem.hardware.name}: {rules}",
             hint=f"{_told(refused)}; loosen what is fixed",
+        )
+    if neighbours and is_declared:
+        return NoEvidenceError(
+            f"no known configuration of {what} is a point of the space",
+            hint="name its parameters as tables spell them, or: tunegraph search run FILE",
         )
     if neighbours:
         return NoEvidenceError(

@@ -13,10 +13,8 @@ from recommender.answers.diagnose import DiagnosisAnswer
 from recommender.answers.estimate import Estimate
 from recommender.answers.estimate_choice import front_of_estimates
 from recommender.experiment.journal import Logged
-from recommender.experiment.testing import state_of
 from recommender.report.document import ReportDocument, ReportPart, finite
 from recommender.report.page import SECTIONS, UNFIT, check_parts, unfit
-from recommender.report.sections.experiment import MOST_TRACK
 from recommender.search.report.result import Result
 from recommender.search.report.search_report import CourseReport, SearchReport
 
@@ -88,13 +86,7 @@ def _(result: Result | SearchReport | CourseReport) -> tuple[str, dict[str, Any]
 
 @page_content.register
 def _(result: Logged) -> tuple[str, dict[str, Any]]:
-    state = state_of(result)
-    content: dict[str, Any] = {"name": result.name, "design": result.design.to_json(), **state.to_json()}
-    for plain, item in zip(content["treatments"], state.comparisons, strict=True):
-        every = max(1, len(item.track) // MOST_TRACK)
-        kept = sorted({*range(0, len(item.track), every), len(item.track) - 1}) if item.track else []
-        plain["track"] = [[at + 1, *(float(f"{value:.5g}") for value in item.track[at])] for at in kept]
-    return "experiment", content
+    return "experiment", result.page_content()
 
 
 def part_of(result: object, source: str) -> ReportPart:

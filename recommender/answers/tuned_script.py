@@ -11,7 +11,7 @@ from ingest.questions.launches.script_edits import ScriptEdits, edited
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
-from recommender.files import write_text
+from kg.whole_files import write_text
 from recommender.ranking.paste import field_lines, flag_objects, value_words
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.recommendation import factor_text

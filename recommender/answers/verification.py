@@ -1,4 +1,4 @@
-"""A/B tests of what the graph knows: of an answer's first recommendations, or of a strategy on a problem."""
+"""A/B tests of what the graph knows: of an answer, its start and first recommendations, or of a strategy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Trust
 from kg.nouns.knowledge import Strategy
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.triples.serialisation import from_graph
 from recommender.experiment.design import CONTROL, ExperimentDesign, Guard
@@ -17,11 +18,12 @@ from recommender.experiment.metadata import ArmSubject, ExperimentSubject, Runs
 from recommender.experiment.metrics import readings_of
 from recommender.experiment.preparing import PreparedTest
 from recommender.experiment.verification import Candidate, verification
+from recommender.ranking.paste import export_lines, field_lines, flag_words, object_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kg.nouns.entities import Problem
+    from kg.nouns.entities import Configuration, Problem
     from kg.triples.graph import GraphStore
     from recommender.answers.answer import Answer
 
@@ -63,7 +65,7 @@ class VerificationRequest:
 def prepare_verification(
     answer: Answer, raw: Mapping[str, object], request: VerificationRequest
 ) -> PreparedTest:
-    """The test of the first recommendations that a command can try.
+    """The test of the start and the first recommendations that a command can try.
 
     Args:
         answer: The recommendations.
@@ -88,7 +90,8 @@ def prepare_verification(
         for item in answer
     ]
     sizes = Settings(answer.problem.workload.shape)
-    made = verification(candidates, Settings(control), request.command, sizes, request.allowed)
+    start = _start(answer, control)
+    made = verification(candidates, Settings(control), request.command, sizes, request.allowed, start)
     readings = readings_of(request.metrics, request.patterns, better="")
     design = ExperimentDesign(
         metric=readings[0].metric,
@@ -110,7 +113,13 @@ def prepare_verification(
         options=made.options,
     )
     arms = {
-        arm: ArmSubject(recommendation=item.id, strategy=item.strategy, bottleneck=item.bottleneck)
+        arm: ArmSubject(
+            recommendation=item.id,
+            strategy=item.strategy,
+            bottleneck=item.bottleneck,
+            recipes=item.recipes,
+            layout=item.layout,
+        )
         for arm, item in made.tried.items()
     }
     return PreparedTest(
@@ -120,6 +129,26 @@ def prepare_verification(
         is_seed_free=False,
         notes=made.left_out,
         distrusted={arm: item.configuration for arm, item in made.tried.items() if item.trust is Trust.LOW},
+    )
+
+
+def _start(answer: Answer, control: Configuration) -> Candidate | None:
+    """The start of the plan as a command takes it; None where there is none, or it is written in files."""
+    start = next(iter(answer.starts), None)
+    if start is None or field_lines(start.settings):
+        return None
+    carried = [
+        item
+        for item in start.settings
+        if item.where is SettingPlace.JSON or control.get(item.name) != item.value
+    ]
+    flags = (*export_lines(carried), *flag_words(carried), *object_words(carried))
+    return Candidate(
+        id=start.id,
+        configuration=start.configuration,
+        flags=flags,
+        recipes=start.recipes,
+        layout=Settings({} if start.layout is None else start.layout.to_json()),
     )
 
 

@@ -36,9 +36,18 @@ def baseline_truth(against: Settings, facts: Mapping[str, FactValue]) -> Truth:
         here = facts.get(DEGREE_OF[key]) if key in DEGREE_OF else stated.get(key)
         if here is None:
             truth = Truth.UNKNOWN
-        elif str(here).lower() != show(value).lower():
+        elif _plain(here) != _plain(value):
             return Truth.FAILS
     return truth
+
+
+def _plain(value: object) -> object:
+    """A value as two spellings of it compare: 4.0 as 4, True and "true" as "true"."""
+    text = show(value).lower() if isinstance(value, str | int | float | bool) else str(value).lower()
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def other_framework(seen: Settings, facts: Mapping[str, FactValue], frameworks: Iterable[Framework]) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.nouns.gain import Gain
 from recommender.diagnosis.analysis import evidence_by_rank, new_losses, ratios, strongest, views
 from recommender.diagnosis.causes.findings import LIKELY, likely_causes
 from recommender.diagnosis.causes.posterior import infer
+from recommender.diagnosis.ledger.accounts import keep_ledger
+from recommender.diagnosis.ledger.content import ledger_content
+from recommender.diagnosis.ledger.difference import subtract_ledgers
 from recommender.diagnosis.rank.comparison import doubts, pair_up
+from recommender.diagnosis.rank.identity import rank_name
 from recommender.diagnosis.repair.fix_tests import fix_test, weigh
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 
@@ -19,10 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ingest.profiles.facts.place import FactPlace
-    from ingest.profiles.facts.run import Missing, Profile, Rank
+    from ingest.profiles.facts.run import Missing, Profile
     from recommender.diagnosis.causes.findings import LikelyCause, Refuted
     from recommender.diagnosis.causes.network import CauseNetwork
     from recommender.diagnosis.evidence import SoftEvidence
+    from recommender.diagnosis.ledger.accounts import RunLedger
+    from recommender.diagnosis.ledger.difference import LedgerDifference
     from recommender.diagnosis.rank.view import View
     from recommender.diagnosis.repair.fix_tests import EvidenceByNode, FixTest
     from recommender.diagnosis.thresholds import Thresholds
@@ -61,6 +66,9 @@ class Diagnosis:
         least: Share of the step from which a cause is significant.
         against: Path of the profile that it was compared with; empty without.
         doubts: Reasons against the comparison.
+        ledger: Every microsecond of its steps, booked once.
+        before: The ledger of the earlier run; None without.
+        difference: The difference of the two; None without, or where a run has no steps.
     """
 
     profile: Profile
@@ -70,6 +78,9 @@ class Diagnosis:
     labels: Mapping[str, str]
     patterns: frozenset[str]
     least: float
+    ledger: RunLedger
+    before: RunLedger | None = None
+    difference: LedgerDifference | None = None
     against: str = ""
     doubts: tuple[str, ...] = ()
 
@@ -122,6 +133,7 @@ class Diagnosis:
             "against": self.against or None,
             "significant_share": self.least,
             "ranks": [_rank(view) for view in self.views],
+            "ledger": ledger_content(self.ledger, self.before, self.difference),
             "causes": [self._finding(item) for item in self.findings],
             "looked_at": [_evidence(item) for item in sorted(self.evidence.values(), key=lambda e: -e.share)],
             "besides": [item.node for item in self.besides],
@@ -151,13 +163,6 @@ class Diagnosis:
         }
 
 
-def rank_name(rank: Rank, path: str) -> str:
-    """The name of a rank: its number, else its folder, else the last part of the path that was read."""
-    if rank.rank is not None:
-        return str(rank.rank)
-    return rank.folder if rank.folder not in {"", "."} else Path(path).name
-
-
 def diagnose(
     profile: Profile,
     network: CauseNetwork,
@@ -182,6 +187,7 @@ def diagnose(
         if before is None
         else new_losses(now, sooner, thresholds)
     )
+    ledger, ledger_before = keep_ledger(profile), None if before is None else keep_ledger(before)
     posterior = infer(network, ratios(evidence, least))
     tested = _test_causes(
         profile,
@@ -200,6 +206,11 @@ def diagnose(
         labels=network.labels,
         patterns=frozenset(network.broader),
         least=least,
+        ledger=ledger,
+        before=ledger_before,
+        difference=None
+        if before is None or ledger_before is None
+        else subtract_ledgers((profile, ledger), (before, ledger_before)),
         against="" if before is None else before.path,
         doubts=() if before is None else tuple(doubts(now, sooner)),
     )

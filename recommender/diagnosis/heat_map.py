@@ -1,4 +1,4 @@
-"""A profile as a map of heat, operators by rank and unit with their rows, and as a ledger of its steps."""
+"""A profile as a map of heat: operators by rank and unit, with their rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from recommender.diagnosis.diagnosis import rank_name
+from recommender.diagnosis.rank.identity import rank_name
 from recommender.diagnosis.rank.view import View
 
 if TYPE_CHECKING:
@@ -173,64 +173,6 @@ def _by_unit(ranks: Sequence[_RankRows], label: str) -> list[float | None]:
             busy[place] += float((values[counted] * time[counted]).sum())
             weight[place] += float(time[counted].sum())
     return [round(float(b / w), 3) if w > 0 else None for b, w in zip(busy, weight, strict=True)]
-
-
-def ledger(profile: Profile, before: Profile | None = None) -> dict[str, Any] | None:
-    """The parts of a step of each rank, microseconds, beside those of an earlier run; None without steps.
-
-    A step is computing, communication that nothing hides, time in which the device does neither, and what
-    none of these explains; the four add up to it. ``operators`` has each kind of kernel in a step of both
-    runs, the largest growth first; kernels overlap, so these need not add up to the growth of ``computing``.
-    """
-    now = _parts(profile)
-    if not now:
-        return None
-    found: dict[str, Any] = {"ranks": now, "before": _parts(before) if before is not None else None}
-    if before is not None:
-        later, sooner = _per_step(profile), _per_step(before)
-        grown = {name: later.get(name, 0.0) - sooner.get(name, 0.0) for name in {*later, *sooner}}
-        order = sorted(grown, key=lambda name: (-abs(grown[name]), name))[:MOST_OPERATORS]
-        found["operators"] = [
-            {
-                "name": name or "?",
-                "now_us": round(later.get(name, 0.0), 3),
-                "before_us": round(sooner.get(name, 0.0), 3),
-            }
-            for name in order
-        ]
-    return found
-
-
-def _parts(profile: Profile) -> list[dict[str, Any]]:
-    found = []
-    for rank in profile.ranks:
-        if not rank.steps:
-            continue
-        n = len(rank.steps)
-        sums = {
-            name: sum(getattr(step, f"{name}_us") for step in rank.steps) / n
-            for name in ("step", "computing", "exposed", "free")
-        }
-        rest = sums["step"] - sums["computing"] - sums["exposed"] - sums["free"]
-        named: Mapping[str, float] = {**sums, "unexplained": rest}
-        found.append(
-            {
-                "rank": rank_name(rank, profile.path),
-                **{f"{name}_us": round(value, 2) for name, value in named.items()},
-            }
-        )
-    return found
-
-
-def _per_step(profile: Profile) -> dict[str, float]:
-    """Time of each kind of kernel in a step, the mean over ranks."""
-    found: dict[str, float] = {}
-    ranks = [(rank, rank.kernels) for rank in profile.ranks if rank.kernels is not None]
-    for rank, kernels in ranks:
-        steps = max(1, len(rank.steps)) * len(ranks)
-        for name, us in _RankRows.of(rank, kernels, profile.path).time_us.items():
-            found[name] = found.get(name, 0.0) + us / steps
-    return found
 
 
 def _share(part: float, whole: float) -> float | None:

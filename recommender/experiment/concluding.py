@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,8 @@ class TestedChange:
         strategy: Id of the strategy; empty if none.
         bottleneck: Id of the bottleneck that it was for; empty if none.
         recommendation: Id of the recommendation; empty if none.
+        recipes: Ids of the recipes that a start configuration rests on.
+        layout: Its parallel sizes; empty for a change.
         arm: The treatment; empty where there is only one.
     """
 
@@ -55,6 +57,8 @@ class TestedChange:
     strategy: str = ""
     bottleneck: str = ""
     recommendation: str = ""
+    recipes: tuple[str, ...] = ()
+    layout: Settings = field(default_factory=Settings)
     arm: str = ""
 
 
@@ -115,6 +119,8 @@ def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
         strategy=tried.strategy,
         bottleneck=tried.bottleneck,
         recommendation=tried.recommendation,
+        recipes=tried.recipes,
+        layout=tried.layout,
     )
     return Conclusion(case=case, outcome=outcome)
 

@@ -53,6 +53,25 @@ class Logged:
     samples: tuple[Sample, ...]
     concluded: Mapping[str, object]
 
+    def page_content(self) -> dict[str, Any]:
+        """What a page shows: the design, the state, and the course of each interval."""
+        from recommender.experiment.standing import standing
+        from recommender.report.sections.experiment import MOST_TRACK
+
+        state = standing(self.samples, self.design)
+        content: dict[str, Any] = {"name": self.name, "design": self.design.to_json(), **state.to_json()}
+        for plain, item in zip(content["treatments"], state.comparisons, strict=True):
+            every = max(1, len(item.track) // MOST_TRACK)
+            kept = sorted({*range(0, len(item.track), every), len(item.track) - 1}) if item.track else []
+            plain["track"] = [[at + 1, *(float(f"{value:.5g}") for value in item.track[at])] for at in kept]
+        return content
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The section of a report that shows it, for notebooks."""
+        from recommender.report.notebook import mime_bundle
+
+        return mime_bundle("experiment", self.page_content())
+
 
 class ExperimentJournal:
     """A log that is being written; a context manager.

@@ -103,11 +103,15 @@ class ArmSubject:
         recommendation: Id of the recommendation; empty if none.
         strategy: Id of the strategy; empty if none.
         bottleneck: Id of the bottleneck that it is for; empty if none.
+        recipes: Ids of the recipes that a start configuration rests on.
+        layout: Its parallel sizes; empty for a change.
     """
 
     recommendation: str = ""
     strategy: str = ""
     bottleneck: str = ""
+    recipes: tuple[str, ...] = ()
+    layout: Settings = field(default_factory=Settings)
 
     def to_json(self) -> dict[str, object]:
         """The subject as JSON."""
@@ -115,13 +119,17 @@ class ArmSubject:
             "recommendation": self.recommendation,
             "strategy": self.strategy,
             "bottleneck": self.bottleneck,
+            **({"recipes": list(self.recipes)} if self.recipes else {}),
+            **({"layout": self.layout.to_json()} if self.layout else {}),
         }
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`to_json`; what is missing is empty."""
         names = ("recommendation", "strategy", "bottleneck")
-        return cls(**{name: str(content.get(name) or "") for name in names})
+        recipes = tuple(str(name) for name in content.get("recipes", ()))
+        texts = {name: str(content.get(name) or "") for name in names}
+        return cls(**texts, recipes=recipes, layout=Settings(content.get("layout", {})))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +152,7 @@ class ExperimentSubject:
         """The subject of an arm; of several without subjects of their own, no strategy is known."""
         if self.arms:
             return self.arms.get(arm, ArmSubject())
-        return self.single if is_only else replace(self.single, strategy="")
+        return self.single if is_only else replace(self.single, strategy="", recipes=(), layout=Settings())
 
     def changed(self, control: Settings) -> Settings:
         """The control with the settings of the recommendation.

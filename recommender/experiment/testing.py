@@ -240,6 +240,8 @@ def conclusions_of(
             strategy=tried.strategy,
             bottleneck=tried.bottleneck,
             recommendation=tried.recommendation,
+            recipes=tried.recipes,
+            layout=tried.layout,
             arm=item.arm,
         )
         found.append(conclude(logged, change, now))

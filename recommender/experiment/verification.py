@@ -20,8 +20,10 @@ from recommender.measuring.shell_text import OPTIONS, PLAIN
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+START = "start"
+"""Name of the arm that tries a start configuration."""
 MOST = 3
-"""Recommendations that are verified; the gain from the first to the third is the largest there is."""
+"""Further recommendations that are verified; the gain from the first to the third is the largest there is."""
 
 _EXPORT = "export "
 
@@ -37,6 +39,8 @@ class Candidate:
         strategy: Id of its strategy; empty for a configuration of past cases.
         bottleneck: What it is for; empty if for none.
         trust: How far the most trusted source of it is trusted.
+        recipes: Ids of the recipes that a start configuration rests on.
+        layout: Its parallel sizes; empty for a change.
     """
 
     id: str
@@ -45,6 +49,8 @@ class Candidate:
     strategy: str = ""
     bottleneck: str = ""
     trust: Trust = Trust.MEDIUM
+    recipes: tuple[str, ...] = ()
+    layout: Settings = field(default_factory=Settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,7 @@ def verification(
     command: str,
     given: Mapping[str, object],
     allowed: Collection[str] = (),
+    start: Candidate | None = None,
 ) -> Verification:
     """The first recommendations that a command can try, as arms.
 
@@ -81,6 +88,7 @@ def verification(
         command: The command, a text for the shell.
         given: Values of its other placeholders, such as the sizes of the problem.
         allowed: Values that are run although a shell could take them for more than a value.
+        start: The start configuration; None where there is none.
 
     Raises:
         InputError: None can be tried.
@@ -91,7 +99,9 @@ def verification(
     options: dict[str, str] = {}
     environment: dict[str, str] = {}
     left_out: list[str] = []
-    for place, item in enumerate(candidates[:MOST], 1):
+    wanted = {f"number-{place}": item for place, item in enumerate(candidates[:MOST], 1)}
+    for name, item in ({START: start, **wanted} if start is not None else wanted).items():
+        label = name.replace("-", " ")
         exported = {flag.removeprefix(_EXPORT).partition("=")[0] for flag in item.flags if _is_export(flag)}
         flags = [word for flag in item.flags if flag.startswith("-") for word in shlex.split(flag)]
         changes = {name: value for name, value in item.configuration.items() if control.get(name) != value}
@@ -106,17 +116,16 @@ def verification(
         doubtful = [text for text in brought if not is_plain(text, allowed)]
         if doubtful:
             left_out.append(
-                f"number {place} is not run: the value {doubtful[0]!r} is from a case and not plain; "
+                f"{label} is not run: the value {doubtful[0]!r} is from a case and not plain; "
                 f"to run it: --allow-value {shlex.quote(doubtful[0])}"
             )
         elif missing:
-            left_out.append(f"number {place} cannot be tried: the command has no {{{missing[0]}}}")
+            left_out.append(f"{label} cannot be tried: the command has no {{{missing[0]}}}")
         elif unset:
-            left_out.append(f"number {place} cannot be tried: nothing sets {{{unset[0]}}}")
+            left_out.append(f"{label} cannot be tried: nothing sets {{{unset[0]}}}")
         elif not changes:
-            left_out.append(f"number {place} is what is set now")
+            left_out.append(f"{label} is what is set now")
         else:
-            name = f"number-{place}"
             arms[name], tried[name] = Settings({**control, **item.configuration}), item
             options[name] = shlex.join(flags)
             environment |= {variable: f"{{{variable}}}" for variable in exported}

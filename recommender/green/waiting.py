@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import IO, TYPE_CHECKING, Any
 
 from kg.errors import InfeasibleError, TuningError, WorkspaceError
-from recommender.files import write_json
+from kg.whole_files import write_json
 from recommender.green.planner import make_plan, outlook
 from recommender.green.promises import CAUTION
 

@@ -79,7 +79,7 @@ class NotHere:
     """A strategy or setting that is not for a question.
 
     Attributes:
-        strategy: Its id, or the setting.
+        strategy: Its name, or the setting.
         because: Why, in words.
         fact: The fact or rule that decided.
         source: Who says so; empty for a rule of arithmetic.

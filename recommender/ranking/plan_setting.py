@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.setting import SettingPlace
+
 if TYPE_CHECKING:
-    from kg.nouns.setting import SettingPlace
     from kg.nouns.values import Value
 
 
@@ -45,6 +46,13 @@ class PlanSetting:
     source: str = ""
     agreement: float | None = None
     file: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name as a setting: a flag without dashes, a field with the object that it is in."""
+        if self.where is SettingPlace.ENV:
+            return self.key
+        return self.key.lstrip("-").replace("-", "_")
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError
+from kg.nouns.values import Settings
 from recommender.ranking.paste import ENGINES, launch_text, pasted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.ranking.plan_setting import PlanSetting
 
 
@@ -31,6 +34,18 @@ class ParallelLayout:
     ep: int = 1
     cp: int = 1
     dp_attention: bool = False
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`to_json`."""
+        degrees = {name: int(content.get(name, 1)) for name in ("tp", "pp", "dp", "ep", "cp")}
+        return cls(**degrees, dp_attention=bool(content.get("dp_attention")))
+
+    @property
+    def split(self) -> tuple[int, ...]:
+        """Sizes of tensors, stages, replicas, experts and sequences, alike however an engine counts them."""
+        tensors = self.tp // self.dp if self.dp_attention else self.tp
+        return tensors, self.pp, self.dp, self.ep, self.cp
 
     @property
     def devices(self) -> int:
@@ -100,6 +115,8 @@ class StartConfiguration:
         settings: What to set, in the order to write it.
         expected: What it is expected to reach.
         because: What it rests on, a line each.
+        id: From question, settings and knowledge version; an outcome refers to it. Empty for a kernel.
+        recipes: Ids of the recipes that it rests on.
     """
 
     framework: str = ""
@@ -109,6 +126,13 @@ class StartConfiguration:
     settings: tuple[PlanSetting, ...] = ()
     expected: tuple[ExpectedValue, ...] = ()
     because: tuple[str, ...] = field(default=())
+    id: str = ""
+    recipes: tuple[str, ...] = ()
+
+    @property
+    def configuration(self) -> Settings:
+        """Its settings by name, as programs and experiments know them."""
+        return Settings({item.name: item.value for item in self.settings})
 
     @property
     def paste_lines(self) -> list[str]:
@@ -131,6 +155,7 @@ class StartConfiguration:
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
         return {
+            **({"id": self.id} if self.id else {}),
             "framework": self.framework or None,
             "version": self.version or None,
             "fits": self.fits,
@@ -139,4 +164,5 @@ class StartConfiguration:
             "expected": [item.to_json() for item in self.expected],
             "paste": self.paste_lines,
             "because": list(self.because),
+            "recipes": list(self.recipes),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kg import whole_files
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,10 +19,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     """
     if path.is_dir():
         raise InputError(f"{path}: is a folder", hint="name the file to write, such as report.html")
-    beside = path.with_name(f".{path.name}.new")
     try:
-        beside.write_bytes(content)
-        beside.replace(path)
+        whole_files.write_bytes(path, content)
     except OSError as fault:
         raise InputError(
             f"{path}: cannot be written ({fault.strerror or fault})", hint="name another place"

@@ -96,11 +96,14 @@ class Access:
         """Refuse a request that may not be asked here.
 
         Raises:
-            RefusedError: A foreign name, a wrong token, or a body in a form that is not taken.
+            RefusedError: A foreign name or page, a wrong token, or a body in a form that is not taken.
         """
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or host_name(hosts[0]) not in self.hosts:
             raise RefusedError(421, "this server has another name", "--allow-host NAME adds one")
+        origin = request.headers.get("origin")
+        if origin is not None and host_name(origin.partition("://")[2]) not in self.hosts:
+            raise RefusedError(403, "a page of another place asks", "ask from a program, or from this server")
         names = {name.lower() for name, _ in parse_qsl(request.url.query, keep_blank_values=True)}
         if names & _FORBIDDEN_PARAMETERS:
             raise RefusedError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import shutil
 import zipfile
@@ -65,6 +66,7 @@ def unpacked(path: Path) -> Path:
         zipfile.BadZipFile,
         zipfile.LargeZipFile,
         zlib.error,
+        lzma.LZMAError,
         NotImplementedError,
         EOFError,
         ValueError,
@@ -83,7 +85,8 @@ def unpacked(path: Path) -> Path:
 def _unpack(archive: zipfile.ZipFile, item: zipfile.ZipInfo, folder: Path, room: int) -> int:
     """Write one file of an archive; return how many bytes may still follow."""
     inside = PurePosixPath(item.filename.replace("\\", "/"))
-    if inside.is_absolute() or ".." in inside.parts or "\0" in item.filename or ":" in inside.parts[0]:
+    is_outside = inside.is_absolute() or ".." in inside.parts or "\0" in item.filename
+    if not inside.parts or is_outside or ":" in inside.parts[0]:
         raise InputError(f"the archive has a file outside of itself: {item.filename[:60]!r}")
     target = folder / Path(*inside.parts)
     try:

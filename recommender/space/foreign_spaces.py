@@ -27,7 +27,7 @@ def space_of_distributions(
         InputError: A distribution of a kind that is not known here.
     """
     return SearchSpace(
-        parameters=tuple(_distributed(name, item) for name, item in distributions.items()),
+        parameters=tuple(distributed_parameter(name, item) for name, item in distributions.items()),
         constraints=tuple(constraints),
     )
 
@@ -65,12 +65,21 @@ def listed_parameter(name: str, values: Sequence[Value]) -> Parameter:
     return Parameter(name=name, kind=ParameterKind.CATEGORICAL, values=tuple(unique))
 
 
-def _distributed(name: str, item: BaseDistribution) -> Parameter:
+def distributed_parameter(
+    name: str, item: BaseDistribution, choices: tuple[Value, ...] | None = None
+) -> Parameter:
+    """The parameter that a distribution of Optuna describes; ``choices`` stand for its own, in their order.
+
+    Raises:
+        InputError: A distribution of a kind that is not known here.
+    """
     fields = item._asdict()  # the one view of a distribution that all versions of Optuna share
     kind = type(item).__name__
     if "choices" in fields:
         return Parameter(
-            name=name, kind=ParameterKind.CATEGORICAL, values=tuple(map(as_value, fields["choices"]))
+            name=name,
+            kind=ParameterKind.CATEGORICAL,
+            values=choices or tuple(map(as_value, fields["choices"])),
         )
     if kind not in {"IntDistribution", "FloatDistribution"}:
         raise InputError(f"parameter {name}: no {kind}", hint="categorical, integer and float ones are known")

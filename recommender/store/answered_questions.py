@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
@@ -12,11 +12,10 @@ from kg.rows.answers import AnswerFile
 from recommender.experiment.metadata import ArmSubject, ExperimentSubject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from kg.rows.answers import AnsweredQuestion
-    from recommender.ranking.recommendation import Recommendation
+    from recommender.answers.answer import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +28,8 @@ class StoredChoice:
         configuration: The settings it recommended.
         strategy: Id of its strategy; empty for a configuration of past cases.
         bottleneck: Observed bottleneck that it was for; empty if none was given.
+        recipes: Ids of the recipes that a start configuration rests on.
+        layout: Its parallel sizes; empty for a change.
     """
 
     id: str
@@ -36,16 +37,16 @@ class StoredChoice:
     configuration: Settings
     strategy: str = ""
     bottleneck: str = ""
+    recipes: tuple[str, ...] = ()
+    layout: Settings = field(default_factory=Settings)
 
 
-def remember(
-    path: Path, recommendations: Iterable[Recommendation], *, question: str, k: int, version: str
-) -> bool:
-    """Keep a question with the recommendations that answered it.
+def remember(path: Path, answer: Answer, *, question: str, k: int, version: str) -> bool:
+    """Keep a question with the starts and recommendations that answered it.
 
     Args:
         path: The file of answered questions, made when needed.
-        recommendations: The answer.
+        answer: The answer.
         question: The question as JSON.
         k: Number of recommendations that were asked for.
         version: Version of the knowledge that the answer rests on.
@@ -53,17 +54,24 @@ def remember(
     Returns:
         False if the file cannot be written.
     """
+    choices: dict[str, dict[str, object]] = {
+        item.id: {
+            "configuration": item.configuration.to_json(),
+            "strategy": item.strategy,
+            "bottleneck": item.bottleneck,
+        }
+        for item in answer
+    }
+    for start in answer.starts:
+        choices[start.id] = {
+            "configuration": start.configuration.to_json(),
+            "strategy": "",
+            "bottleneck": "",
+            "recipes": list(start.recipes),
+            "layout": {} if start.layout is None else start.layout.to_json(),
+        }
     contents = {
-        item.id: json.dumps(
-            {
-                "configuration": item.configuration.to_json(),
-                "strategy": item.strategy,
-                "bottleneck": item.bottleneck,
-            },
-            ensure_ascii=False,
-            sort_keys=True,
-        )
-        for item in recommendations
+        key: json.dumps(content, ensure_ascii=False, sort_keys=True) for key, content in choices.items()
     }
     return AnswerFile(path).remember(contents, question=question, k=k, version=version)
 
@@ -104,6 +112,8 @@ def stored_choice(path: Path, prefix: str) -> StoredChoice:
         configuration=Settings(content["configuration"]),
         strategy=content["strategy"],
         bottleneck=content["bottleneck"],
+        recipes=tuple(content.get("recipes", ())),
+        layout=Settings(content.get("layout", {})),
     )
 
 
@@ -120,6 +130,12 @@ def subject_of(path: Path, recommendation: str) -> ExperimentSubject:
         UnknownEntityError: None begins with this id, or several do.
     """
     choice = stored_choice(path, recommendation)
-    tried = ArmSubject(recommendation=choice.id, strategy=choice.strategy, bottleneck=choice.bottleneck)
+    tried = ArmSubject(
+        recommendation=choice.id,
+        strategy=choice.strategy,
+        bottleneck=choice.bottleneck,
+        recipes=choice.recipes,
+        layout=choice.layout,
+    )
     question = json.loads(choice.question)
     return ExperimentSubject(question=question, single=tried, configuration=choice.configuration)

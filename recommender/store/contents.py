@@ -158,9 +158,16 @@ class WorkspaceContents:
                 remedy="tunegraph doctor --repair" if faults else "",
             )
         )
-        if self.snapshot.manifest.get("shipped") not in {None, shipped.version()}:
+        if self.age_note:
             findings.append(OLD_KNOWLEDGE)
         return findings
+
+    @property
+    def age_note(self) -> str:
+        """Says that the program ships newer knowledge than the workspace was made with; empty if not."""
+        if self.snapshot.manifest.get("shipped") in {None, shipped.version()}:
+            return ""
+        return f"{OLD_KNOWLEDGE.says}; tunegraph doctor says what to do"
 
     @property
     def lineage(self) -> Lineage:

@@ -9,7 +9,8 @@ workspace is only read; a crash leaves both whole, and merging again goes on.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from ingest.door.gain_limits import highest_gain, implausible_gain
@@ -62,6 +63,8 @@ KNOWLEDGE: tuple[type[Any], ...] = (
     Recipe,
 )
 """Nouns that people describe, and may describe differently."""
+SHOWN_CHARACTERS = 300
+"""Of each side of a conflict; a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,15 +260,32 @@ def _knowledge(ours: GraphStore, theirs: GraphStore) -> tuple[list[Any], list[Co
 
 
 def _differing(nouns: list[Any], others: list[Any]) -> str:
-    """Describe attributes of nouns that the others of the same node lack."""
+    """Describe what nouns say that the others of the same node do not: of lists the items alone."""
     parts = []
     for noun in nouns:
         twin = next((item for item in others if type(item) is type(noun)), None)
         for name in noun.__dataclass_fields__:
-            value = getattr(noun, name)
-            if twin is None or getattr(twin, name) != value:
-                parts.append(f"{name}: {value}")
-    return "; ".join(parts)[:1000] or "nothing more"
+            value, other = getattr(noun, name), getattr(twin, name, None)
+            if value == other:
+                continue
+            if isinstance(value, tuple) and isinstance(other, tuple):
+                own = [item for item in value if item not in other]
+                if own:
+                    parts.append(f"{name} {', '.join(map(_brief, own))}")
+            else:
+                parts.append(f"{name} {_brief(value)}")
+    return shorten("; ".join(parts), SHOWN_CHARACTERS, placeholder=" ...") or "nothing more"
+
+
+def _brief(item: object) -> str:
+    """An item in a few words: a fact by name and value, a relation by what it points to."""
+    if not is_dataclass(item):
+        return str(item)
+    name, value = getattr(item, "name", None), getattr(item, "value", None)
+    if name is not None and value is not None:
+        return f"{name}={value}"
+    words = (getattr(item, attribute, None) for attribute in ("target", "parameter", "title", "name", "id"))
+    return next((str(text) for text in words if text), str(item))
 
 
 def _effects(

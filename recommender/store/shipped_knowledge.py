@@ -37,6 +37,7 @@ def recipe_files() -> list[str]:
     return list(data.files(RECIPES, ".jsonl"))
 
 
+@cache
 def version() -> str:
     """Return the identifier of everything shipped; a new one means a workspace can be updated."""
     seen = hashlib.sha256()

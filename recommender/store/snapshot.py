@@ -33,6 +33,7 @@ from recommender.ranking.feasibility.exclusions import Exclusions
 from recommender.ranking.feasibility.feasibility import FeasibilityRules
 from recommender.ranking.feasibility.task_history import TrialFailures
 from recommender.ranking.plan.planner import Planner
+from recommender.ranking.plan.start_tests import StartTests
 from recommender.ranking.starts.finder import StartFinder
 from recommender.retrieval.neighbours import Retriever
 from recommender.store import creation
@@ -201,7 +202,11 @@ class WorkspaceSnapshot:
             cases=CaseChooser(ranker, self.graph, self.knowledge_version, outlook),
             strategies=strategies,
             planner=Planner(
-                starts=StartFinder(self.graph, self.hardware),
+                starts=StartFinder(
+                    self.graph,
+                    self.hardware,
+                    reliability=StartTests(self.graph, self.hardware, shares).reliability,
+                ),
                 strategies=strategies,
                 version=self.knowledge_version,
             ),

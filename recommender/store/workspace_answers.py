@@ -13,7 +13,7 @@ from recommender.store import answered_questions
 from recommender.store.workspace_questions import WorkspaceQuestions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -34,29 +34,40 @@ if TYPE_CHECKING:
     from recommender.diagnosis.logs import SeenFault
     from recommender.evolution.exploring import Exploration
     from recommender.experiment.preparing import PreparedTest
-    from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.logged_search import LoggedSearch
     from recommender.search.report.search_report import CourseReport
     from recommender.search.run.preparation import Prepared, SearchOptions
+    from recommender.space.space import SearchSpace
 
 
 class WorkspaceAnswers(WorkspaceQuestions):
     """The answers that one snapshot of a workspace gives; what was asked is remembered beside it."""
 
-    def recommend(self, problem: Problem, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
+    def recommend(
+        self,
+        problem: Problem,
+        k: int = 5,
+        *,
+        notes: Sequence[str] = (),
+        space: SearchSpace | None = None,
+    ) -> Answer:
         """Recommend k configurations, best first, with expected gain, interval and evidence.
 
         Args:
             problem: The question; :meth:`problem` makes one from plain words.
             k: How many at most.
             notes: What was assumed when the question was read.
+            space: The configurations that a kernel or operator can take; None for what is known of it.
 
         Raises:
+            InputError: There is a space, and the question is about a whole model.
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
-        return self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem), notes=notes)
+        return self.snapshot.recommender.answer(
+            problem, k, model=self.model_facts(problem), notes=notes, space=space
+        )
 
     def capacity(self, problem: Problem, request: CapacityRequest, *, notes: Sequence[str] = ()) -> Capacity:
         """The devices that a rate of requests needs, or the deployments worth considering.
@@ -315,14 +326,17 @@ class WorkspaceAnswers(WorkspaceQuestions):
         answer = self.recommend(problem, remembered.k, notes=notes)
         if any(item.id == remembered.id for item in answer):
             return explain(answer, remembered.id)
+        if any(start.id == remembered.id for start in answer.starts):
+            hint = "the lines below it say what it rests on: tunegraph recommend -v"
+            raise UnknownEntityError(f"{remembered.id} is a start, not a change", hint=hint)
         raise UnknownEntityError(
             f"{remembered.id} was answered by knowledge {remembered.version};"
             f" now it is {self.knowledge_version}",
             hint="ask again: tunegraph recommend",
         )
 
-    def remember(self, answer: Iterable[Recommendation], raw: Mapping[str, object], k: int) -> bool:
-        """Keep which question some recommendations answered; whether that was possible."""
+    def remember(self, answer: Answer, raw: Mapping[str, object], k: int) -> bool:
+        """Keep which question an answer is to; whether that was possible."""
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
         return answered_questions.remember(
             self.snapshot.layout.questions, answer, question=question, k=k, version=self.knowledge_version

@@ -26,15 +26,16 @@ class WorkspaceQuestions(WorkspaceContents):
             NoEvidenceError: The workspace knows nothing at all.
         """
         try:
-            return problem_from(raw, self.names, self.operator)
+            problem, notes = problem_from(raw, self.names, self.operator)
         except InputError:
             if self.hardware.ids():
                 raise
-        raise NoEvidenceError(
-            "the workspace is empty: it knows no hardware and no case",
-            hint="tunegraph ingest FOLDER reads cases, tunegraph kb add hardware FILE adds a device; "
-            "a workspace made anew begins with the shipped knowledge",
-        )
+            raise NoEvidenceError(
+                "the workspace is empty: it knows no hardware and no case",
+                hint="tunegraph ingest FOLDER reads cases, tunegraph kb add hardware FILE adds a device; "
+                "a workspace made anew begins with the shipped knowledge",
+            ) from None
+        return problem, (*notes, self.age_note) if self.age_note else notes
 
     def with_defaults(
         self, raw: Mapping[str, object], defaults: Mapping[str, object], place: str

@@ -50,6 +50,35 @@ def test_json_is_stable_and_has_the_same(run: Any, profile: Path) -> None:
     assert {"remedies", "chain", "confidence", "gain", "ceiling", "perhaps", "evidence"} <= cause.keys()
 
 
+def test_the_ledger_adds_up_to_the_step_on_the_screen_and_in_json(run: Any, profile: Path) -> None:
+    out = run("diagnose", profile).out
+    assert "Where the step goes" in out
+    assert re.search(r"Cast +converts types +10\.00 +33\.2%", out)
+    ledger = run("diagnose", profile, "--json").json["ledger"]
+    [rank] = ledger["ranks"]
+    assert sum(item["us"] for item in rank["accounts"]) == pytest.approx(rank["step_us"], abs=0.01)
+    assert ledger["error"] < 1e-3
+
+
+def test_growth_without_a_known_cause_is_told_with_what_grew(run: Any, profile: Path, tmp_path: Path) -> None:
+    longer = tmp_path / "longer"
+    shutil.copytree(profile, longer)
+    [table] = longer.rglob("kernel_details.csv")
+    table.write_text(
+        table.read_text().replace(
+            "MatMulV3,AI_CORE,1700000000000000.0,100,", "MatMulV3,AI_CORE,1699999999990000.0,10100,"
+        )
+    )
+    [steps] = longer.rglob("step_trace_time.csv")
+    steps.write_text(steps.read_text().replace("7,30000,0,0,0,149.5,30149.5", "7,40000,0,0,0,149.5,40149.5"))
+    ran = run("diagnose", longer, "--compare", profile)
+    assert "What changed in a step: +10.00 ms (+33%)" in ran.out
+    assert "Nothing costs more" not in ran.out
+    changes = run("diagnose", longer, "--compare", profile, "--json").json["ledger"]["difference"]
+    grown = sum(item["now_us"] - item["before_us"] for item in changes["changes"])
+    assert grown == pytest.approx(10_000, abs=0.1)
+
+
 def test_a_run_beside_itself_has_nothing_that_grew(run: Any, profile: Path) -> None:
     ran = run("diagnose", profile, "--compare", profile, "--json")
     assert ran.code == 0

@@ -99,6 +99,7 @@ def test_the_default_model_is_the_pinned_one(models: Path) -> None:
     assert sorted(path.name for path in encoder.folder.parent.iterdir()) == ["all-minilm-l6-v2"]
 
 
+@pytest.mark.long
 def test_a_model_by_path_is_exported_too(models: Path, tmp_path: Path) -> None:
     from embeddings.onnx_export import default_weights, export
 
@@ -109,6 +110,7 @@ def test_a_model_by_path_is_exported_too(models: Path, tmp_path: Path) -> None:
     assert np.allclose(by_path.encode(TEXTS), OnnxTextEncoder(models).encode(TEXTS), atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_damaged_model_is_found_and_made_again(models: Path, tmp_path: Path) -> None:
     from embeddings.onnx_export import export
 

@@ -31,6 +31,7 @@ def make(_: object, folder: Path) -> None:
     places.make(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["calibrate", "evolve", "revert"])
 def test_a_step_that_is_killed_leaves_what_was_before_or_after(place: Path, name: str) -> None:
     said: list[str] = []
@@ -40,6 +41,7 @@ def test_a_step_that_is_killed_leaves_what_was_before_or_after(place: Path, name
     assert figures.kills == 2
 
 
+@pytest.mark.long
 def test_flips_are_told_or_harmless(place: Path) -> None:
     said: list[str] = []
     figures = flip_often(place, 8, random.Random(2), said.append)

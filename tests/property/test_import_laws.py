@@ -56,6 +56,7 @@ def reads(path: Path) -> int:
         return len(workspace.graph)
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 def test_any_part_of_an_export_is_refused_whole_or_leaves_every_reader_working(

@@ -133,7 +133,7 @@ PLAUSIBLE = math.log(30)
 
 
 @given(case=cases().filter(lambda case: not case.log_gain or abs(case.log_gain) < PLAUSIBLE))
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_case_survives_its_record(case: Case) -> None:
     text = json.dumps(to_record(case), allow_nan=False)
     again = Records(EveryName()).case(json.loads(text))
@@ -208,7 +208,7 @@ def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
 
 
 @given(sample=mutated())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_mutated_files_give_faults_and_never_a_traceback(sample: tuple[str, bytes]) -> None:
     name, content = sample
     with tempfile.TemporaryDirectory() as folder:
@@ -264,7 +264,7 @@ BITS = [
         max_size=3,
     )
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_mutated_knowledge_gives_faults_and_never_a_traceback(cuts: list[tuple[int, int, str]]) -> None:
     text = KNOWLEDGE
     for start, length, piece in cuts:

@@ -45,7 +45,7 @@ def drawn(space: SearchSpace, seed: int, count: int) -> list[Settings]:
 
 
 @given(space=spaces(), seed=st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_points_survive_the_unit_cube(space: SearchSpace, seed: int) -> None:
     points = drawn(space, seed, 8)
     if not points:

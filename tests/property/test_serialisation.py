@@ -263,7 +263,7 @@ def test_a_problem_survives_the_graph(problem: Problem) -> None:
     assert back.id == problem.id
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(problem=problems)
 def test_a_problem_survives_the_other_engine(problem: Problem) -> None:
     store = RdflibStore(to_triples(problem))
@@ -307,7 +307,7 @@ def test_writing_twice_changes_nothing(problem: Problem, noun: Any) -> None:
     assert len(store) == len({*to_triples(problem), *to_triples(noun)})
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(pair=versions)
 def test_a_newer_version_leaves_nothing_of_the_old_one(pair: tuple[Any, Any]) -> None:
     old, new = pair

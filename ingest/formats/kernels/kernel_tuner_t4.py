@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case
 
 
+SCHEMA_VERSION = "1.0.0"
+"""Of the schema of T4 that is read and written, ``schema/T4/1.0.0`` of Kernel Tuner 1.5."""
+
+
 def sniff(head: Head) -> bool:
     """True if results with a configuration and their validity are listed."""
     text = head.text
@@ -36,6 +40,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     """A case for each result and metric."""
     stream = JsonStream(content)
     metadata: object = None
+    version: object = None
     results: list[object] = []
     fault: Fault | None = None
     try:
@@ -44,6 +49,8 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
                 results.extend(stream.value() for _ in stream.items())
             elif name == "metadata":
                 metadata = stream.value()
+            elif name == "schema_version":
+                version = stream.value()
             else:
                 stream.value()
     except UnfinishedError:
@@ -52,6 +59,8 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
         )
     except ContentError as error:
         fault = Fault(place=f"after results[{len(results) - 1}]", reason=str(error))
+    if isinstance(version, str) and not version.startswith(SCHEMA_VERSION[:2]):
+        records.guess(f"T4 of schema {version[:40]} is read as {SCHEMA_VERSION}, the latest known here")
     yield from _cases(results, metadata, content, records)
     if fault is not None:
         yield fault

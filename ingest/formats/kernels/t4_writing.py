@@ -11,6 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from ingest.formats.kernels.kernel_tuner_t4 import SCHEMA_VERSION
 from ingest.formats.kernels.triton_tables import TritonTable
 from kg.errors import InputError
 from kg.nouns.entities import Status
@@ -25,6 +26,7 @@ _INVALID = ("timeout", "compile", "runtime", "correctness", "constraints")
 """Words of T4 for kinds of failures."""
 _UNSAFE = re.compile(r"[^\w+-]")
 _MS = 1e3
+_UNTIMED: dict[str, object] = {"objectives": [], "times": {}, "measurements": []}
 _FIXED = "fixed."
 """Of the shape: parameters with one value, which T4 has among the others."""
 
@@ -51,51 +53,59 @@ def t4(cases: Iterable[Case]) -> list[TritonTable]:
     for case in cases:
         check(case)
         found.setdefault(case.problem.id, (case.problem, []))[1].append(_result(case))
-    names: dict[str, int] = {}
-    tables = []
-    for problem_id, (problem, results) in found.items():
-        name = file_name(problem)
-        names[name] = names.get(name, 0) + 1
-        place = f"{problem_id[:8]}/{name}" if names[name] > 1 else name
-        tables.append(TritonTable(name=place, text=_document(results)))
-    return tables
+    return named([(problem, _document(results)) for problem, results in found.values()], "_T4")
 
 
-def file_name(problem: Problem) -> str:
-    """The name that a problem's results have, such as ``convolution_A100_T4.json``."""
-    device = problem.hardware.reported or problem.hardware.name
-    return _UNSAFE.sub("_", f"{problem.workload.operator}_{device}_T4") + ".json"
+def named(documents: Iterable[tuple[Problem, str]], ending: str = "") -> list[TritonTable]:
+    """Documents as files named like ``convolution_A100_T4.json``; a second of one name in a folder."""
+    tables: dict[str, TritonTable] = {}
+    for problem, text in documents:
+        device = problem.hardware.reported or problem.hardware.name
+        name = _UNSAFE.sub("_", f"{problem.workload.operator}_{device}{ending}") + ".json"
+        place, again = name, 0
+        while place in tables:
+            place, again = f"{problem.id[:8]}{f'_{again}' if again else ''}/{name}", again + 1
+        tables[place] = TritonTable(name=place, text=text)
+    return list(tables.values())
 
 
 def t4_of_choices(configurations: Sequence[Configuration]) -> str:
     """Configurations to try, best first, as T4 without a single measurement."""
-    results: list[dict[str, object]] = [
-        {"configuration": item.to_json(), "objectives": [], "measurements": [], "times": {}}
+    results = [
+        {"configuration": item.to_json(), "invalidity": "correct", "correctness": 0, **_UNTIMED}
         for item in configurations
     ]
-    return _document(results, note="recommended, best first; nothing here was measured")
+    return _document(
+        results, note="recommended, best first; nothing here was measured, no result was checked"
+    )
+
+
+def parameters_of(case: Case) -> dict[str, object]:
+    """What was set, with the parameters of one value that the shape holds."""
+    shape = case.problem.workload.shape
+    fixed = {name.removeprefix(_FIXED): shape[name] for name in shape if name.startswith(_FIXED)}
+    return {**case.configuration.to_json(), **Settings(fixed).to_json()}
 
 
 def _result(case: Case) -> dict[str, object]:
     measured = case.measurement
-    invalidity = "correct" if measured.status is Status.OK else _invalidity(measured)
-    shape = case.problem.workload.shape
-    fixed = {name.removeprefix(_FIXED): shape[name] for name in shape if name.startswith(_FIXED)}
+    invalidity = "correct" if measured.status is Status.OK else invalidity_of(measured)
     result: dict[str, object] = {
-        "configuration": {**case.configuration.to_json(), **Settings(fixed).to_json()},
+        "configuration": parameters_of(case),
         "invalidity": invalidity,
+        "correctness": int(measured.status is Status.OK),
+        **_UNTIMED,
     }
     if measured.value is not None:
         value = in_milliseconds(measured.value)
         result["objectives"] = ["time"]
         result["times"] = {"runtimes": [value]}
         result["measurements"] = [{"name": "time", "value": value, "unit": "ms"}]
-    else:
-        result |= {"objectives": [], "times": {}, "measurements": []}
     return result
 
 
-def _invalidity(measured: Measurement) -> str:
+def invalidity_of(measured: Measurement) -> str:
+    """The kind of a failure in the words of T4."""
     if measured.status is Status.FORBIDDEN:
         return "constraints"
     if measured.status is Status.TIMED_OUT:
@@ -114,5 +124,5 @@ def in_milliseconds(seconds: float) -> float:
 
 
 def _document(results: list[dict[str, object]], **more: object) -> str:
-    document = {"metadata": {"timeunit": "ms", **more}, "results": results}
+    document = {"schema_version": SCHEMA_VERSION, "metadata": {"timeunit": "ms", **more}, "results": results}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -7,6 +7,7 @@ shape, source) go into user attributes, from which reading the journal gives the
 from __future__ import annotations
 
 import json
+import warnings
 from contextlib import redirect_stderr
 from io import StringIO
 from itertools import groupby
@@ -91,6 +92,11 @@ def write(cases: Iterable[Case], path: Path) -> int:
             study_name=f"{problem.workload.operator} on {problem.hardware.name} {problem_id}",
             direction="minimize" if lower else "maximize",
         )
+        with (
+            redirect_stderr(StringIO()),
+            warnings.catch_warnings(action="ignore"),
+        ):  # experimental, says Optuna
+            study.set_metric_names([problem.objective.metric])
         first = to_record(members[0])
         outcome = _part(first, "outcome", "metric", "unit", "better")
         about: dict[str, object] = {

@@ -39,6 +39,8 @@ OUTCOME = NounTable(
     LinkField(name="strategy", predicate=TG.OF_STRATEGY, iri=iris.strategy_iri),
     LinkField(name="bottleneck", predicate=TG.OF_BOTTLENECK, iri=iris.bottleneck_iri),
     LiteralField(name="recommendation", predicate=TG.RECOMMENDATION),
+    Packed(name="layout", predicate=TG.LAYOUT),
+    LinkField(name="recipes", predicate=TG.RESTS_ON, iri=iris.recipe_iri, many=True),
     iri=lambda outcome: iris.outcome_iri(outcome.id),
     from_id=iris.outcome_iri,
     identity="id",

@@ -9,7 +9,6 @@ Times are microseconds.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 import data
 from kg.errors import InputError
+from kg.whole_files import write_bytes
 from recommender.cost_model.anchors import STEPS_FILE, UNANCHORED, Anchors, shipped_anchors
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators import attention, collective, matmul, moe
@@ -187,7 +187,7 @@ def save(operators: Operators, target: Path) -> None:
         packed = BytesIO()
         np.savez_compressed(packed, **_narrow(kind.residual.arrays()))  # type: ignore[arg-type]  # numpy's stub
         name = f"{stem}-{sha256(packed.getvalue()).hexdigest()[:12]}.npz"
-        _put(target / name, packed.getvalue())
+        write_bytes(target / name, packed.getvalue())
         table[stem] = {
             **kind.header,
             "log_spread": round(kind.spread, 4),
@@ -200,21 +200,11 @@ def save(operators: Operators, target: Path) -> None:
     }
     document = {"schema_version": SCHEMA_VERSION, "operators": table, "kernels": kernels}
     text = json.dumps(document, indent=1, sort_keys=True)
-    _put(target / "constants.json", f"{text}\n".encode())
+    write_bytes(target / "constants.json", f"{text}\n".encode())
     for stem, entry in table.items():
         for old in target.glob(f"{stem}-*.npz"):
             if old.name != entry["arrays"]:
                 old.unlink()
-
-
-def _put(path: Path, content: bytes) -> None:
-    """Write a file so that it is there with all of its content, or as it was."""
-    beside = path.with_name(f"{path.name}.new")
-    with beside.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    beside.replace(path)
 
 
 def _narrow(arrays: dict[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:

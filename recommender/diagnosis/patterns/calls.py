@@ -9,6 +9,14 @@ import numpy as np
 from ingest.profiles.facts.intervals import gaps
 from ingest.profiles.facts.kernels import UNKNOWN_NS
 from recommender.diagnosis.evidence import MetricReading, SoftEvidence, setting_evidence, step_evidence
+from recommender.diagnosis.rank.host_calls import (
+    ITEM,
+    is_allocation,
+    is_compiling,
+    is_synchronising,
+    outermost,
+    total_us,
+)
 from recommender.diagnosis.rank.repairs import fill_idle_time
 from recommender.diagnosis.rank.view import LONG_GAP_US, KernelView
 from recommender.diagnosis.thresholds import soft
@@ -21,17 +29,7 @@ if TYPE_CHECKING:
     from recommender.diagnosis.rank.view import View
     from recommender.diagnosis.thresholds import Thresholds
 
-_ALLOCATION = (
-    *("aclMallocMemInner", "aclrtFreePhysical", "aclrtFree", "aclrtMalloc", "aclrtMallocPhysical"),
-    *("DevMalloc", "DevFree", "cudaMalloc", "cudaFree", "hipMalloc", "hipFree"),
-)
-_SYNCHRONISING = ("Synchronize", "synchronize")
-_ITEM = ("aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::equal")
-_COMPILING = (
-    *("aclopCompile", "OpCompile", "CompileOp", "GEGraphCompile", "opCompile", "BuildOp", "GraphCompile"),
-)
 _TILING = "_Tiling"
-_RUNTIME = frozenset({"acl", "runtime", "node", "model"})
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
@@ -59,7 +57,7 @@ def _collector(view: View, thresholds: Thresholds, free: float) -> Iterator[Soft
     longest = max((call.max_us or 0.0 for call in calls), default=0.0)
     pattern = "python-gc-high-latency"
     if calls:
-        lost = min(free, sum(call.total_us for call in calls))
+        lost = min(free, total_us(calls))
         yield step_evidence(
             view,
             pattern,
@@ -135,11 +133,11 @@ def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvi
 
 
 def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
-    calls = _calls(view, lambda c: c.level in _RUNTIME | {"hccl"} and c.name.startswith(_ALLOCATION))
+    calls = outermost(_calls(view, is_allocation))
     if not calls:
         return
     pattern, metric = "memory-allocation-stall", "allocation_api_time"
-    spent = sum(call.total_us for call in calls)
+    spent = total_us(calls)
     lost = min(spent, free)
     yield step_evidence(
         view,
@@ -155,7 +153,7 @@ def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[Soft
 
 
 def _compiler(view: View, free: float) -> Iterator[SoftEvidence]:
-    compiling = _calls(view, lambda call: any(part in call.name for part in _COMPILING))
+    compiling = _calls(view, is_compiling)
     tiling = _calls(view, lambda call: call.name.endswith(_TILING))
     spent = sum(max(0.0, call.total_us - call.count * LONG_GAP_US) for call in compiling)
     if compiling:
@@ -174,7 +172,7 @@ def _compiler(view: View, free: float) -> Iterator[SoftEvidence]:
         return
     state = view.kernels.texts["state"]
     dynamic = float(state.where(label == "dynamic" for label in state.labels).mean())
-    tiled = sum(call.total_us for call in tiling)
+    tiled = total_us(tiling)
     both = [*compiling, *tiling]
     part = min(free, spent + tiled) * dynamic
     yield step_evidence(
@@ -192,11 +190,9 @@ def _compiler(view: View, free: float) -> Iterator[SoftEvidence]:
 
 def _synchronisation(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
     """Evidence of as many synchronising calls as long gaps: the host waits and cannot run ahead."""
-    calls = _calls(
-        view,
-        lambda c: (c.level in _RUNTIME and any(part in c.name for part in _SYNCHRONISING)) or c.name in _ITEM,
-    )
-    runtime = [call for call in calls if call.level in _RUNTIME]
+    items = _calls(view, lambda call: call.name in ITEM)
+    runtime = outermost(_calls(view, is_synchronising))
+    calls = [*runtime, *items]
     count = sum(call.count for call in runtime or calls)
     kernels = view.rank.kernels
     if kernels is None or not count or not (kernels.start_ns != UNKNOWN_NS).any():
@@ -219,7 +215,6 @@ def _synchronisation(view: View, thresholds: Thresholds, free: float) -> Iterato
         shown=float(thresholds.shows(pattern, metric, together)),
         fixed=lambda rank: fill_idle_time(rank, lost, calls),
     )
-    items = [call for call in calls if call.name in _ITEM]
     if items:
         many = sum(call.count for call in items if call.name == "aten::item") or items[0].count
         part = many / max(1, count)

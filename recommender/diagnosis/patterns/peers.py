@@ -9,6 +9,7 @@ import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, SoftEvidence
 from recommender.diagnosis.patterns.links import slow_links
+from recommender.diagnosis.rank.identity import stage_of
 from recommender.diagnosis.rank.kinds import of_kind, volumes
 from recommender.diagnosis.rank.view import KernelView
 
@@ -38,24 +39,8 @@ def _stages(views: Sequence[View]) -> list[list[View]]:
     """Ranks by pipeline stage: stages compute different layers and are not compared."""
     stages: dict[object, list[View]] = {}
     for view in views:
-        stages.setdefault(_stage(view), []).append(view)
+        stages.setdefault(stage_of(view.rank), []).append(view)
     return list(stages.values())
-
-
-def _stage(view: View) -> object:
-    """The pipeline stage of a rank, from the parallel sizes and its number, as Megatron numbers ranks."""
-    parallel = view.rank.parallel
-    stages, world = parallel.get("pipeline_model_parallel_size"), parallel.get("world_size")
-    rank = view.rank.rank
-    if (
-        isinstance(stages, int)
-        and isinstance(world, int)
-        and rank is not None
-        and stages > 1
-        and world >= stages
-    ):
-        return rank * stages // world
-    return 0
 
 
 def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:

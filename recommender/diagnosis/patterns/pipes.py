@@ -14,7 +14,7 @@ import numpy as np
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
 from recommender.diagnosis.rank.kinds import is_data_movement, longest_of_chains, pair_counts
 from recommender.diagnosis.rank.repairs import shorten_kernels
-from recommender.diagnosis.rank.units import BUSY, CUBE, VECTOR
+from recommender.diagnosis.rank.units import BUSY, pipe_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,28 +42,6 @@ _SAYS = {
     "scalar-bound": "are held up by the scalar unit",
     "vector-bound": "are held up by the vector unit",
 }
-
-
-def pipe_use(kernels: Kernels) -> tuple[tuple[str, ...], Floats, Mask]:
-    """Names of the pipes, the share of each kernel for which each is busy, and the kernels with counters.
-
-    The shares have the shape (pipes, n), the mask (n,).
-
-    Where cube and vector cores work on one kernel, the pipes of the core that is done earlier count less, by
-    the share of the other's time in which it works.
-    """
-    names = (*CUBE, *VECTOR)
-    if not any(name in kernels.pipes for name in names):  # no counters: nothing to hold for each kernel
-        return names, np.broadcast_to(0.0, (len(names), len(kernels))), np.zeros(len(kernels), np.bool_)
-    table = np.array([kernels.pipe(name) for name in names])
-    counted = np.asarray(~np.isnan(table).all(axis=0), dtype=np.bool_)
-    cube_us = np.nan_to_num(kernels.pipe("aicore_time(us)"))
-    vector_us = np.nan_to_num(kernels.pipe("aiv_time(us)"))
-    longer = np.maximum(cube_us, vector_us)
-    timed = longer > 0
-    for rows, spent in ((slice(0, len(CUBE)), cube_us), (slice(len(CUBE), len(names)), vector_us)):
-        table[rows] *= np.where(timed, spent / np.where(timed, longer, 1.0), 1.0)
-    return names, np.clip(np.nan_to_num(table), 0, 1), counted
 
 
 def _first_and_spare(use: Floats) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.errors import InputError
 from kg.nouns.entities import Trust
 from kg.nouns.gain import Gain
 from kg.triples.finders import source_of_problem
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from recommender.ranking.cases.reference import Reference
     from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
     from recommender.retrieval.neighbours import Neighbour
+    from recommender.space.space import SearchSpace
 
 SHOWN_SOURCES = 3
 
@@ -74,7 +76,12 @@ class CaseChooser:
         self._cited: dict[str, str] = {}
 
     def choose(
-        self, problem: Problem, neighbours: Sequence[Neighbour], k: int, rules: QuestionFeasibility
+        self,
+        problem: Problem,
+        neighbours: Sequence[Neighbour],
+        k: int,
+        rules: QuestionFeasibility,
+        space: SearchSpace | None = None,
     ) -> CaseChoice:
         """Choose the k best configurations; list those that were refused.
 
@@ -83,10 +90,13 @@ class CaseChooser:
             neighbours: The known problems to ask.
             k: How many at most.
             rules: What can run.
+            space: What the configurations must be points of; None for any.
         """
         refused: list[Refusal] = []
 
         def feasible(_: Problem, configuration: Configuration) -> bool:
+            if space is not None and not _is_in(space, configuration):
+                return False
             broken = rules.check(configuration)
             refused.extend(broken)
             return not broken
@@ -177,6 +187,14 @@ class CaseChooser:
                 parts = (source.title, source.url, source.path)
                 self._cited[problem_id] = " ".join(part for part in parts if part)
         return self._cited[problem_id]
+
+
+def _is_in(space: SearchSpace, configuration: Configuration) -> bool:
+    """Whether a configuration sets what a space has, nothing else, and keeps its rules."""
+    try:
+        return space.violated(configuration) is None
+    except InputError:  # a parameter that the space lacks, or a value
+        return False
 
 
 def _trust(ranking: Ranking, place: int) -> Trust:

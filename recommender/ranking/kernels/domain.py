@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from kg.nouns.values import as_value
 from recommender.ranking.feasibility.rules import Broken
 from recommender.space.expressions import Expression
 from recommender.space.made.kernels import kernel_space
+from recommender.space.parameters import Parameter, ParameterKind
 from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
 
@@ -33,6 +34,10 @@ _FIXED: Mapping[str, object] = {"waves_per_eu": 0, "matrix_instr_nonkdim": 16, "
 """Parameters that the tile model has no term for, at the value from which Triton's own examples start."""
 
 
+_IN_THE_KERNEL: Mapping[str, Value] = {"GROUP_SIZE_M": 1}
+"""Parameters that are code of the kernel and no options of its launch, each as a kernel without it has it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelDomain:
     """The configurations of a kernel that can run.
@@ -42,12 +47,14 @@ class KernelDomain:
         columns: Values of each parameter, a row a configuration; only of those with numbers.
         left: What was left out before.
         notes: Rules that could not be asked, and what else is to be known.
+        absent: Parameters that the kernel lacks: of a declared space, those that it does not name.
     """
 
     space: SearchSpace
     columns: Columns
     left: tuple[ExcludedValue, ...] = ()
     notes: tuple[str, ...] = ()
+    absent: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -55,7 +62,11 @@ class KernelDomain:
     def configuration(self, row: int) -> dict[str, Value]:
         """The configuration of a row."""
         kinds = {item.name: item.values for item in self.space.parameters}
-        return {name: _typed(float(values[row]), kinds[name]) for name, values in self.columns.items()}
+        return {
+            name: _typed(float(values[row]), kinds[name])
+            for name, values in self.columns.items()
+            if name not in self.absent
+        }
 
     def rows_with(self, settings: Mapping[str, Value]) -> NDArray[np.bool_]:
         """The rows that have all of some values."""
@@ -141,14 +152,25 @@ def declared_domain(question: KernelQuestion, declared: SearchSpace) -> KernelDo
     ]
     for item in declared.constraints:
         if set(_names(item.expression, declared)) <= known:
-            rules.append(item)
+            rules.append(replace(item, reason=item.reason or f"the space's own rule {item.expression}"))
         else:
             notes.append(f"not asked: {item.expression}")
+    absent = frozenset(_IN_THE_KERNEL) & known - own.keys()
+    lacking = [
+        Parameter(name=name, kind=ParameterKind.ORDINAL, values=(_IN_THE_KERNEL[name],)) for name in absent
+    ]
+    own |= {item.name: item for item in lacking}
     space = SearchSpace(
         parameters=tuple(own.get(item.name, item) for item in made.space.parameters),
         constraints=(*made.space.constraints, *rules),
     )
-    return KernelDomain(space=space, columns=_columns(space), left=made.left, notes=(*made.notes, *notes))
+    return KernelDomain(
+        space=space,
+        columns=_columns(space),
+        left=made.left,
+        notes=(*made.notes, *notes),
+        absent=absent,
+    )
 
 
 def _names(expression: str, space: SearchSpace) -> frozenset[str]:

@@ -46,7 +46,7 @@ def limit_lines(domain: KernelDomain, configuration: Mapping[str, Value]) -> Ite
         used, held = (float(np.ravel(side.numbers(numbers))[0]) for side in sides)
         if held > 0 and _FULL <= used / held <= 1:
             reason = item.reason.rpartition(", ")[0] or item.reason
-            yield f"{reason}: {used:.0f} of {held:.0f} <{item.source}>"
+            yield f"{reason}: {used:.0f} of {held:.0f}" + (f" <{item.source}>" if item.source else "")
 
 
 def not_fitting(current: Mapping[str, Value], broken: Sequence[Broken]) -> tuple[NotHere, ...]:

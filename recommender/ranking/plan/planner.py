@@ -16,6 +16,7 @@ from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
 from recommender.ranking.plan_change import NotHere
+from recommender.ranking.recommendation import recommendation_id
 from recommender.ranking.starts.agreement import carrier
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
     from recommender.ranking.plan.candidate import ChangeCandidate
     from recommender.ranking.recommendation import Recommendation
+    from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.finder import StartFinder, Starts
 
@@ -88,6 +90,7 @@ class Planner:
         if situation is None:
             return None
         starts = self.starts.find(situation, model)
+        starts = self._with_ids(starts, problem)
         if starts.first.fits is False:
             plan = Plan(understood=_understood(situation.facts), start=starts.first)
             return Planned(plan=plan, recommendations=(), ranked=(), starts=starts, refused=())
@@ -117,6 +120,14 @@ class Planner:
             starts=starts,
             refused=tuple(refused),
         )
+
+    def _with_ids(self, starts: Starts, problem: Problem) -> Starts:
+        """The same with ids, by which outcomes refer to them."""
+
+        def named(start: StartConfiguration) -> StartConfiguration:
+            return replace(start, id=recommendation_id(problem, start.configuration, self.version, "start"))
+
+        return replace(starts, first=named(starts.first), alternatives=tuple(map(named, starts.alternatives)))
 
     def _candidates(
         self,
@@ -186,8 +197,9 @@ class Planner:
             before = set(broken_conflicts(release, begun))
             broken = [item for item in broken_conflicts(release, with_it) if item not in before]
             if broken:
-                name = one.change.strategy or one.change.title
-                refused.append(NotHere(strategy=name, because=f"{broken[0]} is refused", fact="conflict"))
+                refused.append(
+                    NotHere(strategy=one.change.title, because=f"{broken[0]} is refused", fact="conflict")
+                )
             else:
                 allowed.append(one)
         return allowed, refused

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LEAST_LOG_GAIN = 0.03
 """Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part
-of the step hides it. Repeats of one measurement differ by as much."""
+of the step hides it. A choice."""
 
 
 NOT_TRUSTED = frozenset({"overlap_tensor_parallel"})

@@ -47,10 +47,7 @@ def started(problem: Problem, start: StartConfiguration, framework: RunningFrame
 
 def names_of(item: PlanSetting) -> tuple[str, ...]:
     """The names under which strategies know a setting: a flag without dashes, a field without its carrier."""
-    if item.where is SettingPlace.ENV:
-        return (item.key,)
-    plain = item.key.lstrip("-").replace("-", "_")
     if item.where is SettingPlace.JSON:
-        path = plain.partition(".")[2]
+        path = item.name.partition(".")[2]
         return (path, path.rpartition(".")[2])
-    return (plain,)
+    return (item.name,)

@@ -9,6 +9,8 @@ from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.ranking.starts.layout_choice import OTHER_PRECISION
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kg.nouns.recipe import Recipe
     from recommender.cost_model.question import Question
     from recommender.ranking.plan_change import NotHere
@@ -34,6 +36,7 @@ class StartDraft:
         notes: What was assumed, and what could not be asked.
         question: What layouts were priced by; None if they have no price.
         load: Requests at once on all devices, stated or assumed; None where nothing says.
+        tested: Factor on the odds of a layout by its split, from tests of starts.
         is_divided_anew: Whether the layout that runs now does not go, and another was chosen.
     """
 
@@ -44,6 +47,7 @@ class StartDraft:
     notes: list[str] = field(default_factory=list)
     question: Question | None = None
     load: float | None = None
+    tested: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     is_divided_anew: bool = False
 
     @property

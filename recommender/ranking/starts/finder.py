@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,9 @@ from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts
-from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.ranking.start import ParallelLayout, StartConfiguration
 from recommender.ranking.starts.agreement import agreed_settings
+from recommender.ranking.starts.assumed_load import load_notes
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, TRUST_IN_TIMES, choose_layouts
@@ -34,7 +34,7 @@ from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.recipe import Recipe, Role
@@ -48,6 +48,19 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutOption, LayoutQuestion
     from recommender.ranking.starts.resemblance import WeighedRecipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartReliability:
+    """What tests of start configurations say for a situation.
+
+    Attributes:
+        recipes: Factor on the weight of a recipe, by id.
+        layouts: Factor on the odds of a layout, by its split.
+    """
+
+    recipes: Mapping[str, float] = field(default_factory=dict)
+    layouts: Mapping[tuple[int, ...], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +101,7 @@ class StartFinder:
         graph: The knowledge.
         tree: Its hardware.
         withheld: Ids of recipes that are not looked at; for backtests.
+        reliability: Gives what tests of starts say for a situation.
     """
 
     def __init__(
@@ -95,10 +109,12 @@ class StartFinder:
         graph: GraphStore,
         tree: HardwareTree,
         withheld: frozenset[str] = frozenset(),
+        reliability: Callable[[Situation], StartReliability] = lambda _: StartReliability(),
     ) -> None:
         self._graph = graph
         self._tree = tree
         self._withheld = withheld
+        self._reliability = reliability
         self._finder = StrategyFinder(graph)
         self._models = ModelFinder(graph)
         self._recipes_of: dict[tuple[str, frozenset[Role]], list[Recipe]] = {}
@@ -152,7 +168,10 @@ class StartFinder:
         """
         weighed = weigh(situation, self._recipes(situation), self._traits, self._path)
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
-        draft = self._draft(situation, screen.usable(weighed))
+        tests = self._reliability(situation)
+        usable = [one.trusted(tests.recipes.get(one.recipe.id, 1.0)) for one in screen.usable(weighed)]
+        draft = self._draft(situation, usable)
+        draft.tested = tests.layouts
         agreed = _worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
@@ -180,7 +199,7 @@ class StartFinder:
             if question is not None:
                 found[place] = repriced(found[place], one.option, question)
         if layouts:
-            draft.notes.append(_load(layouts[0], draft))
+            draft.notes += load_notes(layouts[0], draft)
         return self._starts(draft, found, questions[0] if questions else None)
 
     def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
@@ -255,6 +274,7 @@ class StartFinder:
             training=draft.situation.is_training,
             trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
             settings=asked.question.settings,
+            tested=draft.tested,
         )
 
     def _unfit(self, draft: StartDraft, layout: ParallelLayout | None) -> StartConfiguration:
@@ -293,7 +313,7 @@ def _has_own_launcher(recipe: Recipe) -> bool:
 def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
     """What the recipes of the same vendor agree on."""
     local = [one for one in weighed if not one.is_foreign]
-    total = sum(one.weight for one in local)
+    total = sum(one.weight / one.reliability for one in local)
     shares = [replace(one, weight=one.weight / total) for one in local] if total else []
     return [item for item in agreed_settings(shares) if item.share >= WORTH_TESTING]
 
@@ -304,20 +324,3 @@ def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
         return situation
     sizes = {name: size for name, size in layout.to_json().items() if name != "devices"}
     return replace(situation, facts={**sizes, **situation.facts})
-
-
-def _load(chosen: ChosenLayout, draft: StartDraft) -> str:
-    """What is assumed of the load where the question does not state it; empty if nothing is."""
-    batch, situation = chosen.option.settings.get("batch"), draft.situation
-    micro = chosen.option.settings.get("micro_batch")
-    if micro and draft.question is not None and feeds_forward(draft.question.model):
-        return f"priced at {micro:g} samples of each device at once; --current micro_batch=N says otherwise"
-    if situation.is_training or chosen.option.log_merit is None or not isinstance(batch, int | float):
-        return ""
-    if situation.number("concurrency") is not None:
-        return ""
-    engines = chosen.option.layout.dp
-    number = f"{batch * engines:.0f} requests at once" + (f" ({batch:.0f} an engine)" if engines > 1 else "")
-    if draft.load is None:
-        return f"priced at {number}, the best that fits; --trait concurrency=N says otherwise"
-    return f"{number} are assumed; --trait concurrency=N says otherwise"

@@ -62,6 +62,7 @@ def choose_layouts(
     trust: float = TRUST_IN_TIMES,
     rule: float = RULE_OF_THUMB,
     settings: Mapping[str, object] | None = None,
+    tested: Mapping[tuple[int, ...], float] | None = None,
 ) -> list[ChosenLayout]:
     """Layouts by one score, best first; those within the limits before the others.
 
@@ -73,13 +74,14 @@ def choose_layouts(
         trust: Weight of the modelled merit.
         rule: Weight of the rule of thumb beside the recipes.
         settings: What all of them were priced with.
+        tested: Factor on the odds of a layout by its split, from tests of starts.
     """
     best = max((item.log_merit for item in options if item.log_merit is not None), default=0.0)
     heard = sum(one.weight for one in weighed)
     chosen = []
     for option in options:
         votes = [
-            (one.weight * _likeness(option.layout, one.recipe, training=training), one.recipe)
+            (one.weight * likeness(option.layout, one.recipe, training=training), one.recipe)
             for one in weighed
         ]
         agreement = sum(vote for vote, _ in votes)
@@ -89,6 +91,7 @@ def choose_layouts(
         if not training:
             shared = (agreement + rule * heard * _by_rule(option.layout)) / (1 + rule)
         score = trust * merit + (math.log(UNSEEN + shared) if weighed else 0.0)
+        score += math.log((tested or {}).get(option.layout.split, 1.0))
         chosen.append(
             ChosenLayout(
                 option=option,
@@ -101,7 +104,7 @@ def choose_layouts(
     return sorted(chosen, key=lambda item: (not item.option.within_limits, -item.score))
 
 
-def _likeness(layout: ParallelLayout, recipe: Recipe, *, training: bool) -> float:
+def likeness(layout: ParallelLayout, recipe: Recipe, *, training: bool) -> float:
     """1 for the degrees of the recipe, a factor e less for each doubling of one."""
     published = degrees(recipe)
     devices = layout.devices

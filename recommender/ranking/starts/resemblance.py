@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
@@ -44,13 +44,20 @@ class WeighedRecipe:
         recipe: The recipe.
         distance: From the situation, 0 for the very same.
         weight: Its share among all that were compared; they add up to 1.
+        reliability: What tests of starts that rest on it made of its weight, which holds it already; 1 where
+            there were none.
         is_foreign: Whether it runs on hardware of another vendor: its layout counts, its settings do not.
     """
 
     recipe: Recipe
     distance: float
     weight: float
+    reliability: float = 1.0
     is_foreign: bool = False
+
+    def trusted(self, reliability: float) -> WeighedRecipe:
+        """The same after tests: with their factor on its weight, which is not shared out among the others."""
+        return replace(self, weight=self.weight * reliability, reliability=self.reliability * reliability)
 
 
 def weigh(

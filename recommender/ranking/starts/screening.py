@@ -197,7 +197,7 @@ class Screen:
             if verdict.because.startswith("hardware:") and item.first.hardware in self.situation.hardware:
                 return None  # it was published for this very hardware
             failed = NotHere(
-                strategy=strategy.id, because=verdict.because, fact=item.key, source=verdict.source
+                strategy=strategy.label, because=verdict.because, fact=item.key, source=verdict.source
             )
         return failed
 

@@ -17,6 +17,7 @@ from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfig
 from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
+from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import layout_settings
 from recommender.ranking.starts.values import adapted
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 TELLING = 0.1
 """Weight from which a recipe is named among the reasons; a choice."""
+ALIKE = 0.5
+"""Likeness of layouts from which a recipe is taken to speak for one: less than a doubling apart; a choice."""
 _UNITS = {"throughput": "", "tpot_s": "s", "ttft_s": "s"}
 
 
@@ -78,6 +81,7 @@ def written(
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=_expected(chosen.option) if chosen else (),
         because=(*_checkpoint(settings, chosen), *_because(draft, chosen)),
+        recipes=_recipes(draft, chosen),
     )
 
 
@@ -208,10 +212,26 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
         if isinstance(batch, int | float):
             said += f" at {batch:.0f} sequences an engine"
         lines.append(said)
-        if draft.weighed:
-            lines.append(
-                f"{chosen.agreement:.0%} of the recipes for such problems, by weight, divide the work so"
-            )
-    near = [one for one in draft.weighed if one.weight >= TELLING][:3]
-    lines += [f"recipe {one.recipe.id}, weight {one.weight:.0%} <{one.recipe.source.url}>" for one in near]
+        share = f"{chosen.agreement:.0%}"
+        if draft.weighed and share != "0%":
+            lines.append(f"{share} of the recipes for such problems, by weight, divide the work so")
+    voted = chosen is not None and chosen.agreement > 0
+    near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING]
+    for one in [one for one in near if voted or not one.is_foreign][:3]:
+        tested = "" if one.reliability == 1 else f" ({one.reliability:.1g} of it after tests)"
+        weight = one.weight / one.reliability
+        lines.append(f"recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
     return lines
+
+
+def _recipes(draft: StartDraft, chosen: ChosenLayout | None) -> tuple[str, ...]:
+    """The recipes that a start rests on: the weightiest of those that divide the work much as it does."""
+    training = draft.situation.is_training
+    alike = [
+        one.recipe.id
+        for one in draft.weighed
+        if one.weight >= TELLING
+        and (chosen is None or likeness(chosen.option.layout, one.recipe, training=training) >= ALIKE)
+    ]
+    nearest = [chosen.nearest.id] if chosen is not None and chosen.nearest is not None else []
+    return tuple(dict.fromkeys([*alike[:3], *nearest]))

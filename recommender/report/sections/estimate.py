@@ -18,14 +18,15 @@ from recommender.report.charts import (
     line,
     stacked,
 )
-from recommender.report.markup import Markup, joined, name, shorten, table, tag
-from recommender.report.scales import Scale, number, quantity
+from recommender.report.markup import joined, name, shorten, table, tag
+from recommender.report.scales import Scale, between, number, quantity
 from recommender.report.sections.common import notes
 from recommender.report.sections.pareto import draw_front
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from recommender.report.markup import Markup
     from recommender.report.words import Words
 
 TITLE = "Estimate by the cost model"
@@ -69,15 +70,16 @@ def draw_split(records: Sequence[Mapping[str, Any]], words: Words, front: Sequen
         low, high = record["time_interval_90_s"]
         largest = sorted(names, key=lambda part: -record["split_s"].get(part, 0.0))[:3]
         total = sum(record["split_s"].values()) or 1.0
-        shares = ", ".join(
-            f"{words.term(part)} {100 * record['split_s'].get(part, 0.0) / total:.0f} %" for part in largest
-        )
+        shares = [
+            joined([words.term(part), f" {100 * record['split_s'].get(part, 0.0) / total:.0f} %"])
+            for part in largest
+        ]
         rows.append(
             (
                 tag("code", text),
-                Markup(f"{quantity(record['time_s'], 's')} ({quantity(low, 's')} – {quantity(high, 's')})"),
+                f"{quantity(record['time_s'], 's')} ({between(low, high, 's')})",
                 stacked([(record["split_s"].get(part, 0.0), classes[part]) for part in names], most),
-                Markup(shares),
+                joined(shares, ", "),
                 quantity(record["throughput"], record["throughput_unit"]),
                 quantity(record["memory_total_bytes"], "B"),
                 {True: words("fits"), False: words("does not fit")}.get(record["fits"], "?"),

@@ -100,7 +100,7 @@ def _units(heat: Mapping[str, Any], words: Words) -> Markup:
     for item in heat["operators"]:
         facts = [number(item["n"]), quantity(item["us"] * _MICRO, "s"), percent(item["share"])]
         busy = [_cell(item["by_unit"][at], 1.0) for at in collected]
-        rows.append((item, [*(Markup(f"<td>{text}") for text in facts), *busy]))
+        rows.append((item, [*(joined([Markup("<td>"), text]) for text in facts), *busy]))
     units = [words.term(heat["units"][at]) for at in collected]
     columns = [words("calls"), words("time"), words("of step"), *units]
     return _map(words("operator by unit"), columns, rows, words, kind="unit")

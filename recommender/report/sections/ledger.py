@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import TYPE_CHECKING, Any
 
 from recommender.report.charts import bar, key, stacked
@@ -10,7 +9,7 @@ from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import percent, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from recommender.report.words import Words
 
@@ -22,12 +21,12 @@ PARTS = (
 )
 _MOST = 8
 """Ranks listed: the slowest."""
-_MOST_OPERATORS = 12
+_MOST_ACCOUNTS = 12
 _MICRO = 1e-6
 
 
 def draw_ledger(content: Mapping[str, Any], words: Words) -> Markup:
-    """The parts of the step of each rank and, beside an earlier run, what grew."""
+    """The parts of the step of each rank, what they went to, and what grew since an earlier run."""
     ranks = sorted(content["ranks"], key=lambda item: -item["step_us"])[:_MOST]
     most = max(item["step_us"] for item in ranks)
     rows = [
@@ -53,71 +52,81 @@ def draw_ledger(content: Mapping[str, Any], words: Words) -> Markup:
                 class_="soft",
             )
         )
-    if content.get("before"):
-        parts += [
-            _difference(content["ranks"], content["before"], words),
-            _operators(content.get("operators", ()), words),
-        ]
+    parts.append(_accounts(ranks[0], words))
+    if content.get("difference"):
+        parts.append(_difference(content["difference"], words))
     return joined(parts)
 
 
-def _difference(
-    now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]], words: Words
-) -> Markup:
-    """The growth of the mean step by part; the parts add up to it."""
-
-    def mean(ranks: Sequence[Mapping[str, Any]], part: str) -> float:
-        return statistics.fmean(item[part] for item in ranks)
-
-    parts = [("step_us", "whole step"), *((part, text) for part, text, _ in PARTS)]
-    grown = {part: mean(now, part) - mean(before, part) for part, _ in parts}
-    most = max(map(abs, grown.values()))
+def _accounts(rank: Mapping[str, Any], words: Words) -> Markup | None:
+    """What the slowest rank's step went to: its largest accounts."""
+    shown = sorted(rank["accounts"], key=lambda item: -item["us"])[:_MOST_ACCOUNTS]
+    most = max((item["us"] for item in shown), default=0.0)
+    if most <= 0:
+        return None
     rows = [
         (
-            tag("b", words(text)) if part == "step_us" else words(text),
-            quantity(mean(before, part) * _MICRO, "s"),
-            quantity(mean(now, part) * _MICRO, "s"),
-            _signed(grown[part]),
-            _growth(grown[part], most),
+            name(item["operator"] or item["part"], 40),
+            words.term(item["reason"]) if item["reason"] else "",
+            quantity(item["us"] * _MICRO, "s"),
+            percent(item["us"] / rank["step_us"]),
+            bar(max(item["us"], 0.0), most, "s1"),
         )
-        for part, text in parts
+        for item in shown
     ]
+    columns = (words("operator"), words("reason"), words("time"), words("share"), "")
+    title = words("Where the step of rank {rank} goes", rank=rank["rank"])
+    return joined([tag("h3", title), table(columns, rows, numbers=(2, 3))])
+
+
+def _difference(content: Mapping[str, Any], words: Words) -> Markup:
+    """What changed since the earlier run, the largest first, and the growth that all of it adds up to."""
+    changes = content["changes"]
+    most = max((abs(item["now_us"] - item["before_us"]) for item in changes), default=0.0)
+    rest = changes[_MOST_ACCOUNTS:]
+    rows = [
+        _change(
+            joined(
+                [
+                    name(item["operator"] or item["part"], 40),
+                    *([", ", words.term(item["reason"])] if item["reason"] else []),
+                ]
+            ),
+            item["before_us"],
+            item["now_us"],
+            most,
+            "; ".join(item["changed"]),
+        )
+        for item in changes[:_MOST_ACCOUNTS]
+    ]
+    if rest:
+        sums = [sum(item[key] for item in rest) for key in ("before_us", "now_us")]
+        rows.append(_change(words("{n} more", n=len(rest)), sums[0], sums[1], most, ""))
+    rows.append(_change(tag("b", words("whole step")), content["before_us"], content["now_us"], most, ""))
     columns = (
-        words("part"),
+        words("what"),
         words("before"),
         words("now"),
         words("difference"),
         words("slower to the right"),
+        words("changed"),
     )
     return joined(
         [tag("h3", words("What grew since the earlier run")), table(columns, rows, numbers=(1, 2, 3))]
     )
 
 
-def _operators(items: Sequence[Mapping[str, Any]], words: Words) -> Markup | None:
-    if not items:
-        return None
-    shown = sorted(items, key=lambda item: -abs(item["now_us"] - item["before_us"]))[:_MOST_OPERATORS]
-    most = max(abs(item["now_us"] - item["before_us"]) for item in shown)
-    rows = [
-        (
-            name(item["name"], 40),
-            quantity(item["before_us"] * _MICRO, "s"),
-            quantity(item["now_us"] * _MICRO, "s"),
-            _signed(item["now_us"] - item["before_us"]),
-            _growth(item["now_us"] - item["before_us"], most),
-        )
-        for item in shown
-    ]
-    columns = (
-        words("operator"),
-        words("before"),
-        words("now"),
-        words("difference"),
-        words("slower to the right"),
-    )
-    return joined(
-        [tag("h3", words("Operators that changed most, in a step")), table(columns, rows, numbers=(1, 2, 3))]
+def _change(
+    what: Markup, before_us: float, now_us: float, most: float, changed: str
+) -> tuple[Markup | str, ...]:
+    grown = now_us - before_us
+    return (
+        what,
+        quantity(before_us * _MICRO, "s"),
+        quantity(now_us * _MICRO, "s"),
+        _signed(grown),
+        _growth(min(max(grown, -most), most), most),
+        changed,
     )
 
 

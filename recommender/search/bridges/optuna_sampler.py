@@ -1,23 +1,22 @@
-"""Our search as a sampler of Optuna: ``optuna.create_study(sampler=SearchSampler(...))``.
+"""Our search as a sampler of Optuna: ``optuna.create_study(sampler=SearchSampler())``.
 
 Optuna keeps the trials; the sampler tells a search those that ended, holds those that run elsewhere, and
-asks. Nothing infeasible is sampled and, as long as the space lasts, nothing twice. Imports Optuna, so it is
-itself imported late.
+asks. Nothing infeasible is sampled and, as long as the space lasts, nothing twice, by however many threads or
+processes. Imports Optuna, so it is itself imported late.
 """
 
 from __future__ import annotations
 
+import secrets
+from threading import RLock
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
-import optuna
+import numpy as np
 from optuna.samplers import BaseSampler, RandomSampler
-from optuna.trial import TrialState
 
-from kg.errors import InfeasibleError, InputError
-from kg.nouns.entities import Better, Objective, Status
-from kg.nouns.values import Settings
-from recommender.search.engine.search import Search
-from recommender.search.evaluations import Evaluation
+from recommender.search.bridges.observed_space import joined
+from recommender.search.bridges.study_search import PROPOSAL, StudySearch
 from recommender.space.foreign_spaces import space_of_distributions
 
 if TYPE_CHECKING:
@@ -25,112 +24,160 @@ if TYPE_CHECKING:
 
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
-    from optuna.trial import FrozenTrial
+    from optuna.trial import FrozenTrial, TrialState
 
     from recommender.search.evaluations import SourceTable
     from recommender.space.constraint import Constraint
+
+_REDRAWS = 32
+"""Draws of a parameter at random before a configuration that was there is taken; a choice."""
+
+_RIVALS = 16
+"""Proposals given up to other workers before one is kept all the same; a choice."""
 
 
 class SearchSampler(BaseSampler):
     """Samples what a search proposes.
 
     Args:
-        distributions: The space, as the objective will suggest it.
+        distributions: The space, as the objective will suggest it; None to learn it from the trials.
         constraints: What every configuration satisfies.
-        sources: What is known of similar problems, for the first objective.
-        seed: Of the search.
+        sources: What is known of similar problems, for the first objective, which is then above zero.
+        seed: Of the search; None for another one every time.
 
     Raises:
-        InputError: The space is none.
+        InputError: The space is none, or a constraint speaks of something else.
     """
 
     def __init__(
         self,
-        distributions: Mapping[str, BaseDistribution],
+        distributions: Mapping[str, BaseDistribution] | None = None,
         *,
         constraints: Sequence[Constraint] = (),
         sources: Sequence[SourceTable] = (),
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
-        self._distributions = dict(distributions)
-        self._space = space_of_distributions(distributions, constraints)
-        self._sources, self._seed = tuple(sources), seed
-        self._search: Search | None = None
-        self._told: set[int] = set()
-        self._held: dict[int, int] = {}
-        self._independent = RandomSampler(seed=seed)
+        self._declared = dict(distributions or {})
+        if distributions is not None:
+            space_of_distributions(distributions, constraints)  # refused here, not in the first trial
+        self._constraints, self._sources = tuple(constraints), tuple(sources)
+        self._seed = secrets.randbits(31) if seed is None else seed
+        self._lock = RLock()
+        self._forget(None)
 
-    def infer_relative_search_space(
-        self,
-        study: Study,  # noqa: ARG002 - the signature is Optuna's
-        trial: FrozenTrial,  # noqa: ARG002
-    ) -> dict[str, BaseDistribution]:
-        """The space as it was declared."""
-        return dict(self._distributions)
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy in another process needs: it reads the rest from the study."""
+        return {
+            "_declared": self._declared,
+            "_constraints": self._constraints,
+            "_sources": self._sources,
+            "_seed": self._seed,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make a copy that has seen no study."""
+        self.__dict__.update(state)
+        self._lock = RLock()
+        self._forget(None)
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """The space as it was declared, or as the trials that ended have shown it."""
+        if self._declared:
+            return dict(self._declared)
+        with self._lock:
+            self._attend(study)
+            for other in study.get_trials(deepcopy=False):
+                if other.state.is_finished() and other.number not in self._seen:
+                    self._seen.add(other.number)
+                    for name, distribution in other.distributions.items():
+                        self._shown[name] = joined(self._shown.get(name), distribution)
+            if not self._shown:
+                self._drawn[trial.number] = {}
+            return dict(self._shown)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The next proposal; empty once nothing is left, so that Optuna samples at random."""
-        search = self._following(study, trial)
-        asked = search.ask()
-        if not asked:
+        """The next proposal; once nothing is left, something at random."""
+        if not search_space or set(search_space) <= set(trial.system_attrs.get("fixed_params", ())):
             return {}
-        self._held[trial.number] = asked[0].number
-        configuration = asked[0].configuration
-        return {name: _choice(search_space[name], configuration[name]) for name in configuration}
+        with self._lock:
+            self._attend(study)
+            search = self._following(study, search_space)
+            rng = np.random.default_rng([self._seed, trial.number])
+            attempt = 0
+            while True:
+                search.follow(study.get_trials(deepcopy=False), trial.number)
+                proposal = search.propose(trial.number, skip=int(rng.integers(attempt + 1)))
+                if proposal is None:
+                    return search.params(search.again(rng))
+                internal = search.internal(proposal)  # where Optuna's own samplers keep such things
+                study._storage.set_trial_system_attr(trial._trial_id, PROPOSAL, internal)
+                attempt += 1
+                if attempt == _RIVALS or not search.rival(trial.number, study.get_trials(deepcopy=False)):
+                    return search.params(proposal)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """A parameter that was not declared: at random."""
-        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+        """A parameter that no proposal has: at random, by the numbers of trial and parameter."""
+        with self._lock:
+            self._attend(study)
+            earlier = self._drawn.get(trial.number)
+            others = [] if earlier is None else self._others(study, trial.number)
+            value = None
+            for draw in range(_REDRAWS):
+                seed = np.random.default_rng([self._seed, trial.number, crc32(param_name.encode()), draw])
+                random = RandomSampler(seed=int(seed.integers(2**31)))
+                value = random.sample_independent(study, trial, param_name, param_distribution)
+                if earlier is None or {**earlier, param_name: value} not in others:
+                    break
+            if earlier is not None:
+                earlier[param_name] = value
+            return value
+
+    def after_trial(
+        self,
+        study: Study,  # noqa: ARG002 - the signature is Optuna's
+        trial: FrozenTrial,
+        state: TrialState,  # noqa: ARG002
+        values: Sequence[float] | None,  # noqa: ARG002
+    ) -> None:
+        """Forget what an ending trial drew: the study has it."""
+        with self._lock:
+            self._drawn.pop(trial.number, None)
 
     def reseed_rng(self) -> None:
-        """For parallel workers: another seed, and a search that starts from the log."""
-        self._independent.reseed_rng()
-        self._seed += 1
-        self._search, self._told, self._held = None, set(), {}
+        """Nothing: draws depend on the number of the trial, so copies in parallel never draw alike."""
 
-    def _following(self, study: Study, current: FrozenTrial) -> Search:
-        """The search, told all that the study knows."""
-        if self._search is None:
-            objectives = tuple(
-                Objective(
-                    metric=f"objective_{k}",
-                    better=Better.HIGHER if way == optuna.study.StudyDirection.MAXIMIZE else Better.LOWER,
-                )
-                for k, way in enumerate(study.directions)
+    # --- below
+
+    def _forget(self, study: tuple[int, int] | None) -> None:
+        self._study = study
+        self._shown: dict[str, BaseDistribution] = {}
+        self._seen: set[int] = set()
+        self._drawn: dict[int, dict[str, Any]] = {}
+        self._search: tuple[dict[str, BaseDistribution], StudySearch] | None = None
+
+    def _attend(self, study: Study) -> None:
+        """Begin anew where the sampler meets another study."""
+        key = (id(study._storage), study._study_id)
+        if self._study != key:
+            self._forget(key)
+
+    def _following(self, study: Study, search_space: dict[str, BaseDistribution]) -> StudySearch:
+        if self._search is None or self._search[0] != search_space:
+            search = StudySearch(
+                search_space,
+                study.directions,
+                constraints=self._constraints,
+                sources=self._sources,
+                seed=self._seed,
             )
-            self._search = Search(
-                space=self._space, objectives=objectives, sources=self._sources, seed=self._seed
-            )
-        for trial in study.get_trials(deepcopy=False):
-            if trial.number == current.number or trial.number in self._told:
-                continue
-            settings = Settings({k: v for k, v in trial.params.items() if k in self._distributions})
-            try:
-                if trial.state in {TrialState.COMPLETE, TrialState.FAIL}:
-                    self._search.tell(_evaluation(trial, settings), self._held.pop(trial.number, None))
-                    self._told.add(trial.number)
-                elif trial.state is TrialState.RUNNING and trial.number not in self._held and settings:
-                    self._held[trial.number] = self._search.hold(settings)
-            except InputError:
-                self._told.add(trial.number)  # a trial of another space, or without a logarithm
-        return self._search
+            self._search = (dict(search_space), search)
+        return self._search[1]
 
-
-def _evaluation(trial: FrozenTrial, settings: Settings) -> Evaluation:
-    if trial.state is TrialState.COMPLETE and trial.values:
-        return Evaluation(configuration=settings, values=tuple(trial.values))
-    return Evaluation(configuration=settings, values=(None,), status=Status.FAILED, reason="failed")
-
-
-def _choice(distribution: BaseDistribution, value: Any) -> Any:
-    """A value in the type that its distribution has: 16 and 16.0, lists and tuples are one to us."""
-    if isinstance(distribution, optuna.distributions.CategoricalDistribution):
-        for choice in distribution.choices:
-            if choice == value and isinstance(choice, bool) == isinstance(value, bool):
-                return choice
-        raise InfeasibleError(f"{value!r} is no choice of its distribution")
-    return int(value) if isinstance(distribution, optuna.distributions.IntDistribution) else float(value)
+    def _others(self, study: Study, number: int) -> list[dict[str, Any]]:
+        """What other trials have drawn, those of other threads as far as they are."""
+        stored = [other.params for other in study.get_trials(deepcopy=False) if other.number != number]
+        return stored + [drawn for other, drawn in self._drawn.items() if other != number]

@@ -132,8 +132,7 @@ class Search:
     def ask(self, n: int = 1) -> list[Suggestion]:
         """Up to ``n`` configurations to evaluate next, none proposed before; fewer if no more exist."""
         found: list[Suggestion] = []
-        pending = [row for _, row in self._asked.values()]
-        believed = list(pending)
+        believed = [row for _, row in self._asked.values()]
         kept = self._beliefs.snapshot() if believed or n > 1 else None
         if believed:
             self._beliefs.believe(believed)
@@ -191,6 +190,12 @@ class Search:
         row = self._row_of(configuration)
         self._pool.open[row] = False
         return self._suggestion(row, "model").number
+
+    def withdraw(self, number: int) -> None:
+        """Take a suggestion back that nobody evaluates; it may be proposed again."""
+        _, row = self._asked.pop(number)
+        elsewhere = any(row == other for _, other in self._asked.values())
+        self._pool.open[row] = not (elsewhere or self._tally.has(row))
 
     def repeats(self, n: int) -> list[Suggestion]:
         """Finalists to measure again: the best ``n`` configurations so far, fewest measurements first."""
@@ -289,8 +294,7 @@ class Search:
         if self._parts is None or incumbent is None or not incumbent.parts:
             return None
         in_turns = self._tally.idle >= _FRUITLESS
-        waits = step % 2 == 1 if in_turns else bool(self._sources)  # sources know the whole: it goes first
-        if waits:
+        if step % 2 == 1 if in_turns else self._sources:  # sources know the whole: it goes first
             return None
         found = self._parts.propose(
             incumbent,
@@ -379,8 +383,7 @@ class Search:
         u: Coordinates = np.array(points).reshape(-1, len(self.space.parameters))
         u = u[self.space.allowed(u)]
         self._pool.add(u, proposable=True)
-        rows = [self._pool.row(point) for point in u]
-        self._first.extend((row, origin) for row in rows if row is not None)
+        self._first.extend((row, origin) for row in map(self._pool.row, u) if row is not None)
 
     def _grow(self, u: Coordinates, *, proposable: bool) -> None:
         """Put configurations into the pool and into what is believed of it."""

@@ -55,6 +55,10 @@ class Tally:
             self.idle = 0 if gain else self.idle + 1
         return gain
 
+    def has(self, row: int) -> bool:
+        """True where a pool row was evaluated."""
+        return row in self._merged or row in self._failed
+
     @property
     def ran(self) -> bool:
         """True once a configuration has run."""

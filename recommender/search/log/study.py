@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 SOURCES = "search_sources"
 SCHEMA = 1
+METRIC_NAMES = "study:metric_names"
+"""Where Optuna keeps the names of objectives (``Study.set_metric_names``), which its dashboard shows."""
 
 T = TypeVar("T")
 
@@ -64,7 +66,13 @@ class SearchLog:
         self._ended: dict[int, LoggedTrial] = {}
         attributes = self._do(lambda: backend.get_study_user_attrs(study_id))
         content = attributes.get(OWN)
-        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if isinstance(schema, int) and schema > SCHEMA:
+            raise InputError(
+                f"{self.storage}: study {name!r} is of a later release (schema {schema}, here {SCHEMA})",
+                hint="pip install --upgrade tunegraph",
+            )
+        if not isinstance(content, dict) or schema != SCHEMA:
             raise InputError(
                 f"{self.storage}: study {name!r} was not made by a search of this version",
                 hint="its trials can be ingested: tunegraph ingest",
@@ -126,6 +134,7 @@ class SearchLog:
                         raise already from None
                 elif not _was_left(backend, study_id, directions):
                     raise already
+                backend.set_study_system_attr(study_id, METRIC_NAMES, [item.metric for item in objectives])
                 for key, content in (
                     (RECORD_ATTRIBUTE, dict(record)),
                     (SOURCES, sources_to_json(sources)),

@@ -287,6 +287,7 @@ def test_what_a_device_reaches_is_not_above_its_peak() -> None:
                 assert value <= peak, (node["id"], name)
 
 
+@pytest.mark.long
 def test_every_device_of_the_real_cases_has_a_node() -> None:
     shared = Path(os.environ.get("TUNEGRAPH_SHARED", ROOT.parent / "shared"))
     corpora = sorted((shared / "data" / "cases").glob("*.jsonl.gz"))

@@ -89,7 +89,7 @@ def test_a_mutated_file_never_raises(names: NameResolver, shared: Path, tmp_path
     @example(seed=4296, hardware="")  # a damaged schema, quoted in SQLite's message
     @given(seed=st.integers(0, 2**32), hardware=st.sampled_from(["", "A100"]))
     @settings(
-        max_examples=25,
+        max_examples=10,
         deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.function_scoped_fixture],

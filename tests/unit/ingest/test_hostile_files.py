@@ -28,6 +28,7 @@ def reports(path: Path, names: NameResolver) -> list[FileReport]:
     return [item for item in read([path], names) if isinstance(item, FileReport)]
 
 
+@pytest.mark.long
 def test_very_many_bad_rows_cost_neither_memory_nor_words(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "bad.jsonl"
     bad = json.dumps({"task": {"op": "x"}, "outcome": {}, "note": "y" * 1200}) + "\n"

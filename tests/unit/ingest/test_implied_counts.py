@@ -83,6 +83,7 @@ def test_as_many_cases_as_the_files_imply(
     assert found == {path: (implied(path), 0) for path in files}
 
 
+@pytest.mark.long
 def test_a_parquet_table_gives_its_rows(shared: Path, names: NameResolver) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="the extra 'parquet' is not installed")
     [path] = (shared / "formats" / "aiconfigurator").glob("*.parquet")

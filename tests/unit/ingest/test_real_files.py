@@ -48,6 +48,7 @@ def result_of(paths: list[Path], names: NameResolver) -> tuple[list[Case], list[
     return cases, [item for item in items if isinstance(item, FileReport)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("corpus", CASES)
 def test_every_row_of_a_corpus_is_a_case(corpus: str, shared: Path, names: NameResolver) -> None:
     _, (report,) = result_of([shared / "cases" / f"{corpus}.jsonl.gz"], names)
@@ -107,6 +108,7 @@ def test_kernel_tuner_caches(shared: Path, names: NameResolver) -> None:
     assert sum(case.measurement.metric == "energy" for case in cases) == 898
 
 
+@pytest.mark.long
 def test_one_space_read_from_cache_t4_and_case_jsonl_is_one_problem(
     shared: Path, names: NameResolver
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -195,3 +196,16 @@ def test_sparql_of_a_user_has_a_deadline_and_cannot_write(shipped: Workspace) ->
         shipped.query("DELETE WHERE { ?s ?p ?o }")
     with pytest.raises(InputError, match="did not end within"):
         shipped.query("SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", deadline_s=1.0)
+
+
+def test_older_knowledge_is_said_with_every_answer(
+    shipped: Workspace, shipped_path: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(shipped_path, tmp_path / "w")
+    files = WorkspaceFiles(tmp_path / "w")
+    files.write({**files.read(), "shipped": "0" * 16})
+    raw = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3"}
+    with Workspace.open(tmp_path / "w", cache=shipped_path.parent / "cache") as older:
+        assert "newer knowledge" in older.problem(raw)[1][-1]
+        assert "newer knowledge" in older.check()[-1].says
+    assert shipped.age_note == ""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tools.audit_facts import draw, main
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.long
 def test_a_draw_has_every_kind_and_its_sources() -> None:
     rows = draw(60, 1)
     assert len(rows) == 60

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ({"cp": 2}, {"cp": 1, "recompute": "full"}, {"recompute": "full"}),
         ({"tp": 1}, {"tp": 8, "zero": 1}, {"tp": 8}),
         ({"draft": "suffix"}, {"draft": "none"}, {}),
+        ({}, {"VLLM_USE_V1": 1, "tp": 1}, {"VLLM_USE_V1": 1}),
     ],
 )
 def test_a_baseline_that_had_something_on_is_named(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.errors import InfeasibleError, NoEvidenceError, UnknownEntityError
+from kg.errors import InfeasibleError, InputError, NoEvidenceError, UnknownEntityError
 from recommender.calibration.outlook import LISTED
 from recommender.ranking.changes.strategies import StrategyRanker
+from recommender.space.space_file import read_space
 from recommender.workspace import Workspace
 from tests.shipped_hardware import add_hardware
 
@@ -329,3 +330,24 @@ def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_pa
         assert start["num_warps"] == (4, "case")
         assert start["BLOCK_SIZE_M"] == (64, "case")
         assert answer.recommendations[0].evidence[0].kind == "timed"
+
+
+MATMUL = {"tile_m": [64], "rows": [8], "tile_n": [32, 128], "tile_k": [32], "pack": [0, 1], "threads": [1, 2]}
+
+
+def test_a_declared_space_bounds_what_is_known_of_a_kernel(shipped: Workspace) -> None:
+    _, question = Workspace.declared_space("matmul")
+    assert "hardware" not in question  # the file means the machine that it runs on
+    problem, _ = shipped.problem({**question, "hardware": "xeon-virtual-6-167", "objective": "kernel_time"})
+    space = read_space({"parameters": {**MATMUL, "flags": ["-O2", "-O3"]}})
+    found = [item.configuration for item in shipped.recommend(problem, 3, space=space)]
+    assert found
+    assert all(space.violated(item) is None for item in found)
+    assert found != [item.configuration for item in shipped.recommend(problem, 3)]
+    with pytest.raises(NoEvidenceError, match="is a point of the space"):
+        shipped.recommend(problem, space=read_space({"parameters": {"tile_m": [64]}}))
+
+
+def test_a_whole_model_has_no_declared_space(shipped: Workspace) -> None:
+    with pytest.raises(InputError, match="--space is the space of a kernel"):
+        shipped.recommend(shipped.problem(QUESTION)[0], space=read_space({"parameters": {"tile": [1]}}))

@@ -27,10 +27,16 @@ PLUGIN = Framework(id="plugin", labels={"en": "Plugin"}, phases=("serving",), ha
         ({"tensor_parallel_size": 4}, Truth.FAILS),
         ({"recompute": "full"}, Truth.UNKNOWN),
         ({"recompute": "full", "tp": 4}, Truth.FAILS),
+        ({"tp": 8.0, "micro_batch": "4.0", "--flash": True}, Truth.HOLDS),
     ],
 )
 def test_a_gain_holds_over_what_runs(against: dict[str, object], truth: Truth) -> None:
-    facts: dict[str, FactValue] = {"setting[context-parallel-algo]": "ring", "tp": 8}
+    facts: dict[str, FactValue] = {
+        "setting[context-parallel-algo]": "ring",
+        "tp": 8,
+        "setting[micro_batch]": 4,
+        "setting[flash]": "true",
+    }
     assert baseline_truth(Settings(against), facts) is truth
 
 

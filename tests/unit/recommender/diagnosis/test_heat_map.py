@@ -1,4 +1,4 @@
-"""A profile as a map of heat and as a ledger."""
+"""A profile as a map of heat."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from ingest.profiles.folders import read_profile
 from recommender.diagnosis import heat_map as heat_maps
-from recommender.diagnosis.heat_map import MOST_ROWS, heat_map, ledger
+from recommender.diagnosis.heat_map import MOST_ROWS, heat_map
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +21,7 @@ HEADER = (
 )
 
 
-def profile(
-    folder: Path, ranks: int, kinds: int = 2, each: int = 3, slow_rank: int = -1, factor: float = 1.0
-) -> Profile:
+def profile(folder: Path, ranks: int, kinds: int = 2, each: int = 3, slow_rank: int = -1) -> Profile:
     """Ranks of ``kinds`` operators; operator 0 is three times slower on one of them."""
     for rank in range(ranks):
         inside = folder / f"rank_{rank}_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
@@ -32,7 +30,7 @@ def profile(
         lines, at = [HEADER], 0.0
         for kind in range(kinds):
             for number in range(each):
-                us = factor * 10 * (kinds - kind) * (3 if rank == slow_rank and kind == 0 else 1) + number
+                us = 10 * (kinds - kind) * (3 if rank == slow_rank and kind == 0 else 1) + number
                 lines.append(
                     f"1,Op{kind}_{number},Op{kind},AI_CORE,170000000{at:09.1f},{us},0.5,24,{0.25 * (kind + 1)}"
                 )
@@ -81,20 +79,6 @@ def test_no_more_rows_than_are_read(tmp_path: Path) -> None:
     heat = heat_map(profile(tmp_path, ranks=1, each=MOST_ROWS + 7))
     assert heat is not None
     assert len(heat["rows"]) == 2 * MOST_ROWS
-
-
-def test_the_ledger_adds_up_to_the_step_and_its_difference_to_the_growth(tmp_path: Path) -> None:
-    before, now = profile(tmp_path / "a", ranks=2), profile(tmp_path / "b", ranks=2, factor=2.0)
-    found = ledger(now, before)
-    assert found is not None
-    parts = ("computing_us", "exposed_us", "free_us", "unexplained_us")
-    for item in (*found["ranks"], *found["before"]):
-        assert sum(item[part] for part in parts) == pytest.approx(item["step_us"], abs=0.05)
-        assert item["unexplained_us"] == pytest.approx(1, abs=0.05)
-    grown = found["operators"][0]
-    assert grown["name"] == "Op0"
-    assert grown["now_us"] - grown["before_us"] == pytest.approx(60)
-    assert ledger(now) == {"ranks": found["ranks"], "before": None}
 
 
 def test_what_was_not_collected_has_no_map(tmp_path: Path) -> None:

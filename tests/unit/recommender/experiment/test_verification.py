@@ -88,3 +88,13 @@ def test_a_command_that_can_set_nothing_is_told_so(command: str) -> None:
 def test_an_empty_answer_cannot_be_verified() -> None:
     with pytest.raises(InputError, match="it is empty"):
         verification([], NOW, "run {batch}", {})
+
+
+def test_the_start_is_an_arm_of_its_own() -> None:
+    begun = candidate("first", ("--tp 4", "export MODE=fast"), tp=4, MODE="fast")
+    made = verification([candidate("one", batch=64)], NOW, "run {batch} {options}", {}, (), begun)
+    assert list(made.arms) == ["start", "number-1"]
+    assert made.arms["start"] == Settings({"batch": 32, "tp": 4, "MODE": "fast"})
+    assert made.options == {"start": "--tp 4", "number-1": ""}
+    kept = verification([candidate("one", batch=64)], NOW, "run {batch}", {}, (), begun)
+    assert kept.left_out == ("start cannot be tried: the command has no {tp}",)

@@ -179,7 +179,7 @@ def test_an_absent_value_is_no_word(folder: Path) -> None:
     assert (folder / "said").read_text() == "--b=\0end\0"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
 def test_any_text_arrives_as_it_is(value: str) -> None:
     script = shell_script("printf %s {x}; sh -c 'printf %s {x}'")

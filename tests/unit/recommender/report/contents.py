@@ -60,6 +60,12 @@ def ledger() -> dict[str, Any]:
         "exposed_us": 25.0,
         "free_us": 10.0,
         "unexplained_us": 5.0,
+        "accounts": [
+            {"part": "computing", "operator": "MatMul", "reason": "cube at work", "us": 60.0},
+            {"part": "exposed", "operator": "hcom_allReduce", "reason": "waits for peers", "us": 25.0},
+            {"part": "free", "operator": "gap", "reason": "behind launches", "us": 10.0},
+            {"part": "unexplained", "operator": "", "reason": "", "us": 5.0},
+        ],
     }
     before = {
         **now,
@@ -69,10 +75,20 @@ def ledger() -> dict[str, Any]:
         "free_us": 10.0,
         "unexplained_us": 0.0,
     }
+    change = {
+        "part": "computing",
+        "operator": "MatMul",
+        "reason": "cube at work",
+        "before_us": 50.0,
+        "now_us": 60.0,
+        "changed": ["count 5 -> 6"],
+    }
     return {
         "ranks": [now],
         "before": [before],
-        "operators": [{"name": "MatMul", "now_us": 40.0, "before_us": 30.0}],
+        "difference": {"before_us": 80.0, "now_us": 100.0, "changes": [change]},
+        "unusual_steps": [],
+        "error": 0.0,
     }
 
 

@@ -6,15 +6,19 @@ import json
 import math
 import re
 from html.parser import HTMLParser
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from data import text
 from kg.errors import InputError
 from recommender.report.document import ReportDocument, finite
-from recommender.report.page import SECTIONS, page
+from recommender.report.page import SECTIONS, UNFIT, page
+from recommender.report.words import Words
 from tests.unit.recommender.report import contents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 VOID = {"meta", "input", "br"}
 OPTIONAL = {"td", "th", "tr"}
@@ -247,3 +251,32 @@ def test_numbers_are_read_on_the_darkest_heat(scheme: int) -> None:
     paper = [int(colours["paper"][at : at + 2], 16) for at in (1, 3, 5)]
     mixed = "#" + "".join(f"{round(0.54 * h + 0.46 * p):02x}" for h, p in zip(heat, paper, strict=True))
     assert contrast(colours["ink"], mixed) >= 4.5
+
+
+def _leaves(content: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from _leaves(value, (*path, key))
+    elif isinstance(content, list) and content:
+        yield from _leaves(content[0], (*path, 0))
+    else:
+        yield path
+
+
+@pytest.mark.parametrize("kind", sorted(contents.CONTENTS))
+def test_nothing_of_a_file_becomes_markup(kind: str) -> None:
+    """Each place of a part in turn holds markup: the page shows it as text, or refuses the part."""
+    drawn = 0
+    for path in _leaves(contents.CONTENTS[kind]()):
+        content: Any = contents.CONTENTS[kind]()
+        inner = content
+        for step in path[:-1]:
+            inner = inner[step]
+        inner[path[-1]] = "<img src=x onerror=alert(1)>"
+        try:
+            body = SECTIONS[kind][1](content, Words())
+        except UNFIT:
+            continue
+        drawn += 1
+        assert "<img" not in body, path
+    assert drawn

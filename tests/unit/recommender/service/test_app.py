@@ -109,6 +109,7 @@ def test_counts_state_and_counters(client: httpx.Client) -> None:
         (b"[1]", "no JSON object"),
         (b'{"k": NaN}', "NaN is no number"),
         (b'{"k": 1e999}', "out of range"),
+        (b'{"k": ' + b"9" * 400 + b"}", "a number of 400 digits"),
         (b'{"op": "gemm", "op": "gemm"}', "a key stands twice"),
         (b"\xff\xfe", "no JSON"),
         (b"[" * 100_000, "too deep"),
@@ -199,6 +200,14 @@ def test_a_foreign_name_is_refused(client: httpx.Client) -> None:
     for host in ("evil.example", "127.0.0.1.evil.example", ""):
         refusal(client.get("/healthz", headers={"host": host}), 421)
     assert client.get("/healthz", headers={"host": "localhost:99"}).status_code == 200
+
+
+def test_a_page_of_another_place_is_refused(client: httpx.Client) -> None:
+    question = b'{"op": "gemm", "hardware": "h100-pcie", "shape": {"M": 64, "N": 64, "K": 64}}'
+    for origin in ("https://evil.example", "null", "http://localhost.evil.example"):
+        refusal(client.post("/v1/recommend", content=question, headers={"origin": origin}), 403)
+    headers = {"origin": "http://localhost:8740"}
+    assert client.post("/v1/recommend", content=question, headers=headers).status_code == 200
 
 
 def test_a_token_is_wanted_everywhere_but_for_health(guarded: httpx.Client) -> None:

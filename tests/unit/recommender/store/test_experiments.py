@@ -11,6 +11,7 @@ import pytest
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import Better
 from kg.nouns.outcomes import Outcome
+from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.experiment.metadata import Runs
 from recommender.experiment.preparing import PreparedTest
@@ -55,6 +56,37 @@ def test_an_outcome_is_learned_once(tmp_path: Path, shipped_path: Path) -> None:
         [outcome] = all_of(workspace.graph, Outcome)
         assert (outcome.strategy, outcome.verdict) == (strategy, "worse")
     assert Workspace.experiments_at(tmp_path / "w").names() == ["ab"]
+
+
+SERVING: dict[str, object] = {**QUESTION, "model": "qwen3-32b", "phase": "serving"}
+
+
+def test_the_outcome_of_a_start_teaches_its_recipes(tmp_path: Path, shipped_path: Path) -> None:
+    """The first start is refuted: the next answer divides the work otherwise and rests on other recipes."""
+    shutil.copytree(shipped_path, tmp_path / "w")
+    table = tmp_path / "runs.csv"
+    values = [(pair, 100 + pair % 3, 60 + pair % 4) for pair in range(20)]
+    table.write_text("pair,control,treatment\n" + "".join(f"{a},{b},{c}\n" for a, b, c in values))
+    with Workspace.open(tmp_path / "w", cache=shipped_path.parent / "cache") as workspace:
+        before = workspace.recommend(workspace.problem(SERVING)[0])
+        start = before.starts[0]
+        assert start.recipes
+        assert workspace.remember(before, SERVING, 5)
+        subject = workspace.experiments.of_recommendation(start.id)
+        assert subject.single.recipes == start.recipes
+        logged = workspace.experiments.record_files(
+            table,
+            subject=subject,
+            metrics=["throughput:tokens/s"],
+            settings=(Settings({"tensor_parallel_size": 4}), subject.changed(Settings())),
+        )
+        assert workspace.experiments.tell(logged) is not None
+        workspace.refresh()
+        [outcome] = all_of(workspace.graph, Outcome)
+        assert (outcome.recipes, outcome.verdict, outcome.strategy) == (start.recipes, "worse", "")
+        after = workspace.recommend(workspace.problem(SERVING)[0])
+        assert after.starts[0].layout != start.layout
+        assert not set(after.starts[0].recipes) & set(start.recipes)
 
 
 def test_a_subject_is_a_recommendation_or_a_problem(shipped: Workspace) -> None:

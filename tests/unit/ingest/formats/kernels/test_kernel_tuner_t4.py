@@ -93,3 +93,12 @@ def test_an_unfinished_t4_gives_its_whole_rows(tmp_path: Path, names: NameResolv
     cases, report = result_of(path, names)
     assert len(cases) == 3
     assert any("unfinished" in guess for guess in report.guesses)
+
+
+def test_a_later_schema_is_said(tmp_path: Path, names: NameResolver) -> None:
+    path = t4(tmp_path)
+    for version, said in (("1.0.0", 0), ("1.2.0", 0), ("2.0.0", 1)):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": version}))
+        cases, report = result_of(path, names)
+        assert cases
+        assert sum("T4 of schema 2.0.0 is read as 1.0.0" in guess for guess in report.guesses) == said

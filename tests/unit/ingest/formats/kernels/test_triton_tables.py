@@ -131,3 +131,29 @@ def test_samples_come_back_as_they_were(shared: Path, read_file: Reader) -> None
             assert known_otherwise or table.name == path.name
             count += 1
     assert count == 30
+
+
+def test_a_table_keeps_the_rules_of_vllms_loader(names: NameResolver) -> None:
+    """``get_config_file_name`` and ``get_moe_configs`` of vllm/model_executor/layers/fused_moe/fused_moe.py.
+
+    Names have no blanks; every key but ``triton_version``, which vLLM has taken out since its tuner writes it, is
+    a batch size; every configuration is keyword arguments of the kernel; the nearest size is taken.
+    """
+    task = {"kind": "kernel", "op": "fused_moe", "dtype": "fp8_w8a8", "traits": {"block_shape": [128, 128]}}
+    cases = [
+        measured(
+            names, None, task=task | {"shape": {"M": size, "N": 256, "E": 8}}, hardware={"name": "NVIDIA H20"}
+        )
+        for size in (64, 1)
+    ]
+    (table,) = tables(cases)
+    assert table.name == "E=8,N=256,device_name=NVIDIA_H20,dtype=fp8_w8a8,block_shape=[128,128].json"
+    content = json.loads(table.text)
+    content.pop("triton_version", None)
+    sizes = {int(key): value for key, value in content.items()}
+    assert sizes[min(sizes, key=lambda size: abs(size - 50))] == {"BLOCK_SIZE_M": 16}
+    assert all(
+        name.isidentifier() and isinstance(value, int)
+        for row in sizes.values()
+        for name, value in row.items()
+    )

@@ -41,7 +41,7 @@ def by_hand(edges: list[Edge], seen: dict[str, float]) -> dict[str, float]:
     return {name: value / total for name, value in on.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(strengths, min_size=10, max_size=10), st.lists(ratios, min_size=5, max_size=5))
 def test_posteriors_are_those_of_the_sum_over_everything(weights: list[float], found: list[float]) -> None:
     edges = [Edge(a, b, w) for (a, b), w in zip(combinations(NAMES, 2), weights, strict=True) if w]

@@ -78,6 +78,7 @@ def test_a_source_of_low_trust_does_not_lead_past_a_trusted_one(tmp_path: Path) 
     assert xs(rank(tmp_path / "told", known, k=1, trusts={"a": Trust.LOW})) == [1]
 
 
+@pytest.mark.long
 def test_low_trust_moves_fewer_answers(tmp_path: Path) -> None:
     """Of 24 fixed honest tables, a contrary table of low trust turns fewer than one of medium trust."""
     honest = [table(1.0, 1.0 + place / 10) for place in range(24)]

@@ -117,6 +117,8 @@ def test_a_declared_space_is_the_domain() -> None:
     space = read_space({"parameters": {"BLOCK_SIZE_M": [32, 64], "BLOCK_SIZE_N": [64]}})
     found = start(plan(declared=space))
     assert (found["BLOCK_SIZE_M"], found["BLOCK_SIZE_N"]) == (64, 64)
+    assert "GROUP_SIZE_M" not in found  # code that the declared kernel lacks; options of a launch are there
+    assert {"num_warps", "num_stages"} <= set(found)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +142,7 @@ def test_what_cannot_be_planned_says_why_unless_cases_answer(
 SIDE = st.integers(min_value=1, max_value=20000)
 
 
+@pytest.mark.long
 @given(m=SIDE, n=SIDE, k=SIDE, npu=st.booleans(), fine=st.sampled_from(["triton", "other"]))
 @settings(max_examples=25, deadline=None)
 def test_every_start_keeps_every_limit(m: int, n: int, k: int, npu: bool, fine: str) -> None:

@@ -68,6 +68,7 @@ def course(seed: int, *, parts: bool, count: int = 40) -> list[float]:
     return found
 
 
+@pytest.mark.long
 def test_parts_reach_further_than_the_whole_at_once() -> None:
     by_parts = [min(course(seed, parts=True)) for seed in range(3)]
     at_once = [min(course(seed, parts=False)) for seed in range(3)]

@@ -235,3 +235,19 @@ def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
         log_of(str(tmp_path / "c"))
     with pytest.raises(InputError, match="no search named 'other'"):
         SearchLog.open(str(tmp_path / "c"), name="other")
+
+
+def test_a_dashboard_finds_the_names_of_the_objectives(tmp_path: Path) -> None:
+    log = log_of(str(tmp_path / "toy.journal"))
+    assert log.study().metric_names == ["throughput", "energy"]
+
+
+def test_a_log_of_a_later_release_is_refused_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "toy.journal"
+    log_of(str(path))
+    path.write_text(
+        path.read_text().replace('"schema": 1', '"schema": 2').replace('"schema":1', '"schema":2')
+    )
+    with pytest.raises(InputError, match=r"later release \(schema 2, here 1\)") as refused:
+        SearchLog.open(str(path))
+    assert "upgrade" in refused.value.hint

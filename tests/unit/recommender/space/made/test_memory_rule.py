@@ -58,6 +58,7 @@ def space_of(objective: CostModel, margin: float = 0.0) -> SearchSpace:
     return SearchSpace(parameters=declared.parameters, constraints=(fits,))
 
 
+@pytest.mark.long
 def test_it_leaves_out_what_fails_and_nothing_else(shipped: Workspace) -> None:
     objective = cost_model(shipped)
     space = space_of(objective)

@@ -98,6 +98,7 @@ def test_what_was_there_is_renamed_and_readers_go_on(
     assert sorted(item.name for item in tmp_path.iterdir() if item.name.startswith(".")) == []
 
 
+@pytest.mark.long
 def test_a_backup_beside_a_writer_is_of_one_acknowledged_state(filled: Path, tmp_path: Path) -> None:
     child = os.fork()
     if not child:
@@ -146,6 +147,7 @@ def test_a_backup_that_is_cut_leaves_nothing_under_its_name(filled: Path, tmp_pa
             (tmp_path / "file").unlink()
 
 
+@pytest.mark.long
 def test_a_restore_that_is_cut_leaves_the_old_or_the_new(filled: Path, tmp_path: Path) -> None:
     back_up(filled, tmp_path / "file")
     ingest(filled, range(6, 12))

@@ -193,6 +193,7 @@ def test_older_vectors_are_refused_and_made_again(filled: Path, tmp_path: Path) 
     assert (faults(filled), rows(filled)) == ({}, 8)
 
 
+@pytest.mark.long
 def test_a_flip_in_what_was_saved_beside_the_graph_is_found(filled: Path) -> None:
     layout = WorkspaceFiles(filled)
     with Workspace.editor(filled, cache=filled.parent) as editor:

@@ -1,0 +1,92 @@
+"""The ledger of a run as tables: where the step went, and what grew since an earlier run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli import output
+from cli.output import say
+from recommender.diagnosis.ledger.accounts import EXPOSED, UNEXPLAINED
+from recommender.diagnosis.ledger.unusual_steps import unusual_steps
+
+if TYPE_CHECKING:
+    from recommender.diagnosis.ledger.accounts import Account, RunLedger
+    from recommender.diagnosis.ledger.difference import AccountChange, LedgerDifference
+
+SHOWN = 8
+"""Accounts shown unless all are asked for: the largest."""
+_LONGEST = 28
+"""Letters of an operator's name that are shown."""
+
+
+def show_ledger(run: RunLedger, *, is_full: bool) -> None:
+    """The accounts of a step, the mean over steps and ranks; the last row is what they add up to."""
+    if not run.ranks:
+        return
+    step_us = run.mean_step_us
+    ordered = sorted(run.mean_us.items(), key=lambda item: (-item[1], item[0]))
+    shown = [item for item in ordered if item[0].part != UNEXPLAINED]
+    unexplained_us = sum(us for account, us in ordered if account.part == UNEXPLAINED)
+    kept = shown if is_full else shown[:SHOWN]
+    rest_us = sum(us for _, us in shown[len(kept) :])
+    rows = [(*_named(account), *_amount(us, step_us)) for account, us in kept]
+    if len(shown) > len(kept):
+        rows.append((f"{len(shown) - len(kept)} more", "(-v shows them)", *_amount(rest_us, step_us)))
+    rows += [
+        ("unexplained", "", *_amount(unexplained_us, step_us)),
+        ("step", "", *_amount(step_us, step_us)),
+    ]
+    many = len(run.ranks) > 1 or any(len(rank.steps) > 1 for rank in run.ranks)
+    say("Where the step goes" + (", mean of ranks and steps" if many else ""))
+    output.table(("what", "why", "ms", "share"), rows)
+    for item in unusual_steps(run)[:SHOWN]:
+        which = "warm-up" if item.is_warm_up else f"{len(item.steps)} of {item.of} steps"
+        rank = f"rank {item.rank}: " if item.rank is not None else ""
+        what, why = _named(item.account)
+        say(
+            f"{rank}{which} longer by {item.excess_us / 1e3:.2f} ms in all ({item.share:.0%} of the run; "
+            f"step {', '.join(item.steps[:5])}): mostly {what}{f', {why}' if why else ''} "
+            f"({item.account_us / 1e3:.2f} ms)"
+        )
+    say()
+
+
+def show_difference(difference: LedgerDifference, *, is_full: bool) -> None:
+    """The accounts that changed, the largest first; the last row is the growth that they add up to."""
+    growth_us, before_us = difference.growth_us, difference.before_us
+    changes = difference.changes
+    kept = changes if is_full else [item for item in changes[:SHOWN] if abs(item.growth_us) > 0]
+    rest = changes[len(kept) :]
+    rows = [_change(item) for item in kept]
+    if rest:
+        sums = [sum(getattr(item, name) for item in rest) for name in ("before_us", "now_us", "growth_us")]
+        rows.append((f"{len(rest)} more", "(-v shows them)", *_times(*sums), ""))
+    rows.append(("step", "", *_times(before_us, difference.now_us, growth_us), ""))
+    share = f" ({growth_us / before_us:+.0%})" if before_us > 0 else ""
+    say(f"What changed in a step: {growth_us / 1e3:+.2f} ms{share}")
+    output.table(("what", "why", "ms before", "now", "change", "changed"), rows)
+    say()
+
+
+def _named(account: Account) -> tuple[str, str]:
+    operator = account.operator[:_LONGEST]
+    if account.part == EXPOSED:
+        return operator, f"exposed, {account.reason}"
+    return operator, account.reason
+
+
+def _amount(us: float, step_us: float) -> tuple[str, str]:
+    return _ms(us), f"{round(us / step_us, 4) + 0.0:.1%}" if step_us > 0 else ""
+
+
+def _ms(us: float) -> str:
+    return f"{round(us / 1e3, 2) + 0.0:.2f}"  # no minus before a zero
+
+
+def _times(before_us: float, now_us: float, growth_us: float) -> tuple[str, str, str]:
+    return _ms(before_us), _ms(now_us), f"{round(growth_us / 1e3, 2) + 0.0:+.2f}"
+
+
+def _change(item: AccountChange) -> tuple[str, ...]:
+    what, why = _named(item.account) if item.account.part != UNEXPLAINED else ("unexplained", "")
+    return what, why, *_times(item.before_us, item.now_us, item.growth_us), "; ".join(item.facts)

@@ -1,0 +1,39 @@
+"""Files written whole: a reader sees the old content or the new one, never half of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file beside its place, then move it there.
+
+    Raises:
+        OSError: It cannot be written; what was there is there.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with beside.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8; see ``write_bytes``."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: Path, content: Mapping[str, object]) -> None:
+    """Write JSON for people too: indented, keys in order; see ``write_bytes``."""
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")

@@ -1,0 +1,1 @@
+"""The ledger of a run: every microsecond of its steps assigned once."""

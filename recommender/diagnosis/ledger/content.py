@@ -1,0 +1,80 @@
+"""The ledger as plain content, for JSON and for the page of a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from recommender.diagnosis.ledger.accounts import PARTS
+from recommender.diagnosis.ledger.unusual_steps import unusual_steps
+
+if TYPE_CHECKING:
+    from recommender.diagnosis.ledger.accounts import Account, RankLedger, RunLedger
+    from recommender.diagnosis.ledger.difference import LedgerDifference
+    from recommender.diagnosis.ledger.unusual_steps import UnusualSteps
+
+
+def ledger_content(
+    run: RunLedger, before: RunLedger | None, difference: LedgerDifference | None
+) -> dict[str, Any] | None:
+    """The ledger of a run, rank by rank, beside that of an earlier one; None where no rank has steps.
+
+    ``accounts`` of a rank add up to its step, the changes of ``difference`` to the growth of the step.
+    """
+    if not run.ranks:
+        return None
+    return {
+        "ranks": [_rank(rank) for rank in run.ranks],
+        "before": None if before is None else [_rank(rank) for rank in before.ranks],
+        "difference": None
+        if difference is None
+        else {
+            "before_us": _rounded(difference.before_us),
+            "now_us": _rounded(difference.now_us),
+            "changes": [
+                {
+                    **_account(item.account),
+                    "before_us": _rounded(item.before_us),
+                    "now_us": _rounded(item.now_us),
+                    "changed": list(item.facts),
+                }
+                for item in difference.changes
+            ],
+        },
+        "unusual_steps": [_unusual(item) for item in unusual_steps(run)],
+        "error": float(f"{run.error:.3g}"),
+    }
+
+
+def _rank(rank: RankLedger) -> dict[str, Any]:
+    parts = dict.fromkeys(PARTS, 0.0)
+    for account, us in rank.mean_us.items():
+        parts[account.part] += us
+    return {
+        "rank": rank.name,
+        "stage": rank.stage,
+        "steps": len(rank.steps),
+        "step_us": _rounded(rank.mean_step_us),
+        **{f"{part}_us": _rounded(us) for part, us in parts.items()},
+        "accounts": [{**_account(account), "us": _rounded(us)} for account, us in rank.mean_us.items()],
+    }
+
+
+def _account(account: Account) -> dict[str, str]:
+    return {"part": account.part, "operator": account.operator, "reason": account.reason}
+
+
+def _unusual(item: UnusualSteps) -> dict[str, Any]:
+    return {
+        "rank": item.rank,
+        "steps": list(item.steps),
+        "of": item.of,
+        "is_warm_up": item.is_warm_up,
+        "excess_us": _rounded(item.excess_us),
+        "share": round(item.share, 4),
+        "account": _account(item.account),
+        "account_us": _rounded(item.account_us),
+    }
+
+
+def _rounded(us: float) -> float:
+    return round(us, 3)

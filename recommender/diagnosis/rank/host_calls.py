@@ -1,0 +1,51 @@
+"""Calls of the host by what they do while the device waits: collect garbage, load data, compile, allocate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ingest.profiles.facts.run import Call
+
+ALLOCATION = (
+    *("aclMallocMemInner", "aclrtFreePhysical", "aclrtFree", "aclrtMalloc", "aclrtMallocPhysical"),
+    *("aclrtMapMem", "aclrtUnmapMem", "DevMalloc", "DevFree"),
+    *("cudaMalloc", "cudaFree", "hipMalloc", "hipFree", "cuMemCreate", "cuMemMap", "cuMemUnmap"),
+)
+SYNCHRONISING = ("Synchronize", "synchronize")
+ITEM = ("aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::equal")
+COMPILING = (
+    *("aclopCompile", "OpCompile", "CompileOp", "GEGraphCompile", "opCompile", "BuildOp", "GraphCompile"),
+)
+RUNTIME = frozenset({"acl", "runtime", "node", "model"})
+
+
+def is_allocation(call: Call) -> bool:
+    """True for a call that takes device memory from the driver, gives it back, or maps it."""
+    return call.level in RUNTIME | {"hccl"} and call.name.startswith(ALLOCATION)
+
+
+def is_compiling(call: Call) -> bool:
+    """True for a call that compiles an operator or a graph."""
+    return any(part in call.name for part in COMPILING)
+
+
+def is_synchronising(call: Call) -> bool:
+    """True for a call of the runtime that waits for the device."""
+    return call.level in RUNTIME and any(part in call.name for part in SYNCHRONISING)
+
+
+def total_us(calls: Iterable[Call]) -> float:
+    """Time of all calls."""
+    return sum(call.total_us for call in calls)
+
+
+def outermost(calls: Iterable[Call]) -> list[Call]:
+    """The calls of one level: those of acl call those of the runtime, so levels are never added up."""
+    by_level: dict[str, list[Call]] = {}
+    for call in calls:
+        if call.total_us > 0:
+            by_level.setdefault(call.level, []).append(call)
+    return max(by_level.values(), key=total_us, default=[])

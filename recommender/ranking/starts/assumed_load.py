@@ -1,0 +1,38 @@
+"""What the price of a start assumes of the load, where the question leaves it open, as notes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.cost_model.settings.plans import SERVING
+from recommender.cost_model.workloads.inference import feeds_forward
+
+if TYPE_CHECKING:
+    from recommender.ranking.starts.draft import StartDraft
+    from recommender.ranking.starts.layout_choice import ChosenLayout
+
+LENGTHS = {"input_len": "prompts", "output_len": "answers"}
+
+
+def load_notes(chosen: ChosenLayout, draft: StartDraft) -> list[str]:
+    """The load that a price stands for: samples or requests at once, and the lengths of requests."""
+    settings, situation, question = chosen.option.settings, draft.situation, draft.question
+    micro, batch = settings.get("micro_batch"), settings.get("batch")
+    networks = question is not None and feeds_forward(question.model)
+    if micro and networks:
+        return [f"priced at {micro:g} samples of each device at once; --current micro_batch=N says otherwise"]
+    if situation.is_training or chosen.option.log_merit is None or question is None:
+        return []
+    notes = []
+    if isinstance(batch, int | float) and situation.number("concurrency") is None:
+        engines = chosen.option.layout.dp
+        each = f" ({batch:.0f} an engine)" if engines > 1 else ""
+        number = f"{batch * engines:.0f} requests at once{each}"
+        found = f"priced at {number}, the best that fits" if draft.load is None else f"{number} are assumed"
+        notes.append(f"{found}; --trait concurrency=N says otherwise")
+    assumed = [] if networks else [name for name in LENGTHS if name not in question.settings]
+    if assumed:
+        lengths = " and ".join(f"{LENGTHS[name]} of {SERVING[name]:,}" for name in assumed)
+        shape = ",".join(f"{name}=N" for name in assumed)
+        notes.append(f"{lengths} tokens are assumed; --shape {shape} says otherwise")
+    return notes
