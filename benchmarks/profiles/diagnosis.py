@@ -6,7 +6,9 @@ DIR holds profile folders. Each that has a whole table of kernels is altered wit
 (benchmarks/profiles/profile_faults.py): one, a pair, or none. Tables of a cluster and a trace alone, on which nothing was
 debugged, are altered apart (benchmarks/profiles/left_out_layouts.py). Scored is what changes against the unaltered profile.
 Healthy are profiles whose own losses were taken out of the files, with run-to-run noise. Simulated runs come
-from benchmarks/profiles/simulated_runs.py (scored in benchmarks/profiles/simulated_scores.py) and are told apart. The last line is one JSON object.
+from benchmarks/profiles/simulated_runs.py (scored in benchmarks/profiles/simulated_scores.py) and are told apart.
+The strict figures are of benchmarks/profiles/mechanisms.py: faults by what the world does, with the job's own losses
+left in, on jobs that nothing was chosen on. The last line is one JSON object; a figure has its number beside (``_n``).
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.profiles import (
+    advice_checks,
     left_out_layouts,
+    mechanism_scores,
     profile_faults,
     profile_files,
     simulated_runs,
@@ -365,6 +369,17 @@ def main() -> None:
             WAYS, Score, FAULTS, lambda run: bool(diagnose(run, NETWORK, THRESHOLDS).findings), where
         )
         simulated = simulated_scores.score(random, ways, runs=1 if quick else 5)
+        strict = mechanism_scores.score(
+            given.profiles,
+            where,
+            random,
+            lambda now, before: diagnose(now, NETWORK, THRESHOLDS, before=before),
+            names=mechanism_scores.REPORTED,
+            runs=1 if quick else 3,
+        )
+        advice = advice_checks.score(
+            given.profiles, where, lambda profile: diagnose(profile, NETWORK, THRESHOLDS)
+        )
         layouts = left_out_layouts.score(given.profiles, random, ours, Score, where, runs=1 if quick else 5)
     result: dict[str, object] = {name: score.figures() for name, score in scores.items()}
     ours_figures = result.pop("ours")
@@ -375,6 +390,7 @@ def main() -> None:
     for node, (one, three, n) in kinds.items():
         print(f"{node:38} top1 {one:.2f}  top3 {three:.2f}  n {n}")
     report = {
+        **strict, **advice, **mechanism_scores.ledger_figures(given.profiles),
         **ours_figures, "baselines": result, "kinds": kinds, "apart": apart(by_base, kinds), "without_earlier_run": without, "bases": applied, "simulated": simulated, "left_out_layouts": layouts,
         "readers": readers(given.profiles), "text_and_database": same_top(given.profiles), "trace": trace,
         "costs": COSTS, "seed": given.seed,

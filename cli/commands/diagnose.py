@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.profiles.facts.run import Rank
-    from recommender.answers.diagnose import DiagnosisAnswer, Remedy
+    from recommender.answers.diagnose import DiagnosisAnswer
+    from recommender.answers.remedies import Remedy
     from recommender.diagnosis.diagnosis import Diagnosis, Finding
     from recommender.diagnosis.logs import SeenFault
     from recommender.retrieval.past_cases import PastCase
@@ -206,6 +207,8 @@ def _cause(
     for remedy in remedies:
         written = "; ".join(remedy.settings[:3])
         _line("try", remedy.strategy.label + (f": {written}" if written else ""))
+        if remedy.condition:
+            _line("", f"if {remedy.condition}")
         for case in remedy.to_json()["cases"]:  # type: ignore[attr-defined]  # a list of mappings
             where = case["hardware"] or "hardware not told"
             seen = f"{case['kind']}, {case['metric']} {case['mean_factor']:.2f}x on {where} (n={case['n']})"

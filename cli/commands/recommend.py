@@ -392,11 +392,10 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     for text in answer.notes:
         output.note(text)
     problem = answer.problem
-    work, hardware = problem.workload, problem.hardware
+    work = problem.workload
     what = " ".join(part for part in (work.model, work.operator) if part)
     shape = f" ({work.shape})" if work.shape else ""
-    where = f"{hardware.count} x {hardware.name}" if hardware.count else hardware.name
-    say(f"{what}{shape} on {where}, by {problem.objective.metric}\n")
+    say(f"{what}{shape} on {answer.place}, by {problem.objective.metric}\n")
     if answer.plan is not None:
         show_plan(answer, answer.plan, verbose=verbose)
         _show_rest(answer)

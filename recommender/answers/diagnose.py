@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg.errors import UnknownEntityError, WorkspaceError
+from kg.errors import MissingFactError, UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Effect
+from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, Model, Strategy
 from kg.nouns.outcomes import Outcome
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, from_graph
+from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.logs import SeenFault, read_log
@@ -24,59 +26,8 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.run import Profile
     from kg.rows.gains import RowGain
     from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
     from kg.triples.names import Names
-    from recommender.diagnosis.diagnosis import Finding
     from recommender.retrieval.past_cases import PastCase
-
-MOST_REMEDIES = 3
-_KINDS = 3
-"""Effects told of a strategy: those with most evidence."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remedy:
-    """A strategy against a cause.
-
-    Attributes:
-        strategy: What.
-        against: Id of the node of the chain that it is for.
-        effects: What was seen of it, most evidence first.
-    """
-
-    strategy: Strategy
-    against: str
-    effects: tuple[Effect, ...]
-
-    @property
-    def settings(self) -> list[str]:
-        """The settings as people write them."""
-        return [item.text for item in self.strategy.sets]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "strategy": self.strategy.id,
-            "label": self.strategy.label,
-            "against": self.against,
-            "settings": self.settings,
-            "accuracy": self.strategy.accuracy,
-            "requires": [item.target for item in self.strategy.requires],
-            "not_where": [item.target for item in self.strategy.contraindicated_by],
-            "applies_when": [item.condition for item in self.strategy.applies_when],
-            "caveats": [item.text for item in self.strategy.caveats],
-            "sources": [source.url or source.title for source in self.strategy.sources],
-            "cases": [
-                {
-                    "metric": effect.metric,
-                    "kind": str(effect.kind),
-                    "n": effect.n,
-                    "mean_factor": round(math.exp(effect.mean or 0.0), 4),
-                    **effect.context.to_json(),
-                }
-                for effect in self.effects
-            ],
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,16 +115,28 @@ def diagnose_profile(
         present: What runs and where, for matching cases; without it none are matched.
 
     Raises:
+        MissingFactError: Nothing of a device was recorded.
         WorkspaceError: The graph has no thresholds to judge by.
     """
+    _require_device(profile)
     patterns = list(all_of(graph, Bottleneck))
     if not any(pattern.symptoms for pattern in patterns):
         raise WorkspaceError(
             "the workspace has no bottlenecks with thresholds", hint="use one with the shipped knowledge"
         )
     strategies = list(all_of(graph, Strategy))
+    training = is_training(profile)
     network = CauseNetwork.of([*patterns, *all_of(graph, Cause)], _outcomes(graph, strategies))
-    if is_training(profile):
+    run = ProfiledRun.of(
+        profile,
+        hardware_names(
+            profile, "" if present is None else present.hardware, strategies, HardwareTree(graph).path
+        ),
+        all_of(graph, Framework),
+        broader=network.broader,
+        is_training=training,
+    )
+    if training:
         strategies = [s for s in strategies if not s.phases or {"training", "kernel"} & set(s.phases)]
     limits = allowed or Allowed()
     strategies = [item for item in strategies if limits.lets(item)]
@@ -181,10 +144,23 @@ def diagnose_profile(
     effects = list(all_of(graph, Effect))
     return DiagnosisAnswer(
         diagnosis=found,
-        remedies=tuple(_remedies(item, strategies, effects) for item in found.findings),
+        remedies=tuple(remedies_for(item, strategies, effects, run) for item in found.findings),
         cases=_cases(found, strategies, gains, present),
         profile=profile,
         before=before,
+    )
+
+
+def _require_device(profile: Profile) -> None:
+    """Refuse a profile of the host alone: that nothing costs time there says nothing of the device."""
+    if any(
+        rank.kernels is not None or rank.steps or rank.collectives or rank.links or rank.details.hotspots
+        for rank in profile.ranks
+    ):
+        return
+    raise MissingFactError(
+        f"{profile.path}: no activity of a device was recorded",
+        hint="profile with activities=[CPU, NPU] (CUDA on GPUs); other devices are not read",
     )
 
 
@@ -244,26 +220,6 @@ def is_training(profile: Profile) -> bool:
         label.lower() for r in profile.ranks if r.kernels is not None for label in r.kernels.label.labels
     }
     return any("grad" in label or "backprop" in label or "adam" in label for label in labels)
-
-
-def _remedies(
-    finding: Finding, strategies: Sequence[Strategy], effects: Sequence[Effect]
-) -> tuple[Remedy, ...]:
-    """Against the cause first, then what may be behind it, then its effects; the better known first."""
-    cause = finding.cause
-    wanted = [cause.node, *(name for name, _ in cause.perhaps), *reversed(cause.chain[:-1])]
-    found: list[Remedy] = []
-    for strategy in strategies:
-        targets = {relation.target for relation in strategy.mitigates}
-        against = next((node for node in wanted if node in targets), None)
-        if against is None:
-            continue
-        mine = sorted((e for e in effects if e.strategy == strategy.id and e.n), key=lambda e: -e.n)
-        found.append(Remedy(strategy=strategy, against=against, effects=tuple(mine[:_KINDS])))
-    found.sort(
-        key=lambda r: (wanted.index(r.against), -len(r.effects), r.strategy.kind == "claimed", r.strategy.id)
-    )
-    return tuple(found[:MOST_REMEDIES])
 
 
 def _outcomes(graph: GraphStore, strategies: Iterable[Strategy]) -> dict[tuple[str, str], tuple[int, int]]:

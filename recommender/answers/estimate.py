@@ -13,6 +13,7 @@ from recommender.answers.estimate_choice import differences, front_of_estimates,
 from recommender.cost_model.estimate import as_records, estimate_question, sweep
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.question import Question
+from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import PHASES, LayoutError, name_of
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def assumptions(question: Question, change: Mapping[str, object]) -> str:
     """The settings that were not stated and moved the answer, and what another does to the throughput."""
     stated = question.configuration(change)
     known = {name_of(str(name), PHASES[question.phase]) for name in stated}
-    defaults = PHASES[question.phase]
+    defaults = engine_defaults(question.phase, question.engine, question.version)
     moved = []
     for name, other in ALTERNATIVES[question.phase].items():
         at = defaults[name]

@@ -239,32 +239,38 @@ def _test_causes(
 ) -> list[tuple[LikelyCause, FixTest | None]]:
     """The causes to name with their fix tests; named again without the edges that a test refutes."""
     by_rank: dict[int, EvidenceByNode] = {}
-    failed: dict[str, FixTest] = {}
+    refuted: set[tuple[str, str]] = set()
     causes: list[LikelyCause] = []
     tests: dict[str, FixTest | None] = {}
     for _ in range(MOST_CAUSES):
-        causes = causes_without(frozenset(test.refuted for test in failed.values() if test.refuted))[
-            :MOST_TESTED
-        ]
+        causes = causes_without(frozenset(refuted))[:MOST_TESTED]
         tests = {item.node: fix_test(profile, item, thresholds, by_rank, before) for item in causes}
-        new = {cause: test for cause, test in tests.items() if test and _fails(test) and cause not in failed}
-        failed |= new
-        if not any(test.refuted for test in new.values()):
+        new = {test.refuted for test in tests.values() if test and test.refuted} - refuted
+        if not new:
             break
-    return _rank_causes(causes, tests | failed)
+        refuted |= new
+    return _rank_causes(causes, tests)
 
 
 def _rank_causes(
     causes: Sequence[LikelyCause], tests: Mapping[str, FixTest | None]
 ) -> list[tuple[LikelyCause, FixTest | None]]:
-    """The causes to name, each with its fix test; one that fails it stands behind those that do not.
+    """The causes to name, each with its fix test, by the time that its replay saves.
 
-    A cause that the test leaves less likely than not is left out.
+    One whose repair eases nothing stands behind those whose does; one that the test leaves less likely than
+    not is left out.
     """
     pairs = [(weigh(item, tests[item.node]), tests[item.node]) for item in causes]
     pairs = [pair for pair in pairs if pair[0].chance >= LIKELY]
-    pairs.sort(key=lambda pair: (_fails(pair[1]), -pair[0].weight_us, pair[0].node))
+    pairs.sort(key=lambda pair: (_fails(pair[1]), -_saved_us(*pair), pair[0].node))
     return pairs[:MOST_CAUSES]
+
+
+def _saved_us(item: LikelyCause, test: FixTest | None) -> float:
+    """Time that a repair is likely to save: no more than its replay does, where there is one."""
+    if test is None or item.lost_us <= 0:
+        return item.weight_us
+    return item.weight_us * min(1.0, test.saved_us / item.lost_us)
 
 
 def _fails(test: FixTest | None) -> bool:

@@ -96,7 +96,9 @@ def likely_causes(
         left = 1.0
         if deeper:
             explained = sum(
-                _beyond(evidence, cause) if node == SLOW_RANK else _cost(network, cause, evidence, on)[0]
+                _beyond(evidence, cause)
+                if node == SLOW_RANK or (node == WAIT and cause in LATE)
+                else _cost(network, cause, evidence, on)[0]
                 for cause in deeper
             )
             rest = max(0.0, lost - explained)
@@ -131,20 +133,24 @@ IDLE = frozenset({"host-bound", "python-gc-high-latency"})
 def _can_explain(edge: Edge, evidence: Mapping[str, SoftEvidence], refuted: Refuted) -> bool:
     """True if the cause can be behind this effect.
 
-    A rank waits in a collective for another rank; it computes longer than the others through something that
-    happens on it and not alike on them.
+    A rank waits in a collective for another rank that comes later, and it computes longer than the others
+    through something that happens on it: neither comes of what all ranks have alike.
     """
     if (edge.effect, edge.cause) in refuted:
         return False
     cause, effect = evidence.get(edge.cause), evidence.get(edge.effect)
-    if edge.effect == SLOW_RANK and cause is not None and effect is not None:
-        is_local = _beyond({edge.cause: cause}, edge.cause) >= LOCAL_SHARE * cause.lost_us
-        return edge.cause not in IDLE and cause.rank == effect.rank and is_local
-    if edge.effect != "collective-wait" or edge.cause not in LATE:
+    if cause is None or effect is None:
         return True
-    return cause is None or effect is None or cause.rank != effect.rank
+    beyond = _beyond(evidence, edge.cause)
+    if edge.effect == SLOW_RANK:
+        is_local = beyond >= LOCAL_SHARE * cause.lost_us
+        return edge.cause not in IDLE and cause.rank == effect.rank and is_local
+    if edge.effect != WAIT or edge.cause not in LATE:
+        return True
+    return cause.rank != effect.rank and beyond >= LOCAL_SHARE * min(cause.lost_us, effect.lost_us)
 
 
+WAIT = "collective-wait"
 LOCAL_SHARE = 0.5
 """Part of a cost beyond that of the other ranks from which it is this rank's alone. Assumed: most of it."""
 

@@ -52,6 +52,14 @@ def _places(calls: list[Call]) -> tuple[FactPlace, ...]:
     return tuple(call.place for call in calls[:3])
 
 
+def _part(lost_us: float, spent_us: float) -> float:
+    """Part of the time of blocking calls in which the device was idle: how surely it waited for them.
+
+    The published marks are of seconds; how much that is of a step is the cost's to say.
+    """
+    return min(1.0, lost_us / spent_us) if spent_us > 0 else 0.0
+
+
 def _collector(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
     calls = _calls(view, lambda call: call.level == "gc")
     longest = max((call.max_us or 0.0 for call in calls), default=0.0)
@@ -65,7 +73,10 @@ def _collector(view: View, thresholds: Thresholds, free: float) -> Iterator[Soft
             f"Python's collector ran, the longest for {longest / 1e3:.1f} ms",
             MetricReading(metric="gc_event_time", value=longest * 1e-6, unit="s"),
             _places(calls),
-            shown=float(thresholds.shows(pattern, "gc_event_time", longest * 1e-6)),
+            shown=max(
+                float(thresholds.shows(pattern, "gc_event_time", longest * 1e-6)),
+                _part(lost, total_us(calls)),
+            ),
             fixed=lambda rank: fill_idle_time(rank, lost, calls),
         )
         return
@@ -108,7 +119,7 @@ def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvi
             f"the host waits {waited / 1e3:.1f} ms for data in {outer.name[:60]}",
             MetricReading(metric=metric, value=waited * 1e-6, unit="s"),
             _places(calls),
-            shown=float(thresholds.shows(pattern, metric, waited * 1e-6)),
+            shown=max(float(thresholds.shows(pattern, metric, waited * 1e-6)), _part(lost, outer.total_us)),
             fixed=lambda rank: fill_idle_time(rank, lost, calls),
         )
         return
@@ -147,7 +158,7 @@ def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[Soft
         f"take {spent / 1e3:.1f} ms",
         MetricReading(metric=metric, value=spent * 1e-6, unit="s"),
         _places(calls),
-        shown=float(thresholds.shows(pattern, metric, spent * 1e-6)),
+        shown=max(float(thresholds.shows(pattern, metric, spent * 1e-6)), _part(lost, spent)),
         fixed=lambda rank: fill_idle_time(rank, lost, calls),
     )
 

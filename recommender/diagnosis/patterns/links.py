@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.patterns.packets import LEAST_BYTES
-from recommender.diagnosis.rank.collectives import LOCAL
+from recommender.diagnosis.rank.collectives import LOCAL, moving_us
 from recommender.diagnosis.rank.repairs import drop_local_copies, even_out_links
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def slow_links(
         others = [link.bandwidth_gb_s for link in peers if link is not slowest]
         mean = float(np.median(others))
         ratio = slowest.bandwidth_gb_s / mean
-        lost = slowest.time_ms * 1e3 * max(0.0, 1 - ratio) * exposed_share
+        # A collective goes as fast as the slowest link that it goes over.
+        moving = sum(moving_us(item) for item in view.rank.collectives if not item.is_p2p)
+        lost = max(slowest.time_ms * 1e3, moving) * max(0.0, 1 - ratio) * exposed_share
         shown = float(thresholds.shows("slow-link", "link_bandwidth_ratio_to_mean", ratio))
         yield step_evidence(
             view,

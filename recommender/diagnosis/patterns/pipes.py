@@ -19,7 +19,7 @@ from recommender.diagnosis.rank.units import BUSY, pipe_use
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.profiles.facts.kernels import Floats, Kernels, Mask
+    from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.rank.compared import Compared
     from recommender.diagnosis.rank.view import KernelView
@@ -59,27 +59,37 @@ NOISE = 0.1
 lie within a few per cent of each other."""
 
 
-def _held_up_more(kernels: Kernels, compared: Compared, use: Floats) -> Mask:
-    """Kernels that their busiest pipe holds up more than before.
+def _growing_unit(kernels: Kernels, compared: Compared, use: Floats) -> Integers:
+    """The unit whose work makes most of what each kernel takes longer than before; -1 where none does.
 
-    It takes a larger part of the kernel than it did, or leads the others further; or the kernel takes more
-    cycles, by more than those of the rank in general do. A lower clock is none of these.
+    Work is counted in cycles, so that a lower clock is none of it; in time where cycles were not collected.
     """
     _, theirs, counted = pipe_use(compared.before)
-
-    def was(values: Floats) -> Floats:
-        return compared.mean_before(np.where(counted, values, np.nan))
-
-    busiest = use.argmax(axis=0)
-    table = np.array([was(row) for row in theirs])
-    more = use.max(axis=0) > np.take_along_axis(table, busiest[None], axis=0)[0] + CHANGED
-    ahead = _first_and_spare(use)[1] > was(_first_and_spare(theirs)[1]) + CHANGED
-    cycles = _cycles(kernels)
-    before = compared.mean_before(_cycles(compared.before))
-    grown = np.divide(cycles, before, out=np.full(len(cycles), np.nan), where=before > 0)
+    amount, amount_before = _cycles(kernels), _cycles(compared.before)
+    if np.isnan(amount).all() or np.isnan(amount_before).all():
+        amount, amount_before = kernels.duration_us, compared.before.duration_us
+    was = compared.mean_before(np.where(counted, amount_before, np.nan))
+    more = np.nan_to_num(amount - was)
+    by_unit = np.array(
+        [
+            np.nan_to_num(
+                row * amount - compared.mean_before(np.where(counted, before * amount_before, np.nan))
+            )
+            for row, before in zip(use, theirs, strict=True)
+        ]
+    )
+    unit = by_unit.argmax(axis=0)
+    most = by_unit.max(axis=0)
+    grown = np.divide(amount, was, out=np.ones(len(kernels)), where=np.nan_to_num(was) > 0)
     usual = grown[compared.is_usual & np.isfinite(grown)]
-    longer = grown > (float(np.median(usual)) if len(usual) else np.inf) * (1 + NOISE)
-    return np.asarray(more | ahead | longer, np.bool_)
+    longer = grown > (float(np.median(usual)) if len(usual) else 1.0) * (1 + NOISE)
+    alike = grown > 1 + NOISE  # all kernels may be held up by the same unit
+    held = (most >= MOST_OF * more) & (more > 0) & (longer | alike)
+    return np.where(held, unit, -1)
+
+
+MOST_OF = 0.5
+"""Part of what a kernel takes longer that one unit's work must make: most of it."""
 
 
 def _cycles(kernels: Kernels) -> Floats:
@@ -113,7 +123,9 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         missed = np.nan_to_num(_miss_rate(kernels))
         missed -= np.nan_to_num(compared.mean_before(_miss_rate(compared.before)))
         grown = np.maximum(0.0, compared.grown_us - own * np.maximum(0.0, missed))
-        won = np.where(compared.is_usual, np.where(_held_up_more(kernels, compared, use), grown, 0.0), won)
+        unit = _growing_unit(kernels, compared, use)
+        won = np.where(compared.is_usual, np.where(unit >= 0, grown, 0.0), won)
+        busiest = np.where(compared.is_usual & (unit >= 0), unit, busiest)
     label = kernels.label
     flash = label.where("flashattention" in text.lower() for text in label.labels)
     cost: dict[str, Floats] = {}
@@ -125,6 +137,8 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         mine = judged & (busiest == place)
         if mine.any():
             shown[mine] = _shows(thresholds, pattern, name, first[mine], flash[mine])
+            if compared is not None:
+                shown[mine & compared.is_usual] = 1.0  # not by its use: its work is what grew
         cost[pattern] = cost.get(pattern, np.zeros(len(kernels))) + shown * won
     for pattern, lost in cost.items():
         which = lost > 0
@@ -179,6 +193,7 @@ def _unbound(
     if (compared := view.compared) is not None:
         was, counted = pipe_use(compared.before)[1:]
         idler = first < compared.mean_before(np.where(counted, was.max(axis=0), np.nan)) - CHANGED
+        idler &= _growing_unit(kernels, compared, pipe_use(kernels)[1]) < 0
         won = np.where(compared.is_usual, np.where(idler, compared.grown_us, 0.0), won)
     lost = shown * won
     yield kernel_evidence(

@@ -21,17 +21,33 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of slow settings, where the profile has steps that they could have lengthened."""
     if not view.rank.steps or view.total_us <= 0:
         return
-    environment = view.rank.environment
-    allocator = environment.get("PYTORCH_NPU_ALLOC_CONF")
-    if allocator is not None and "expandable_segments:true" not in allocator.lower():
-        says = "PYTORCH_NPU_ALLOC_CONF has no expandable_segments:True"
-        yield setting_evidence(view, "no-expandable-segments", says, (_FILE,))
-    if environment.get("ASCEND_LAUNCH_BLOCKING", "").strip() == "1":
-        says = "ASCEND_LAUNCH_BLOCKING=1 makes every launch wait"
-        yield setting_evidence(view, "launch-blocking-set", says, (_FILE,))
-    level = environment.get("ASCEND_GLOBAL_LOG_LEVEL", "").strip()
-    if level in {"0", "1", "2"}:
-        says = f"ASCEND_GLOBAL_LOG_LEVEL={level} writes more than errors"
-        yield setting_evidence(view, "debug-log-level", says, (_FILE,))
-    if environment.get("TASK_QUEUE_ENABLE", "").strip() == "0":
-        yield setting_evidence(view, "task-queue-off", "TASK_QUEUE_ENABLE=0", (_FILE,))
+    environment = {name: value.strip() for name, value in view.rank.environment.items()}
+
+    def judged(node: str, name: str, shown: float, says: str) -> Iterator[SoftEvidence]:
+        """Evidence for or against, where the profiler noted the variable; empty is its default."""
+        if name in environment:
+            yield setting_evidence(view, node, says, (_FILE,), shown=shown)
+
+    allocator = environment.get("PYTORCH_NPU_ALLOC_CONF", "")
+    # Off by default, as in nearly every run: that it is off tells nothing of this one by itself.
+    off = 0.0 if "expandable_segments:true" in allocator.lower() else 0.5
+    yield from judged(
+        "no-expandable-segments",
+        "PYTORCH_NPU_ALLOC_CONF",
+        off,
+        "PYTORCH_NPU_ALLOC_CONF has no expandable_segments:True",
+    )
+    blocks = float(environment.get("ASCEND_LAUNCH_BLOCKING") == "1")
+    yield from judged(
+        "launch-blocking-set",
+        "ASCEND_LAUNCH_BLOCKING",
+        blocks,
+        "ASCEND_LAUNCH_BLOCKING=1 makes every launch wait",
+    )
+    level = environment.get("ASCEND_GLOBAL_LOG_LEVEL", "")
+    yield from judged(
+        "debug-log-level", "ASCEND_GLOBAL_LOG_LEVEL", float(level in {"0", "1", "2"}),
+        f"ASCEND_GLOBAL_LOG_LEVEL={level} writes more than errors",
+    )  # fmt: skip
+    queue = float(environment.get("TASK_QUEUE_ENABLE") == "0")
+    yield from judged("task-queue-off", "TASK_QUEUE_ENABLE", queue, "TASK_QUEUE_ENABLE=0")

@@ -9,6 +9,8 @@ import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind
+from recommender.diagnosis.rank.units import BUSY, pipe_use
+from recommender.diagnosis.rank.view import LEAST_US
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,14 +72,19 @@ def _blocks(view: KernelView, thresholds: Thresholds, own: Floats) -> Iterator[S
     known = np.nan_to_num(blocks) > 0
     rounds = np.ceil(np.where(known, blocks, 1) / cores)
     idle = np.where(known, 1 - np.where(known, blocks, 1) / (rounds * cores), 0.0)
-    partly = known & (blocks > cores) & (idle > 0)
+    over = known & (blocks > cores) & (idle > 0)
+    # Fewer blocks than cores cost what the cores at work are busy with: the others could take it.
+    _, use, counted = pipe_use(kernels)
+    under = known & (blocks < cores) & counted & ~kernels.is_aicpu & (kernels.duration_us > LEAST_US)
+    idle = np.where(under, idle * use.max(axis=0), idle)
+    partly = over | (under & (use.max(axis=0) >= BUSY))
     shown = thresholds.shows("block-dim-imbalance", "block_dim_remainder", partly.astype(float))
     lost = np.where(partly, shown * own * idle, 0.0)
     yield kernel_evidence(
         view,
         "block-dim-imbalance",
         lost,
-        f"blocks that do not divide over {view.cores:g} cube cores: {view.costliest(lost)} is idle cores",
+        f"blocks that do not fill {view.cores:g} cube cores: {view.costliest(lost)} is idle cores",
         MetricReading(metric="block_dim_remainder", value=float(partly.mean()), unit="1"),
         level=float(partly.mean()),
     )

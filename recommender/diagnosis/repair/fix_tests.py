@@ -14,9 +14,9 @@ import numpy as np
 
 from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.analysis import analyse, views
-from recommender.diagnosis.causes.findings import LATE
+from recommender.diagnosis.causes.findings import LATE, LOCAL_SHARE
 from recommender.diagnosis.evidence import SoftEvidence
-from recommender.diagnosis.rank.collectives import lateness_us
+from recommender.diagnosis.rank.collectives import idle_us, lateness_us
 from recommender.diagnosis.rank.repairs import arrive_earlier
 from recommender.diagnosis.rank.view import View
 from recommender.diagnosis.repair import modelled
@@ -48,6 +48,7 @@ class FixTest:
         share_before: Its share of the step.
         share_after: Its share once the cause is repaired.
         eased_us: Time that the symptom costs less.
+        saved_us: Time that all steps of the rank are shorter.
         refuted: Edge (effect, cause) of the chain beyond which nothing is eased; None if all of it is.
         measured_us: Time of the kernels that the cause holds up; None if it holds up none.
         modelled_us: Time that the cost model gives them for their shapes; None where it cannot.
@@ -58,6 +59,7 @@ class FixTest:
     share_before: float
     share_after: float
     eased_us: float
+    saved_us: float = 0.0
     refuted: tuple[str, str] | None = None
     measured_us: float | None = None
     modelled_us: float | None = None
@@ -124,6 +126,8 @@ def fix_test(
         after = arrive_earlier(before, min(saved, lateness_us(before, rank)))
         effects = chain[: chain.index(WAITING) + 1]
     length, later_length = View(rank=before).total_us, View(rank=after).total_us
+    most = _most_saved_us(profile, place, cause) if at == place else np.inf
+    later_length = max(later_length, length - most)
     if later_length <= 0:
         return None
     evidence = {} if by_rank is None else by_rank
@@ -143,12 +147,31 @@ def fix_test(
         measured_us=None if times is None else times[0],
         modelled_us=None if times is None else times[1],
         factor=length / later_length,
+        saved_us=length - later_length,
         symptom=symptom,
         share_before=was[symptom] / length if length > 0 else 0.0,
         share_after=is_now[symptom] / later_length,
-        eased_us=0.0 if uneased else was[symptom] - is_now[symptom],
+        eased_us=0.0 if uneased or most <= 0 else was[symptom] - is_now[symptom],
         refuted=_edge_to(chain, uneased[-1]) if uneased else None,
     )
+
+
+def _most_saved_us(profile: Profile, place: int, cause: SoftEvidence) -> float:
+    """Time that repairing a loss of one rank alone can save: what the rank is busy for longer than its peers.
+
+    Ranks meet in their collectives: one that waits there as long as the others gains nothing by coming
+    earlier.
+    """
+    rank = profile.ranks[place]
+    others = [item for item in profile.ranks if item is not rank and item.collectives and item.steps]
+    if not others or not rank.collectives or cause.beyond_us is None:
+        return float("inf")
+    if cause.beyond_us < LOCAL_SHARE * cause.lost_us:
+        return float("inf")
+    mine, *theirs = (
+        View(rank=item).total_us - sum(idle_us(c) for c in item.collectives) for item in (rank, *others)
+    )
+    return max(0.0, mine - min(theirs))
 
 
 def _analyse_alone(rank: Rank, thresholds: Thresholds, earlier_run: Profile | None) -> EvidenceByNode:

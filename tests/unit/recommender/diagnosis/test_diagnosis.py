@@ -12,7 +12,7 @@ import pytest
 from ingest.profiles.facts.details import Details, Iteration
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile
-from kg.errors import WorkspaceError
+from kg.errors import MissingFactError, WorkspaceError
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.answers.diagnose import diagnose_profile
 from recommender.diagnosis.diagnosis import diagnose, modelled_gain
@@ -162,6 +162,13 @@ def test_iterations_that_wait_for_data_are_a_slow_loader(make: Any, network: Any
     assert first.node == "slow-dataloader"
     assert first.evidence[-1].places == (FactPlace("step_trace_0.csv", (2,)),)
     assert first.lost_us == pytest.approx(14_000.0)
+
+
+def test_a_profile_of_the_host_alone_is_no_healthy_one(make: Any) -> None:
+    (rank,) = make(calls=[call("op", "aten::add", 100.0)]).ranks
+    host = replace(rank, kernels=None, steps=())
+    with pytest.raises(MissingFactError, match="no activity of a device"):
+        diagnose_profile(OxigraphStore(None), Profile(path="run", ranks=(host,)))
 
 
 def test_without_thresholds_nothing_is_judged(make: Any) -> None:

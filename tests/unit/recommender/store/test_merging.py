@@ -115,8 +115,11 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(make: Callable[..., Workspa
 
 def test_what_contradicts_is_told_and_ours_stays(make: Callable[..., Workspace]) -> None:
     ours = make("ours", line(1.0), hardware="  - {id: acme, level: vendor, label: {en: Acme}}\n")
-    theirs = make("theirs", line(1.5), hardware="  - {id: acme, level: vendor, label: {en: Acme Inc}}\n")
+    other = "  - {id: acme, level: vendor, label: {en: Acme}, aliases: [Acme Inc]}\n"
+    theirs = make("theirs", line(1.5), hardware=other)
     merged = ours.merge(theirs.layout.root)
+    said = next(item for item in merged.conflicts if item.about == "hardware/acme")
+    assert (said.ours, said.theirs) == ("nothing more", "aliases Acme Inc")
     assert merged.conflict_count == 2
     described, row = merged.conflicts
     assert described.about == "hardware/acme"

@@ -24,7 +24,8 @@ def test_a_setting_is_seen_and_costs_nothing(
     found = analyse(make(environment={variable: bad}), thresholds)
     assert found[node].is_setting
     assert found[node].lost_us == 0
-    assert node not in analyse(make(environment={variable: good}), thresholds)
+    assert analyse(make(environment={variable: good}), thresholds)[node].shown == 0
+    assert node not in analyse(make(environment={}), thresholds)
     assert diagnose(make(environment={variable: bad}), network, thresholds).findings == ()
 
 

@@ -1,0 +1,193 @@
+"""How often a diagnosis names the mechanism that was put into a job, the job's own losses left in.
+
+Jobs are split: what was looked at while the inference was written (``CHOOSING``), and what is reported. After
+each edit ranks meet again in their collectives: those that come early wait.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.profiles import profile_faults, profile_files
+from benchmarks.profiles.communication_faults import operators
+from benchmarks.profiles.fault_scores import mean
+from benchmarks.profiles.mechanisms import MECHANISMS
+from benchmarks.profiles.simulated_runs import HOME, LEFT_OUT, World, simulate
+from ingest.profiles.folders import read_profile
+from recommender.diagnosis.ledger.accounts import COMPUTING, keep_ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from benchmarks.profiles.profile_files import Random, RankFiles
+    from ingest.profiles.facts.run import Profile
+    from recommender.diagnosis.diagnosis import Diagnosis
+
+    Diagnose = Callable[[Profile, Profile | None], Diagnosis]
+
+CHOOSING = ("msinsight_text_level1", "dense, four ranks")
+REPORTED = ("msinsight_st_level2", "msinsight_text_level0", "wide, another chip", "overlapped")
+ABOVE = (1.15, 1.8)
+"""Cost of a fault alone, over the largest loss that the job has by itself: then it is the largest cause."""
+GROWTH = (0.08, 0.35)
+"""Cost of a fault beside an earlier run, as a share of the altered step."""
+LEAST_SHARE = 0.15
+ACTS = 0.7
+"""Part of the asked cost by which the step must grow: else the job hides it, or has too little to act on."""
+
+
+def jobs(folder: Path, names: tuple[str, ...]) -> dict[str, list[RankFiles]]:
+    """The jobs of these names: real folders, and simulated ones with losses of their own."""
+    worlds = {
+        "dense, four ranks": World(extra=[("Cast", 120.0, 3)], work=[1.0, 1.04, 1.0, 0.98], launch_us=9.0),
+        "wide, another chip": World(chip=LEFT_OUT[0], layers=5, extra=[("TransData", 150.0, 2)], gradients_mb=25.0),
+        "overlapped": World(chip=HOME, layers=10, overlap=True, pauses_us={20: 2500.0}, extra=[("ConcatD", 90.0, 2)]),
+    }  # fmt: skip
+    found: dict[str, list[RankFiles]] = {}
+    for name in names:
+        if name in worlds:
+            found[name] = simulate(worlds[name], np.random.default_rng(len(name)))
+            continue
+        ranks = [
+            rank
+            for path in sorted({p.parent.parent for p in (folder / name).rglob("kernel_details.csv")})
+            if (rank := profile_files.load(path)) is not None
+        ]
+        if ranks:
+            found[name] = ranks
+    return found
+
+
+def meet(ranks: list[RankFiles], before: list[RankFiles]) -> None:
+    """Ranks meet in their collectives: the shift of the last one's arrival is the shift of all ends."""
+    each = [_reductions(rank) for rank in ranks]
+    old = [_reductions(rank) for rank in before]
+    if len(ranks) < 2 or len({len(rows) for rows in (*each, *old)}) != 1:
+        return
+    for place in range(len(each[0])):
+        shifts, waits = [], []
+        for rank, was, rows, rows_before in zip(ranks, before, each, old, strict=True):
+            row, (info, row_before) = rows[place][1], rows_before[place]
+            shifts.append(float(rank.start[row] - was.start[row_before]))
+            waits.append(_wait_us(info))
+        least = min(waits)
+        end = max(shift - (wait - least) for shift, wait in zip(shifts, waits, strict=True))
+        for rank, rows, shift, wait in zip(ranks, each, shifts, waits, strict=True):
+            info, row = rows[place]
+            more = max(end - shift, -wait)
+            times = info["Communication Time Info"]
+            times["Wait Time(ms)"] = max(0.0, times.get("Wait Time(ms)", 0.0) + more / 1e3)
+            times["Elapse Time(ms)"] = max(0.001, times["Elapse Time(ms)"] + more / 1e3)
+            rank.stretch(row, max(more, 0.5 - float(rank.duration[row])))
+
+
+def _wait_us(info: Mapping[str, Any]) -> float:
+    return float(info["Communication Time Info"].get("Wait Time(ms)", 0.0)) * 1e3
+
+
+def _reductions(rank: RankFiles) -> list[tuple[dict[str, Any], int]]:
+    found = [
+        (info, rows[0])
+        for _, info, rows in operators(rank, lambda name: "send" not in name and "recv" not in name)
+    ]
+    return sorted(found, key=lambda item: rank.start[item[1]])
+
+
+def own_loss_us(profile: Profile) -> float:
+    """The largest loss that a job has by itself: idle or exposed time of one rank, by its ledger."""
+    most = 0.0
+    for rank in keep_ledger(profile).ranks:
+        parts: dict[str, float] = {}
+        for account, us in rank.mean_us.items():
+            if account.part != COMPUTING:
+                parts[account.part] = parts.get(account.part, 0.0) + us
+        most = max(most, *parts.values())
+    return most
+
+
+def score(
+    folder: Path, where: Path, random: Random, diagnose: Diagnose, *, names: tuple[str, ...], runs: int
+) -> dict[str, Any]:
+    """Strict figures, each with its number; None where nothing was asked."""
+    alone: list[tuple[str, bool, bool]] = []
+    beside: list[tuple[str, bool]] = []
+    healthy: list[bool] = []
+    missed: dict[str, list[str]] = {}
+    for job, ranks in jobs(folder, names).items():
+        base = _profile(ranks, where, "mechanism_base")
+        step = max(rank.length() for rank in ranks)
+        own = max(own_loss_us(base), LEAST_SHARE * step)
+        for mechanism in MECHANISMS:
+            for _ in range(runs):
+                cost = own * float(random.uniform(*ABOVE))
+                after = _altered(ranks, mechanism.edit, cost, random, where)
+                if after is not None:
+                    named = [item.cause.node for item in diagnose(after, None).findings]
+                    right = bool(mechanism.nodes & set(named[:1]))
+                    alone.append((mechanism.name, right, bool(mechanism.nodes & set(named))))
+                    if not right:
+                        missed[f"alone: {mechanism.name}, {job}"] = named
+                share = float(random.uniform(*GROWTH))
+                after = _altered(ranks, mechanism.edit, step * share / (1 - share), random, where)
+                if after is not None:
+                    named = [item.cause.node for item in diagnose(after, base).findings]
+                    beside.append((mechanism.name, bool(mechanism.nodes & set(named[:1]))))
+                    if not beside[-1][1]:
+                        missed[f"beside: {mechanism.name}, {job}"] = named
+        for _ in range(2 * runs):
+            copy = profile_files.duplicate(ranks)
+            profile_faults.jitter(copy, random)
+            healthy.append(bool(diagnose(_profile(copy, where, "mechanism_after"), base).findings))
+    return {
+        **_figure("first_strict_alone", [right for _, right, _ in alone]),
+        **_figure("first_strict_compare", [right for _, right in beside]),
+        **_figure("top3_strict_alone", [among for _, _, among in alone]),
+        **_figure("healthy_accused", healthy),
+        "mechanisms": {
+            item.name: [
+                mean(right for name, right, _ in alone if name == item.name),
+                mean(right for name, right in beside if name == item.name),
+            ]
+            for item in MECHANISMS
+        },
+        "mechanisms_missed": missed,
+    }
+
+
+def _figure(name: str, held: list[bool]) -> dict[str, float | int | None]:
+    """A share with its number; the share is None where nothing was asked."""
+    return {name: mean(held), f"{name}_n": len(held)}
+
+
+def ledger_figures(folder: Path) -> dict[str, float | int | None]:
+    """Largest share by which the ledger of a folder differs from its steps, over all folders."""
+    errors = []
+    for home in sorted(item for item in folder.iterdir() if item.is_dir()):
+        run = keep_ledger(read_profile(home))
+        if run.ranks:
+            errors.append(run.error)
+    return {"ledger_error_max": max(errors, default=None), "ledger_error_max_n": len(errors)}
+
+
+def _altered(
+    ranks: list[RankFiles], edit: Callable[..., bool], cost: float, random: Random, where: Path
+) -> Profile | None:
+    """The run with the edit; None where the job has too little that the mechanism acts on."""
+    copy = profile_files.duplicate(ranks)
+    if not edit(copy, cost, random):
+        return None
+    meet(copy, ranks)
+    if max(rank.length() for rank in copy) < max(rank.length() for rank in ranks) + ACTS * cost:
+        return None
+    profile_faults.jitter(copy, random)
+    return _profile(copy, where, "mechanism_after")
+
+
+def _profile(ranks: list[RankFiles], where: Path, name: str) -> Profile:
+    folder = where / name
+    shutil.rmtree(folder, ignore_errors=True)
+    return read_profile(profile_files.write(ranks, folder))

@@ -1,0 +1,279 @@
+"""Remedies against a cause, as far as the run allows them: its vendor, programs, phase and settings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from ingest.profiles.checks import KINETO, MINDSPORE
+from kg.terms.conditions import Truth
+from recommender.applicability.gate import judge
+from recommender.applicability.scope import already_set
+from recommender.diagnosis.rank.kinds import PRODUCTS, of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ingest.profiles.facts.run import Profile
+    from kg.nouns.effects import Effect
+    from kg.nouns.framework import Framework
+    from kg.nouns.knowledge import Strategy
+    from kg.terms.conditions import FactValue
+    from recommender.diagnosis.diagnosis import Finding
+
+MOST_REMEDIES = 3
+_KINDS = 3
+"""Effects told of a strategy: those with most evidence."""
+LIKELY_BEHIND = 0.1
+"""Chance from which what may be behind a cause is treated: one in ten."""
+NEARLY_ALL = 0.95
+"""Share of the time of products in one type from which the run is said to be in it."""
+
+_TORCH = frozenset({"torch", "apex", "cuda", "host", "triton"})
+"""Software whose settings a training of PyTorch on GPUs reads."""
+_MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm"})
+_HALF_TYPES = {"bf16": ("BF16", "BFLOAT16"), "fp16": ("FLOAT16", "FP16", "HALF")}
+"""Types of tensors by the flag of Megatron that makes them."""
+_PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A strategy against a cause.
+
+    Attributes:
+        strategy: What.
+        against: Id of the node of the chain that it is for.
+        effects: What was seen of it, most evidence first.
+        condition: What would have to hold for it, as far as the run does not tell; empty if nothing is open.
+    """
+
+    strategy: Strategy
+    against: str
+    effects: tuple[Effect, ...]
+    condition: str = ""
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings as people write them."""
+        return [item.text for item in self.strategy.sets]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "strategy": self.strategy.id,
+            "label": self.strategy.label,
+            "against": self.against,
+            "settings": self.settings,
+            "if": self.condition or None,
+            "accuracy": self.strategy.accuracy,
+            "requires": [item.target for item in self.strategy.requires],
+            "not_where": [item.target for item in self.strategy.contraindicated_by],
+            "applies_when": [item.condition for item in self.strategy.applies_when],
+            "caveats": [item.text for item in self.strategy.caveats],
+            "sources": [source.url or source.title for source in self.strategy.sources],
+            "cases": [
+                {
+                    "metric": effect.metric,
+                    "kind": str(effect.kind),
+                    "n": effect.n,
+                    "mean_factor": round(math.exp(effect.mean or 0.0), 4),
+                    **effect.context.to_json(),
+                }
+                for effect in self.effects
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledRun:
+    """What a profile tells of the run that advice must fit.
+
+    Attributes:
+        facts: Facts of conditions: hardware, phase, precision, versions, settings.
+        current: Settings that are in force: environment, parallel sizes, the type of products.
+        readable: Software whose settings the run reads.
+        broader: The broader pattern of each pattern that has one.
+    """
+
+    facts: Mapping[str, FactValue]
+    current: Mapping[str, object]
+    readable: frozenset[str]
+    broader: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        profile: Profile,
+        hardware: Iterable[str],
+        frameworks: Iterable[Framework],
+        *,
+        broader: Mapping[str, str],
+        is_training: bool,
+    ) -> Self:
+        """Read what a profile tells.
+
+        Args:
+            profile: The run.
+            hardware: Names of where it ran, with what is above them; all that it may be where unknown.
+            frameworks: Those that the graph knows.
+            broader: The broader pattern of each pattern that has one.
+            is_training: A backward pass or an optimiser ran.
+        """
+        current = _settings(profile)
+        software = {name: version for rank in profile.ranks for name, version in rank.software.items()}
+        facts: dict[str, FactValue] = {f"setting[{name}]": str(value) for name, value in current.items()}
+        facts |= {f"software[{name}]": version for name, version in software.items() if version}
+        if names := frozenset(hardware):
+            facts["hardware"] = names
+        if is_training:
+            facts["phase"] = "training"
+        if half := next((name for name in _HALF_TYPES if current.get(name)), ""):
+            facts["precision"] = _PRECISIONS[half]
+        return cls(
+            facts=facts,
+            current=current,
+            readable=_readable(profile, frameworks, is_training),
+            broader=broader,
+        )
+
+    def seeing(self, finding: Finding) -> Self:
+        """The run with what a finding shows: conditions of advice ask for it."""
+        cause = finding.cause
+        shares = {item.node: item.share for item in cause.evidence} | dict.fromkeys(cause.chain, cause.share)
+        for node in list(shares):
+            wide = node
+            while wide := self.broader.get(wide, ""):
+                shares[wide] = max(shares.get(wide, 0.0), shares[node])
+        seen: dict[str, FactValue] = {f"bottleneck[{node}]": share for node, share in shares.items()}
+        return replace(self, facts={**self.facts, **seen})
+
+    def refuses(self, strategy: Strategy) -> bool:
+        """Return whether a strategy is for something else, or in force already."""
+        if already_set(strategy, self.current):
+            return True
+        if any(item.software and item.software not in self.readable for item in strategy.sets):
+            return True
+        return judge(strategy, self.facts).truth is Truth.FAILS
+
+    def open_condition(self, strategy: Strategy) -> str:
+        """What would have to hold for a strategy, as far as the run does not tell."""
+        verdict = judge(strategy, self.facts)
+        return verdict.because if verdict.truth is Truth.UNKNOWN else ""
+
+
+def vendor_of(profile: Profile) -> str:
+    """The vendor of the devices, from the kind of the profile and the runtime's calls; empty if unknown."""
+    if any(rank.layout != KINETO for rank in profile.ranks):
+        return "huawei"
+    names = [call.name for rank in profile.ranks for call in rank.calls if call.level == "runtime"]
+    devices = " ".join(rank.device.lower() for rank in profile.ranks)
+    if any(name.startswith("hip") for name in names) or "amd" in devices or "instinct" in devices:
+        return "amd"
+    return "nvidia" if any(name.startswith("cu") for name in names) or "nvidia" in devices else ""
+
+
+def hardware_names(
+    profile: Profile,
+    place: str,
+    strategies: Iterable[Strategy],
+    path: Callable[[str], Sequence[str]],
+) -> frozenset[str]:
+    """Names of the hardware of a run, with what is above it; all of its vendor where no device is known.
+
+    Args:
+        profile: The run.
+        place: Id of the device; empty if unknown.
+        strategies: What may be advised.
+        path: The way from a node of the hardware tree to its root.
+    """
+    if place:
+        return frozenset(path(place))
+    vendor = vendor_of(profile)
+    mentioned = {name for strategy in strategies for name in strategy.hardware}
+    return frozenset(name for name in mentioned if vendor and vendor in path(name)) | (
+        {vendor} if vendor else set()
+    )
+
+
+def remedies_for(
+    finding: Finding, strategies: Sequence[Strategy], effects: Sequence[Effect], run: ProfiledRun
+) -> tuple[Remedy, ...]:
+    """Against the cause first, then what is likely behind it; the better known first.
+
+    What its symptoms are treated with is no remedy: hiding communication does not end a wait.
+    """
+    cause, run = finding.cause, run.seeing(finding)
+    wanted = [cause.node, *(name for name, chance in cause.perhaps if chance >= LIKELY_BEHIND)]
+    found: list[Remedy] = []
+    for strategy in strategies:
+        targets = {relation.target for relation in strategy.mitigates}
+        against = next((node for node in wanted if node in targets), None)
+        if against is None or run.refuses(strategy):
+            continue
+        mine = sorted((e for e in effects if e.strategy == strategy.id and e.n), key=lambda e: -e.n)
+        found.append(
+            Remedy(
+                strategy=strategy,
+                against=against,
+                effects=tuple(mine[:_KINDS]),
+                condition=run.open_condition(strategy),
+            )
+        )
+    found.sort(
+        key=lambda r: (
+            wanted.index(r.against),
+            bool(r.condition),
+            -len(r.effects),
+            r.strategy.kind == "claimed",
+            r.strategy.id,
+        )
+    )
+    return tuple(found[:MOST_REMEDIES])
+
+
+def _settings(profile: Profile) -> dict[str, object]:
+    """Settings in force on all ranks that note them; the type that nearly all products have."""
+    noted: dict[str, set[str]] = {}
+    for rank in profile.ranks:
+        for source in (rank.environment, rank.parallel):
+            for name, value in source.items():
+                if str(value).strip():
+                    noted.setdefault(name, set()).add(str(value))
+    current: dict[str, object] = {name: values.pop() for name, values in noted.items() if len(values) == 1}
+    if half := _product_type(profile):
+        current[half] = True
+    return current
+
+
+def _product_type(profile: Profile) -> str:
+    """``bf16`` or ``fp16`` where nearly all products have that type; empty otherwise."""
+    total = 0.0
+    times = dict.fromkeys(_HALF_TYPES, 0.0)
+    for rank in profile.ranks:
+        if rank.kernels is None:
+            continue
+        products = of_kind(rank.kernels, PRODUCTS)
+        time = np.nan_to_num(rank.kernels.duration_us)
+        types = rank.kernels.texts["input_types"]
+        first = [label.split(";")[0].strip().upper().removeprefix("DT_") for label in types.labels]
+        total += float(time[products & types.where(bool(label) for label in first)].sum())
+        for name, labels in _HALF_TYPES.items():
+            times[name] += float(time[products & types.where(label in labels for label in first)].sum())
+    return next((name for name, spent in times.items() if total > 0 and spent >= NEARLY_ALL * total), "")
+
+
+def _readable(profile: Profile, frameworks: Iterable[Framework], is_training: bool) -> frozenset[str]:
+    """Software whose settings the run reads: what it names, what stands below, and what its stack shows."""
+    layouts = {rank.layout for rank in profile.ranks}
+    if layouts <= {KINETO}:
+        return _TORCH
+    programs = {name for rank in profile.ranks for name in rank.software}
+    programs.add("mindspore" if MINDSPORE in layouts else "torch-npu")
+    if is_training and any("pipeline_model_parallel_size" in rank.parallel for rank in profile.ranks):
+        programs |= _MEGATRON
+    below = {name for item in frameworks if item.id in programs for name in item.stack}
+    return frozenset(programs | below | {"cann", "host"})
