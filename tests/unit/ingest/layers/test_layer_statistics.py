@@ -115,7 +115,7 @@ def test_weights_that_were_cut_short_or_are_none(tmp_path: Path) -> None:
 def test_a_file_that_the_library_wrote_is_read(tmp_path: Path) -> None:
     library = pytest.importorskip("safetensors.numpy", reason="comes with the extra encoder")
     rng = np.random.default_rng(0)
-    tensors = {
+    tensors: dict[str, np.ndarray] = {
         "a.weight": rng.normal(size=(8, 16)).astype(np.float32),
         "b.weight": rng.normal(size=(4, 8)).astype(np.float16),
     }
