@@ -439,7 +439,8 @@ class Workspace(WorkspaceAnswers):
             raise InputError(
                 f"no series of region {region!r}", hint="tunegraph green import FILE --region NAME"
             )
-        place, windows = green_windows(stored.series)
+        record = self.green.record(region)
+        place, windows = green_windows(stored.series, about_waits=str(record) if record.jobs else "")
         with self.edit(command="green import") as editor:
             editor.add_knowledge([place, *windows])
         self.refresh()
@@ -453,6 +454,7 @@ class Workspace(WorkspaceAnswers):
         duration_s: float,
         region: str = "",
         power_limit_w: float | None = None,
+        weights: tuple[float, float] = (0.0, 1.0),
     ) -> CarbonChoice:
         """Configuration and start time for the least carbon; see ``choose_for_carbon``.
 
@@ -463,7 +465,7 @@ class Workspace(WorkspaceAnswers):
         from recommender.answers.carbon_choice import choose_for_carbon
         from recommender.green.moments import moment_of
 
-        now = self._clock().astimezone()
+        now = self._clock()
         chosen = self.green.shelf.choose(region)
         return choose_for_carbon(
             answer,
@@ -474,6 +476,7 @@ class Workspace(WorkspaceAnswers):
             duration_s=duration_s,
             region=chosen or region,
             power_limit_w=power_limit_w,
+            weights=weights,
         )
 
     @property
