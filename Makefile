@@ -22,6 +22,7 @@ help:
 	@echo "make test               run the tests but for the longest (on Linux and macOS pip brings it a PostgreSQL server;"
 	@echo "                        where it cannot, install one, or the tests of shared searches fail and say so)"
 	@echo "make test-long          run the longest tests: kills, workers, whole documents, real folders"
+	@echo "make mutants            change the code on lines that differ from main, and print what no test sees"
 	@echo "make check              format, lint, types, import contracts, wheel contents"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.completion import Completion
+    from ingest.door.context import Publication
     from ingest.door.plausibility import Facts
     from ingest.door.search_space import SearchSpaceFile
     from ingest.formats.format import Format
@@ -115,6 +116,7 @@ def read(
     hardware: str = "",
     mapping: Path | None = None,
     source: str = "",
+    publication: Publication | None = None,
     facts: Facts | None = None,
     completed: Completion | None = None,
 ) -> Iterator[Case | Recipe | FileReport]:
@@ -127,13 +129,15 @@ def read(
         hardware: Hardware of the runs whose files name none.
         mapping: Mapping file for plain CSV tables; if None, each table's own beside it.
         source: Address at which files that name none are published.
+        publication: The repository that the files are a copy of; None if they are no copy of one.
         facts: Facts of hardware by its id; with them, times that no hardware reaches are marked.
         completed: Files that need not be read again; None to read all.
 
     Raises:
         InputError: As for ``discover``, before anything is read. What a file contains never raises.
     """
-    records = Records(names, IngestContext(hardware=hardware, mapping=mapping, source=source))
+    context = IngestContext(hardware=hardware, mapping=mapping, source=source, publication=publication)
+    records = Records(names, context)
     return _read(discover(paths, mapping=mapping), records, on_progress, facts, completed)
 
 
@@ -182,7 +186,7 @@ def _read_file(
     good = bad = 0
     faults: list[Fault] = []
     space: SearchSpaceFile | None = None
-    records.start_file()
+    records.start_file(item.path)
     try:
         with Content(item.path, on_progress=on_progress) as content:
             rows = known.read(content, records)

@@ -13,6 +13,7 @@
     ├── InfeasibleError                      no configuration fits the limits exit 4
     ├── WorkspaceError                       missing, locked, other version exit 1
     │   └── IndexMismatchError               built by another encoder: rebuild
+    ├── FetchError                           did not arrive from the network  exit 1
     └── MissingDependencyError(ImportError)  hint: what to install          exit 1
 """
 
@@ -128,6 +129,10 @@ class WorkspaceError(TuningError):
 
 class IndexMismatchError(WorkspaceError):
     """The vector index was built by another encoder, or is not in step: rebuild it."""
+
+
+class FetchError(TuningError):
+    """A file did not arrive from where it is published: no network, moved, broken off."""
 
 
 class MissingDependencyError(TuningError, ImportError):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
+    from ingest.corpora.corpus import Corpus
     from recommender.answers.answer import Answer
     from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.sensitivity import LayerSensitivity
@@ -159,6 +160,50 @@ class Workspace(WorkspaceAnswers):
         from recommender.store.ingestion import ingest_files
 
         return ingest_files(paths, self.graph, None, on_progress=on_progress, options=options)
+
+    def corpora(self, catalogue: Path | None = None) -> list[tuple[Corpus, bool]]:
+        """The public corpora that can be pulled, each with whether all of it is here.
+
+        Raises:
+            InputError: The catalogue cannot be read.
+            CaseFormatError: It is wrong.
+        """
+        from ingest.corpora.corpus import read_corpora
+        from kg.triples.finders import completion_marks
+
+        marks = set(completion_marks(self.graph))
+        return [(corpus, corpus.mark in marks) for corpus in read_corpora(catalogue).values()]
+
+    def pull(
+        self,
+        corpus: Corpus,
+        *,
+        on_fetch: Callable[[int], None] = lambda _: None,
+        on_read: Callable[[int], None] | None = None,
+    ) -> IngestSummary:
+        """Fetch a public corpus and take it in as one batch, all of it or nothing.
+
+        Args:
+            corpus: What to fetch.
+            on_fetch: Called with the bytes that arrived since its last call.
+            on_read: Called with the bytes that were read since its last call.
+
+        Raises:
+            InputError: What arrived is not what the catalogue says.
+            FetchError: It did not arrive; the next call goes on from there.
+            WorkspaceError: Another process is writing, or it cannot be written.
+        """
+        from recommender.store.pulling import pull
+
+        summary = pull(
+            corpus,
+            self._cache / "corpora" / corpus.id,
+            lambda: self.edit(command="kb pull"),
+            on_fetch,
+            on_read,
+        )
+        self.refresh()
+        return summary
 
     def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> MergeResult:
         """Join another workspace, and see what came; see ``recommender.store.merging.merge``."""
@@ -394,7 +439,8 @@ class Workspace(WorkspaceAnswers):
             raise InputError(
                 f"no series of region {region!r}", hint="tunegraph green import FILE --region NAME"
             )
-        place, windows = green_windows(stored.series)
+        record = self.green.record(region)
+        place, windows = green_windows(stored.series, about_waits=str(record) if record.jobs else "")
         with self.edit(command="green import") as editor:
             editor.add_knowledge([place, *windows])
         self.refresh()
@@ -408,6 +454,7 @@ class Workspace(WorkspaceAnswers):
         duration_s: float,
         region: str = "",
         power_limit_w: float | None = None,
+        weights: tuple[float, float] = (0.0, 1.0),
     ) -> CarbonChoice:
         """Configuration and start time for the least carbon; see ``choose_for_carbon``.
 
@@ -418,7 +465,7 @@ class Workspace(WorkspaceAnswers):
         from recommender.answers.carbon_choice import choose_for_carbon
         from recommender.green.moments import moment_of
 
-        now = self._clock().astimezone()
+        now = self._clock()
         chosen = self.green.shelf.choose(region)
         return choose_for_carbon(
             answer,
@@ -429,6 +476,7 @@ class Workspace(WorkspaceAnswers):
             duration_s=duration_s,
             region=chosen or region,
             power_limit_w=power_limit_w,
+            weights=weights,
         )
 
     @property

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.protocols.lines import last_line
 from kg.errors import TuningError
+from kg.nouns.recipe import experts_spread
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose, plain_key, purpose
 from recommender.ranking.starts.finder import StartFinder
@@ -258,7 +259,14 @@ class Bench:
         )
         if asked is not None and (options := layout_options(asked)):
             for trust, rule in itertools.product(TRUSTS, (0.0,) if training else RULES):
-                chosen = choose_layouts(options, weighed, training=training, trust=trust, rule=rule)
+                chosen = choose_layouts(
+                    options,
+                    weighed,
+                    training=training,
+                    model=starts.situation.model,
+                    trust=trust,
+                    rule=rule,
+                )
                 hits = [_is_same(item.option.layout, layout, training=training) for item in chosen]
                 self.by_trust[group, (trust, rule)].append((row["family"], hits[0], any(hits[:3])))
                 if trust == rule == 0:
@@ -301,7 +309,10 @@ class Bench:
 
 
 def _degrees(row: dict[str, Any]) -> dict[str, int]:
-    sizes = {name: int(row["layout"].get(name) or 1) for name in ("tp", "pp", "dp", "ep", "cp")}
+    sizes = {name: int(row["layout"].get(name) or 1) for name in ("tp", "pp", "dp", "cp")}
+    settings = {item["key"]: item["value"] for item in row["settings"]}
+    stated = {name: size for name, size in row["layout"].items() if size is not None}
+    sizes["ep"] = experts_spread(row["framework"], stated, settings)
     if row["layout"].get("dp_attention") and sizes["dp"] > 1:
         sizes["tp"] = max(sizes["tp"] // sizes["dp"], 1)
     return sizes

@@ -93,11 +93,7 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         layout = first.rated.deployment.layout
         parts = [
             "1 device" if first.devices == 1 else f"{first.devices} devices",
-            f"{first.fleet.instances} x {layout}"
-            if first.fleet.instances > 1
-            else str(layout)
-            if layout.devices > 1
-            else "",
+            _instances(first) if first.fleet.instances > 1 or layout.devices > 1 or first.prefill else "",
             "" if first.price_per_million is None else f"{first.price_per_million:.3g} a million tokens",
         ]
         even = min(item.even_devices for item in found.options)
@@ -117,6 +113,15 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         say(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
 
 
+def _instances(item: CapacityOption) -> str:
+    """The instances by layout; those that prefill first, where they are apart."""
+    fleets = [("prefill ", item.prefill), ("decode ", item.fleet)] if item.prefill else [("", item.fleet)]
+    return " + ".join(
+        name + (f"{one.instances} x " if one.instances > 1 else "") + str(one.rated.deployment.layout)
+        for name, one in fleets
+    )
+
+
 def _columns(options: Sequence[CapacityOption]) -> list[str]:
     names = ["", "devices", "layout", "at once", "tokens/s/device", "TPOT", "TTFT", "chance"]
     if any(item.price_per_million is not None for item in options):
@@ -131,11 +136,11 @@ def _row(place: int, item: CapacityOption, options: Sequence[CapacityOption]) ->
     cells: list[object] = [
         place,
         item.devices,
-        (f"{item.fleet.instances} x " if item.fleet.instances > 1 else "") + str(rated.deployment.layout),
+        _instances(item),
         f"{rated.deployment.concurrency:g}",
         f"{rated.throughput / rated.devices:.4g}",
         output.quantity(float(f"{rated.tpot_s:.3g}"), "s"),
-        output.quantity(float(f"{item.fleet.times()['ttft']:.3g}"), "s"),
+        output.quantity(float(f"{item.times['ttft']:.3g}"), "s"),
         f"{item.chance:.0%}",
     ]
     if any(one.price_per_million is not None for one in options):

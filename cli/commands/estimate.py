@@ -23,9 +23,10 @@ from cli.values import axes, pairs
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from recommender.answers.estimate import Estimate
+    from recommender.green.power_curve import ClockStep
 
 SetOption = Annotated[
     list[str] | None,
@@ -112,7 +113,7 @@ def estimate(
         output.as_json(estimated.to_json())
         return
     if len(estimated.records) == 1:
-        _show(estimated.records[0], phase=estimated.question.phase)
+        _show(estimated.records[0], estimated.clock_steps, phase=estimated.question.phase)
     elif estimated.is_comparison:
         _show_comparison(estimated)
     else:
@@ -201,7 +202,7 @@ def _shown(field: str, value: object) -> str:
     return output.quantity(float(value), unit).strip()
 
 
-def _show(record: dict[str, object], *, phase: str) -> None:
+def _show(record: dict[str, object], clocks: Sequence[ClockStep], *, phase: str) -> None:
     from cli import output
 
     settings = record["settings"]
@@ -244,6 +245,14 @@ def _show(record: dict[str, object], *, phase: str) -> None:
     if isinstance(power, float) and isinstance(energy, float):
         rows.append(("power of a device", f"{power:.0f} W", "estimate, +-25 %"))
         rows.append(("energy of a step", f"{energy:.4g} J", "all devices"))
+        rows += [
+            (
+                f"  clock at {step.clock:.0%}",
+                f"{energy * step.energy:.4g} J",
+                f"{step.time - 1:+.0%} time, by curves of training on A100",
+            )
+            for step in clocks
+        ]
     else:
         rows.append(("energy", "unknown", "idle or full power of the device is not known"))
     output.table(("", "estimate", ""), rows, title=title or "defaults")

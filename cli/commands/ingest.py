@@ -85,7 +85,7 @@ def ingest(
             with open_for_writing(context, durable=durable) as editor:
                 summary = editor.ingest(paths, on_progress=advance, options=options)
                 if summary.added.rows >= LEARN_FROM_ROWS and learn:
-                    stopped = _learn(editor)
+                    stopped = learn_from(editor)
     if as_json:
         output.as_json(summary.to_json())
     else:
@@ -108,7 +108,7 @@ def _suggest(paths: list[Path]) -> None:
         print(f"save it as {mapping_beside(path)}, or name it with --mapping", file=sys.stderr)
 
 
-def _learn(editor: Editor) -> KeyboardInterrupt | None:
+def learn_from(editor: Editor) -> KeyboardInterrupt | None:
     """Learn from what was taken in; what stopped it, if somebody did."""
     try:
         print("learning how operators respond to configurations ...", file=sys.stderr)

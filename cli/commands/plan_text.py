@@ -105,8 +105,7 @@ def _show_change(place: int, change: PlanChange) -> None:
 
 
 def _show_unfit(answer: Answer, plan: Plan) -> None:
-    hardware = answer.problem.hardware
-    many = f"{hardware.count or 1} x {hardware.name}"
+    many = answer.place if answer.problem.hardware.count else f"1 x {answer.place}"
     layout = plan.start.layout
     if layout is None:
         say(f"It does not fit on {many}, nor on any number up to 1,024.")

@@ -71,6 +71,7 @@ RegionOption = Annotated[str, typer.Option("--region", help="With --by: region o
 PowerLimitOption = Annotated[
     float | None, typer.Option("--power-limit", min=0, help="With --by: most watt of a device.")
 ]
+WeighOption = Annotated[str, typer.Option("--weigh", help="With --by: weights of speed and carbon, as 1:3.")]
 SpaceOption = Annotated[
     str, typer.Option("--space", help="Search file with the parameters and rules of your own kernel.")
 ]
@@ -90,6 +91,7 @@ def recommend(
     lasts: LastsOption = "8h",
     region: RegionOption = "",
     power_limit: PowerLimitOption = None,
+    weigh: WeighOption = "0:1",
     space: SpaceOption = "",
     form: FormatOption = "",
     write: WriteOption = "",
@@ -150,7 +152,7 @@ def recommend(
         else:
             answer = workspace.recommend(problem, k, notes=notes, space=declared)
         is_remembered = workspace.remember(answer, raw, k)
-        green = _for_carbon(workspace, answer, by, lasts, region, power_limit)
+        green = _for_carbon(workspace, answer, by, lasts, region, power_limit, weigh)
     if html is not None:
         from recommender.workspace import Workspace
 
@@ -212,13 +214,29 @@ def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
 
 
 def _for_carbon(
-    workspace: Workspace, answer: Answer, by: str, lasts: str, region: str, power_limit: float | None
+    workspace: Workspace,
+    answer: Answer,
+    by: str,
+    lasts: str,
+    region: str,
+    power_limit: float | None,
+    weigh: str,
 ) -> CarbonChoice | None:
     """Configuration and start together, where a deadline was given."""
     if not by:
         return None
+    speed, _, carbon = weigh.partition(":")
+    try:
+        weights = (float(speed), float(carbon))
+    except ValueError:
+        raise InputError(f"--weigh {weigh!r}", hint="weights of speed and carbon, such as 1:3") from None
     return workspace.choose_for_carbon(
-        answer, by=by, duration_s=span_s(lasts), region=region, power_limit_w=power_limit
+        answer,
+        by=by,
+        duration_s=span_s(lasts),
+        region=region,
+        power_limit_w=power_limit,
+        weights=weights,
     )
 
 
@@ -392,11 +410,10 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     for text in answer.notes:
         output.note(text)
     problem = answer.problem
-    work, hardware = problem.workload, problem.hardware
+    work = problem.workload
     what = " ".join(part for part in (work.model, work.operator) if part)
     shape = f" ({work.shape})" if work.shape else ""
-    where = f"{hardware.count} x {hardware.name}" if hardware.count else hardware.name
-    say(f"{what}{shape} on {where}, by {problem.objective.metric}\n")
+    say(f"{what}{shape} on {answer.place}, by {problem.objective.metric}\n")
     if answer.plan is not None:
         show_plan(answer, answer.plan, verbose=verbose)
         _show_rest(answer)

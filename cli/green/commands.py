@@ -11,6 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.context import settings
+from cli.green.options import (
+    ByOption,
+    DurationOption,
+    LeastOption,
+    RegionOption,
+    RestartOption,
+    SplitOption,
+    WordsArgument,
+    ZoneOption,
+)
 from cli.late import LateTyper
 from cli.options import JsonOption
 from cli.values import span_s
@@ -19,6 +29,7 @@ from kg.errors import InputError
 if TYPE_CHECKING:
     from recommender.green.desk import GreenDesk
     from recommender.green.plan import GreenJob, GreenPlan
+    from recommender.green.shelf import StoredRegion
 
 app = LateTyper(
     name="green",
@@ -27,18 +38,6 @@ app = LateTyper(
 )
 
 app.add("statement", "cli.green.statement:statement")
-
-RegionOption = Annotated[str, typer.Option("--region", help="Region of the grid, as imported.")]
-DurationOption = Annotated[str, typer.Option("--duration", help="How long it runs, such as 8h or 90min.")]
-ByOption = Annotated[
-    str, typer.Option("--by", help="When it must be done: 'tomorrow 08:00', +24h, '2026-11-24 08:00'.")
-]
-SplitOption = Annotated[bool, typer.Option("--split", help="It may be paused and go on later.")]
-LeastOption = Annotated[str, typer.Option("--least-run", help="Least length of a piece, such as 1h.")]
-RestartOption = Annotated[str, typer.Option("--restart", help="Work that each restart costs again.")]
-WordsArgument = Annotated[
-    list[str] | None, typer.Argument(help="After --: program and arguments.", show_default=False)
-]
 
 
 def _green(context: typer.Context) -> GreenDesk:
@@ -53,7 +52,7 @@ def _job(duration: str, by: str, *, split: bool, least_run: str, restart: str) -
 
     return GreenJob(
         duration_s=span_s(duration),
-        deadline=moment_of(by, datetime.now(UTC).astimezone()),
+        deadline=moment_of(by, datetime.now(UTC)),
         can_split=split,
         least_run_s=span_s(least_run) if least_run else 0.0,
         restart_s=span_s(restart) if restart else 0.0,
@@ -65,7 +64,7 @@ def import_(
     context: typer.Context,
     files: Annotated[list[Path], typer.Argument(help="CSV or JSON of carbon intensity, of one region.")],
     region: RegionOption = "",
-    zone: Annotated[str, typer.Option("--zone", help="Clock of times without a zone: Europe/Berlin.")] = "",
+    zone: ZoneOption = "",
     label: Annotated[str, typer.Option("--label", help="Times are the start or end of slots.")] = "start",
     kind: Annotated[str, typer.Option("--kind", help="average or marginal, if the file is silent.")] = "",
     graph: Annotated[
@@ -83,14 +82,15 @@ def import_(
 
     if kind not in {"", "average", "marginal"}:
         raise InputError(f"--kind {kind!r}", hint="average or marginal")
-    stored, faults = _green(context).add(files, region=region, zone=zone, label=label, kind=kind)
-    series = stored.series
+    green = _green(context)
+    stored, faults = green.add(files, region=region, zone=zone, label=label, kind=kind)
+    series, record = stored.series, green.record(stored.series.region)
     if graph:
         from cli.context import open_workspace
 
         with open_workspace(context) as workspace:
             output.note(f"{workspace.teach_grid(series.region)} windows of the day are in the graph")
-    for text in (*series.notes, *faults[:20]):
+    for text in (*series.notes, *([str(record)] if record.jobs else []), *faults[:20]):
         output.note(text)
     if as_json:
         content: dict[str, object] = {
@@ -105,14 +105,21 @@ def import_(
         }
         output.as_json(content)
     else:
-        days = len(series.values) / 48
-        what = " ".join(filter(None, (series.kind, series.scope))) or "kind not stated"
-        print(f"{series.region}: {days:.1f} days to {series.end:%Y-%m-%d %H:%M}, {what}")
-        print(
-            f"mean {series.values.mean():.0f} g/kWh, {series.values.min():.0f} to {series.values.max():.0f}"
-        )
+        _show_import(stored)
     if faults:
         raise typer.Exit(2)
+
+
+def _show_import(stored: StoredRegion) -> None:
+    series = stored.series
+    what = " ".join(filter(None, (series.kind, series.scope))) or "kind not stated"
+    if len(series.values):
+        days = len(series.values) / 48
+        print(f"{series.region}: {days:.1f} days to {series.end:%Y-%m-%d %H:%M %Z}, {what}")
+        values = series.values
+        print(f"mean {values.mean():.0f} g/kWh, {values.min():.0f} to {values.max():.0f}")
+    else:
+        print(f"{series.region}: a published forecast, no history, {what}")
 
 
 @app.command()
@@ -193,6 +200,8 @@ def wait(
     by: ByOption = "+24h",
     region: RegionOption = "",
     split: SplitOption = False,
+    least_run: LeastOption = "",
+    restart: RestartOption = "",
     pause: Annotated[
         str, typer.Option("--pause", help="Pause by: stop (keeps memory) or restart (from a checkpoint).")
     ] = "stop",
@@ -208,7 +217,7 @@ def wait(
     Planned anew every half hour. Started again, the same call goes on waiting. Without a series it runs at
     once.
     """
-    from recommender.green.waiting import WaitRequest
+    from recommender.green.waiting.request import WaitRequest
 
     if not words:
         raise InputError(
@@ -223,13 +232,28 @@ def wait(
     devices = [item.strip() for item in (visible if device is None else device).split(",")]
     request = WaitRequest(
         command=tuple(words),
-        job=_job(duration, by, split=split, least_run="", restart=""),
+        job=_job(duration, by, split=split, least_run=least_run, restart=restart),
         region=green.region_to_wait_for(region, _say),
         name=name,
         devices=tuple(filter(None, devices)),
         pauses_by=pause,
     )
-    raise typer.Exit(green.wait(request, _say))
+    code = green.wait(request, _say)
+    _teach(context, request.region)
+    raise typer.Exit(code)
+
+
+def _teach(context: typer.Context, region: str) -> None:
+    """Put the region and what waits on it kept into the graph, where there is a workspace to write to."""
+    from cli.context import open_workspace
+    from kg.errors import TuningError
+
+    if region and (settings(context).workspace / "workspace.json").exists():
+        try:
+            with open_workspace(context) as workspace:
+                workspace.teach_grid(region)
+        except TuningError as fault:
+            _say(f"the graph does not learn of it: {fault}")
 
 
 def _say(text: str) -> None:
@@ -256,6 +280,8 @@ def watch(
     for made in green.watch(job, region=region, slurm=slurm, rounds=rounds):
         saved = f"{made.saving:.1%} less than at once" if made.waits else made.reason
         print(f"{made.now.astimezone():%H:%M}  start {made.start.astimezone():%a %H:%M}  {saved}", flush=True)
+        if not made.waits:
+            _teach(context, made.region)
 
 
 @app.command()
@@ -280,7 +306,8 @@ def forecast(
     rows = []
     for slot in range(0, min(2 * hours, len(made.outlook.g_per_kwh)), 2):
         at = (made.start + timedelta(minutes=30 * slot)).astimezone()
-        span = f"{made.low[slot]:.0f} to {made.high[slot]:.0f}" if len(made.low) else "not known"
+        is_known = made.has_interval(slot)
+        span = f"{made.low[slot]:.0f} to {made.high[slot]:.0f}" if is_known else "not known"
         rows.append((f"{at:%a %d %H:%M}", f"{made.outlook.g_per_kwh[slot]:.0f}", span))
     print(f"{made.region}, g/kWh, from {made.outlook.basis}\n")
     output.table(("time", "expected", "90 %"), rows)
@@ -321,7 +348,7 @@ def backtest(
             ("profile of the last four weeks", f"{found.floor:.1f}"),
         ),
     )
-    print(
-        f"\npromised {found.promised:.1f}, kept {found.replanned:.1f}; {found.held:.0f} % within the interval"
-    )
+    held = "" if found.held is None else f"; {found.held:.0f} % of the promises held within their interval"
+    print(f"\nwait promised {found.promised:.1f}, kept {found.replanned:.1f}{held}")
+    print(f"plan promised {found.promised_once:.1f}, kept {found.once:.1f}")
     print(f"{found.shifted:.0f} % of the jobs waited; {found.dirtier:.0f} % of those ended dirtier")

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.context import settings
+from cli.green.options import RegionOption, ZoneOption
 from cli.options import JsonOption
 from cli.values import span_s
 from kg.errors import InputError
 
+if TYPE_CHECKING:
+    from recommender.green.statement import CarbonStatement
+
 
 def statement(
     context: typer.Context,
-    files: Annotated[list[Path], typer.Argument(help="Logs: npu-smi, exporter, nvidia-smi, RAPL, Zeus...")],
-    region: Annotated[str, typer.Option("--region", help="Region of the grid, as imported.")] = "",
+    files: Annotated[
+        list[str], typer.Argument(help="Logs of npu-smi, exporters, RAPL, ...; NAME=LOG of a machine.")
+    ],
+    region: RegionOption = "",
     intensity: Annotated[
         float | None, typer.Option("--intensity", min=0, help="g/kWh where no series covers a log.")
     ] = None,
@@ -27,7 +34,16 @@ def statement(
         str, typer.Option("--interval", help="Between readings of a log without times.")
     ] = "1s",
     start: Annotated[str, typer.Option("--start", help="Beginning of a log without times.")] = "",
+    zone: ZoneOption = "",
     title: Annotated[str, typer.Option("--title", help="What the run was.")] = "Carbon statement",
+    work: Annotated[
+        float | None, typer.Option("--work", help="Work done, such as tokens: gives work per gram.")
+    ] = None,
+    before: Annotated[
+        Path | None, typer.Option("--before", help="Log of the same work before tuning: gives GTI.")
+    ] = None,
+    tuning: Annotated[str, typer.Option("--tuning", help="How long the tuning took.")] = "",
+    against: Annotated[str, typer.Option("--against", help="Tuning time to compare with.")] = "",
     output_file: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write .md, .html (for print) or .json.")
     ] = None,
@@ -41,33 +57,42 @@ def statement(
     """
     from cli import output
     from recommender.green.desk import GreenDesk
+    from recommender.green.indices import indices_of
     from recommender.green.moments import moment_of
 
-    now = datetime.now(UTC).astimezone()
-    made = GreenDesk.of_workspace(settings(context).workspace).statement(
-        files,
-        region=region,
-        g_per_kwh=intensity,
-        pue=pue,
-        interval_s=span_s(interval),
-        start=moment_of(start, now) if start else None,
-        title=title,
-    )
-    if output_file is not None:
-        import json
+    desk = GreenDesk.of_workspace(settings(context).workspace)
+    named = [_host_of(text) for text in files]
 
-        writers: dict[str, Callable[[], str]] = {
-            ".md": made.to_markdown,
-            ".html": made.to_html,
-            ".json": lambda: json.dumps(made.to_json()),
-        }
-        if output_file.suffix not in writers:
-            raise InputError(
-                f"{output_file}: no statement ends in {output_file.suffix or 'nothing'}",
-                hint=".md, .html or .json",
-            )
-        output_file.write_text(writers[output_file.suffix](), encoding="utf-8")
+    def state(logs: Sequence[tuple[str, Path]]) -> CarbonStatement:
+        return desk.statement(
+            [path for _, path in logs],
+            region=region,
+            g_per_kwh=intensity,
+            pue=pue,
+            interval_s=span_s(interval),
+            start=moment_of(start, datetime.now(UTC)) if start else None,
+            title=title,
+            zone=zone,
+            hosts={path: host for host, path in logs if host},
+        )
+
+    made = state(named)
+    if before is not None and work is None:
+        raise InputError("--before without --work", hint="--work 1e6: what both runs did")
+    if work is not None:
+        earlier = None if before is None else state([("", before)]).run(work)
+        spent_s, reference_s = (span_s(text) if text else None for text in (tuning, against))
+        indices = indices_of(made.run(work), earlier, tuning_s=spent_s or 0.0, reference_s=reference_s)
+        made = replace(made, indices=indices)
+    if output_file is not None:
+        made.write(output_file)
     elif as_json:
         output.as_json(made.to_json())
     else:
         print(made.to_markdown(), end="")
+
+
+def _host_of(text: str) -> tuple[str, Path]:
+    """Machine and log of ``NAME=LOG``; no machine of a log alone."""
+    host, equals, path = text.partition("=")
+    return (host, Path(path)) if equals and not Path(text).exists() else ("", Path(text))

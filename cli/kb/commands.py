@@ -11,6 +11,7 @@ import typer
 from cli.context import open_for_writing, open_workspace
 from cli.kb.backup import backup, restore
 from cli.kb.listing import list_
+from cli.kb.pull import pull
 from cli.late import LateTyper
 from cli.options import JsonOption, finite
 from cli.output import say
@@ -26,6 +27,7 @@ app = LateTyper(
 app.command("list")(list_)
 app.command("backup")(backup)
 app.command("restore")(restore)
+app.command("pull")(pull)
 
 DEADLINE_S = 30.0
 SHOWN_CONFLICTS = 10

@@ -32,6 +32,7 @@ from kg.terms.units import unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ingest.door.search_space import SearchSpaceFile
 
@@ -105,6 +106,7 @@ class Records:
         self._software: dict[bytes, Settings] = {}
         self._sources: dict[bytes, Source] = {}
         self._models: dict[str, str] = {}
+        self._origin: JsonObject = {}
 
     def case(self, record: object) -> Case:
         """The case that a record describes.
@@ -120,6 +122,8 @@ class Records:
         config = _section(record, "config", faults)
         raw_outcome = _section(record, "outcome", faults)
         raw_source = _section(record, "source", faults)
+        if self._origin and not (raw_source.get("url") or raw_source.get("repo")):
+            raw_source = {**raw_source, **self._origin}
         is_relative = record.get("baseline") is not None
         outcome = (
             read_outcome(raw_outcome, task.get("kind"), faults, is_relative=is_relative)
@@ -164,8 +168,9 @@ class Records:
             software=software or _NOTHING,
         )
 
-    def start_file(self) -> None:
+    def start_file(self, path: Path) -> None:
         """Forget the guesses of the previous file, so that this one lists its own."""
+        self._origin = self.context.source_of(path)
         self.guesses = {}
         self._problems.clear()
         self._models.clear()

@@ -138,6 +138,27 @@ class Recipe:
             )
 
 
+SGLANG = "sglang"
+_EXCHANGE = "--moe-a2a-backend"
+
+
+def experts_spread(framework: str, layout: Mapping[str, Value], settings: Mapping[str, str]) -> int:
+    """Devices of one instance that share out the experts; 1 where each has a part of all of them.
+
+    SGLang spreads experts over all devices of its tensor parallelism where they exchange tokens by a backend
+    (sglang's ``server_args.py`` sets ``ep_size`` to ``tp_size``), without expert parallelism being stated.
+
+    Args:
+        framework: Id of what is launched.
+        layout: Parallel sizes as stated.
+        settings: Values by key as published.
+    """
+    stated, tensors = layout.get("ep", 1), layout.get("tp", 1)
+    if framework == SGLANG and "ep" not in layout and settings.get(_EXCHANGE, "none") != "none":
+        stated = tensors
+    return stated if isinstance(stated, int) and not isinstance(stated, bool) else 1
+
+
 def devices_of(layout: Mapping[str, Value]) -> int:
     """Devices of one instance: the product of the parallel sizes, a missing one counting as 1.
 

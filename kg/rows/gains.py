@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kg.nouns.effects import Context, to_unats
+from kg.nouns.effects import Context, Effect, to_unats
 from kg.nouns.entities import Better, Kind, Problem
 from kg.nouns.knowledge import Model
 from kg.nouns.values import Settings
@@ -116,6 +116,10 @@ class GainContexts:
         self._graph = graph
         self._families = {model.id: model.family for model in all_of(graph, Model)}
         self._sizes: dict[str, dict[str, float]] = {}
+
+    def effect(self, gain: RowGain) -> Effect:
+        """Return the effect that a gain is of, with nothing in it, whatever its source's trust."""
+        return Effect(context=self.of(gain), strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
 
     def of(self, gain: RowGain) -> Context:
         """Return the context of a gain."""

@@ -9,17 +9,17 @@ from __future__ import annotations
 import tempfile
 from typing import IO, TYPE_CHECKING
 
-from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, serialize
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
 
 from kg.errors import InputError
 from kg.triples.oxigraph_store import quads_of
-from kg.triples.vocabulary import NAMESPACE, PREFIXES, TG
+from kg.triples.vocabulary import GRAPH, NAMESPACE, PREFIXES, TG, VERSION, VERSION_INFO, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Final
 
-    from kg.triples.graph import GraphStore
+    from kg.triples.graph import GraphStore, Subject, Term
 
 FORMATS: Final[Mapping[str, RdfFormat]] = {
     "nquads": RdfFormat.N_QUADS,
@@ -98,15 +98,37 @@ def _accepted(stream: IO[bytes], form: RdfFormat, *, batches: bool) -> Iterator[
         triple = quad.triple
         if isinstance(triple.subject, BlankNode) or isinstance(triple.object, BlankNode):
             raise InputError(f"{triple} has a blank node", hint="every node needs an IRI")
-        if batches or not (
-            triple.predicate in _OF_BATCHES or _is_batch(triple.subject) or triple.object == TG.BATCH
-        ):
+        if batches:
             yield triple
+        elif triple.subject == GRAPH:
+            _check_version(triple)
+        elif not _is_of_batch(triple):
+            yield triple
+
+
+def _check_version(triple: Triple) -> None:
+    term = triple.object
+    stated = term.value[:_DIGITS] if isinstance(term, Literal) and triple.predicate == VERSION_INFO else ""
+    if stated.isdecimal() and int(stated) > VERSION:
+        raise InputError(
+            f"written in version {stated} of the vocabulary; this program reads up to {VERSION}",
+            hint="update tunegraph: pip install --upgrade tunegraph",
+        )
+
+
+_DIGITS = 9
+"""More than any version has."""
+
+
+def _is_of_batch(triple: Triple) -> bool:
+    is_generated = triple.predicate == Shared.GENERATED_BY and _is_batch(triple.object)
+    is_said_of_one = triple.predicate in _OF_BATCHES or _is_batch(triple.subject)
+    return is_said_of_one or is_generated or triple.object == TG.BATCH
 
 
 _OF_BATCHES = frozenset({TG.BATCH_OF, TG.BATCH_NUMBER, TG.COMPLETED, TG.COUNTS, TG.FILE, TG.ORIGIN, TG.SEAL})
 """Predicates of batches: whatever their subject, they are no one's to import."""
 
 
-def _is_batch(subject: object) -> bool:
-    return isinstance(subject, NamedNode) and subject.value.startswith(f"{NAMESPACE}batch/")
+def _is_batch(node: Subject | Term) -> bool:
+    return isinstance(node, NamedNode) and node.value.startswith(f"{NAMESPACE}batch/")

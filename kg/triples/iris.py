@@ -144,6 +144,11 @@ def effect_iri(context: NamedNode, strategy: str, metric: str, kind: str, trust:
     return NamedNode(f"{NAMESPACE}effect/{where}/{what}")
 
 
+def evidence_iri(evidence_id: str) -> NamedNode:
+    """Return the IRI of gains that are told together."""
+    return NamedNode(f"{NAMESPACE}evidence/{evidence_id}")
+
+
 def outcome_iri(outcome_id: str) -> NamedNode:
     """Return the IRI of the outcome of an A/B test."""
     return NamedNode(f"{NAMESPACE}outcome/{outcome_id}")

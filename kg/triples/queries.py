@@ -111,13 +111,17 @@ _QUERIES = (
         answers="What did each strategy do against a bottleneck on a hardware?",
         columns=("strategy", "family", "metric", "kind", "n", "sum", "sum_squares", "last_evidence"),
         parameters=(_BOTTLENECK, _HARDWARE),
-        body="""WHERE {
-  ?context tg:bottleneck ?bottleneck ; tg:hardware ?hardware ; tg:hasEffect ?effect .
-  ?effect tg:strategy ?strategy ; tg:metric ?metric ; tg:effectKind ?kind ;
-    tg:n ?n ; tg:sumMicronats ?sum ; tg:sumSquaresMicronats2 ?sum_squares .
-  OPTIONAL { ?context tg:family ?family }
-  OPTIONAL { ?effect tg:lastEvidence ?last_evidence }
-} ORDER BY ?strategy ?metric ?kind""",
+        body="""WHERE { {
+  SELECT ?strategy ?family ?metric ?kind (SUM(?gains) AS ?n) (SUM(?unats) AS ?sum)
+    (SUM(?squares) AS ?sum_squares) (MAX(?time) AS ?last_evidence) WHERE {
+    ?context tg:bottleneck ?bottleneck ; tg:hardware ?hardware ; tg:hasEffect ?effect .
+    ?effect tg:strategy ?strategy ; tg:metric ?metric ; tg:effectKind ?kind .
+    ?part tg:evidenceOf? ?effect .
+    ?part tg:n ?gains ; tg:sumMicronats ?unats ; tg:sumSquaresMicronats2 ?squares .
+    OPTIONAL { ?context tg:family ?family }
+    OPTIONAL { ?effect tg:lastEvidence ?time }
+  } GROUP BY ?effect ?strategy ?family ?metric ?kind
+} } ORDER BY ?strategy ?metric ?kind""",
     ),
     NamedQuery(
         name="strategies-against",

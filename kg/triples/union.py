@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 _LINKS = {Shared.DERIVED_FROM: TG.SOURCE, TG.IN_CONTEXT: TG.CONTEXT}
 """Edges that are written beside a noun, and the class of what they point at."""
 
-_DERIVED = frozenset({TG.KEY, Shared.NOTATION, Shared.UNIT})
-"""Said of a noun and not read back; made anew for what is taken in."""
+_DERIVED = frozenset(
+    {TG.KEY, Shared.NOTATION, Shared.UNIT, Shared.IN_SCHEME, Shared.CLOSE_MATCH, Shared.LICENCE}
+)
+"""Said of a noun and not read back, or spelt otherwise in older exports; made anew for what is taken in."""
 
 _STATEMENT = f"{NAMESPACE}statement/"
 

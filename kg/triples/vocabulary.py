@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode, Triple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +16,7 @@ PREFIXES: Final[dict[str, str]] = {
     "tg": TERMS,
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
     "skos": "http://www.w3.org/2004/02/skos/core#",
     "prov": "http://www.w3.org/ns/prov#",
@@ -42,11 +43,43 @@ RDF_JSON: Final = _term("rdf:JSON")
 XSD_DATE_TIME: Final = _term("xsd:dateTime")
 XSD_STRING: Final = _term("xsd:string")
 
+SPDX: Final = "https://spdx.org/licenses/"
+LICENCES: Final = frozenset(
+    {
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "BSD-3-Clause-LBNL",
+        "CC-BY-4.0",
+        "CC-BY-SA-4.0",
+        "CC0-1.0",
+        "GPL-3.0-only",
+        "LGPL-3.0-only",
+        "MIT",
+        "MPL-2.0",
+        "MulanPSL-2.0",
+    }
+)
+"""Licences that have a page at SPDX under their name; the terms of others are kept as text."""
+
+VERSION: Final = 2
+"""Version of the vocabulary; exports of older ones are read, of newer ones refused."""
+GRAPH: Final = NamedNode(NAMESPACE + "graph")
+VERSION_INFO: Final = _term("owl:versionInfo")
+HEADER: Final = (
+    Triple(GRAPH, RDF_TYPE, _term("owl:Ontology")),
+    Triple(GRAPH, _term("owl:imports"), NamedNode(f"{NAMESPACE}ns/{VERSION}")),
+    Triple(GRAPH, VERSION_INFO, Literal(str(VERSION))),
+)
+"""What an export says of itself: the vocabulary that it is written in."""
+
 
 class Shared:
     """Terms of other vocabularies that the graph uses as they are."""
 
     CONCEPT: Final = _term("skos:Concept")
+    IN_SCHEME: Final = _term("skos:inScheme")
+    CLOSE_MATCH: Final = _term("skos:closeMatch")
     NOTATION: Final = _term("skos:notation")
     PREF_LABEL: Final = _term("skos:prefLabel")
     ALT_LABEL: Final = _term("skos:altLabel")
@@ -54,10 +87,12 @@ class Shared:
     BROADER: Final = _term("skos:broader")
     NOTE: Final = _term("skos:note")
     DERIVED_FROM: Final = _term("prov:wasDerivedFrom")
+    GENERATED_BY: Final = _term("prov:wasGeneratedBy")
     ENDED_AT: Final = _term("prov:endedAtTime")
     USED: Final = _term("prov:used")
     TITLE: Final = _term("dcterms:title")
     LICENCE: Final = _term("dcterms:license")
+    RIGHTS: Final = _term("dcterms:rights")
     UNIT: Final = _term("qudt:hasUnit")
 
 
@@ -75,6 +110,7 @@ class TG:
     CONDITION: Final = _term("tg:Condition")
     CONTEXT: Final = _term("tg:Context")
     EFFECT: Final = _term("tg:Effect")
+    EVIDENCE: Final = _term("tg:Evidence")
     FACT: Final = _term("tg:Fact")
     FAULT: Final = _term("tg:Fault")
     FRAMEWORK: Final = _term("tg:Framework")
@@ -213,6 +249,7 @@ class TG:
 
     # effects
     EFFECT_KIND: Final = _term("tg:effectKind")
+    EVIDENCE_OF: Final = _term("tg:evidenceOf")
     HAS_EFFECT: Final = _term("tg:hasEffect")
     LAST_EVIDENCE: Final = _term("tg:lastEvidence")
     OF_CONTEXT: Final = _term("tg:context")
@@ -256,6 +293,16 @@ UNITS: Final[Mapping[str, NamedNode]] = {
         ("Hz", "HZ"),
         ("1", "UNITLESS"),
         ("1/s", "PER-SEC"),
+        ("OP/s", "PER-SEC"),
+        ("FLOP/s", "FLOPS"),
+        ("B/s", "BYTE-PER-SEC"),
+        ("degC", "DEG_C"),
+        ("K", "K"),
+        ("g", "GM"),
     )
 }
-"""QUDT unit of an SI symbol, for those that QUDT has."""
+"""QUDT unit of an SI symbol, for those that QUDT has.
+
+Source:
+    github.com/qudt/qudt-public-repo at 8b9168d29ab49142be1739bc54078c9320273e79, VOCAB_QUDT-UNITS-ALL.ttl.
+"""

@@ -68,6 +68,7 @@ class Answer:
             these
             are configurations. None where neither can be planned.
         priced: The start of a plan as the cost model was asked about it; None if it has no price.
+        device: Device of the server that the question names; empty where it names a device.
     """
 
     problem: Problem
@@ -83,9 +84,20 @@ class Answer:
     abstention: Abstention | None = None
     plan: Plan | None = None
     priced: Question | None = None
+    device: str = ""
 
     def __iter__(self) -> Iterator[Recommendation]:
         return iter(self.recommendations)
+
+    @property
+    def place(self) -> str:
+        """The hardware in words: a count is of devices, also where a server is named."""
+        hardware = self.problem.hardware
+        if not hardware.count:
+            return hardware.name
+        return f"{hardware.count} x " + (
+            f"{self.device} in {hardware.name}" if self.device else hardware.name
+        )
 
     @property
     def starts(self) -> tuple[StartConfiguration, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.gain import NORMAL_90
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
+from recommender.ranking.deployments.deployments import DECODE, PREFILL
 from recommender.ranking.deployments.fleet import Fleet, fewest
 from recommender.ranking.starts.layout_choice import SERVER
 from recommender.ranking.starts.layout_options import LARGEST, device_counts
@@ -41,12 +42,14 @@ class CapacityOption:
         chance: That they serve the rate, if one is stated, within the limits.
         even_devices: Devices that do as likely as not.
         price_per_million: For a million output tokens at that rate; None without a price.
+        prefill: Instances ahead that only prefill; None where ``fleet`` does both.
     """
 
     fleet: Fleet
     chance: float
     even_devices: int
     price_per_million: float | None = None
+    prefill: Fleet | None = None
 
     @property
     def rated(self) -> RatedDeployment:
@@ -56,7 +59,16 @@ class CapacityOption:
     @property
     def devices(self) -> int:
         """Devices of all instances."""
-        return self.fleet.devices
+        return self.fleet.devices + (self.prefill.devices if self.prefill is not None else 0)
+
+    @property
+    def times(self) -> dict[str, float]:
+        """Seconds by the metric of a limit; a request waits for either kind of instance."""
+        times = self.fleet.times()
+        ahead = self.prefill.times() if self.prefill is not None else {}
+        return {
+            name: value + (0.0 if name == "tpot" else ahead.get(name, 0.0)) for name, value in times.items()
+        }
 
     @property
     def is_likely(self) -> bool:
@@ -65,11 +77,16 @@ class CapacityOption:
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
-        rated, times = self.rated, self.fleet.times()
+        rated, times, ahead = self.rated, self.times, self.prefill
         low, high = (math.exp(sign * NORMAL_90 * rated.spread) for sign in (-1, 1))
         return {
             **rated.deployment.to_json(),
             "instances": self.fleet.instances,
+            **(
+                {}
+                if ahead is None
+                else {"prefill": {**ahead.rated.deployment.to_json(), "instances": ahead.instances}}
+            ),
             "devices": self.devices,
             "even_devices": self.even_devices,
             "requests_per_s": _short(rated.requests_per_s * self.fleet.instances),
@@ -168,6 +185,8 @@ def capacity(
         limits=tuple(item for item in problem.limits if item.metric in checked),
         has_experts=has_experts,
     )
+    if problem.workload.traits.get("disaggregated") is True and request.rate_per_s is not None:
+        return _apart(problem, request, deployments, question, (*notes, *assumed))
     rated = deployments.rate(question)
     if not rated:
         size, rated = _smallest(question, most, deployments)
@@ -189,6 +208,59 @@ def capacity(
         unchecked=tuple(item for item in problem.limits if item.metric not in checked),
         notes=(*notes, *assumed),
     )
+
+
+def _apart(
+    problem: Problem,
+    request: CapacityRequest,
+    deployments: Deployments,
+    question: DeploymentQuestion,
+    notes: Sequence[str],
+) -> Capacity:
+    """Instances that only prefill ahead of others that only decode: the fewest of each for the rate.
+
+    Both have one error, that of the estimate, so the chance is that of the less likely ones.
+    """
+    rate = request.rate_per_s or 0.0
+
+    def sized(role: str, chance: float) -> list[Fleet]:
+        mine = [limit for limit in question.limits if (limit.metric == "tpot") == (role == DECODE)]
+        rated = deployments.rate(replace(question, domain=replace(question.domain, role=role)))
+        if not rated:
+            raise _unfit(question, max(question.domain.counts), 0, [])
+        return [fleet for one in rated if (fleet := fewest(one, rate, mine, chance)) is not None]
+
+    options: list[CapacityOption] = []
+    for chance in (LIKELY, LEAST_CHANCE):
+        ahead = min(sized(PREFILL, chance), key=lambda one: (one.devices, one.rated.ttft_s), default=None)
+        behind = sized(DECODE, chance) if ahead is not None else []
+        options += [_behind(fleet, ahead, request, question.limits) for fleet in behind]
+    kept = [one for one in options if one.chance >= LEAST_CHANCE]
+    likely = [one for one in kept if one.is_likely]
+    even = min((one.devices for one in kept), default=0)
+    return Capacity(
+        options=tuple(replace(one, even_devices=even) for one in _fewest(likely or kept)),
+        nearest=max(options, key=lambda one: one.chance, default=None),
+        unchecked=tuple(item for item in problem.limits if item not in question.limits),
+        notes=(*notes, "prefill and decode on instances apart; caches move over the network between servers"),
+    )
+
+
+def _behind(
+    fleet: Fleet, ahead: Fleet | None, request: CapacityRequest, limits: Sequence[Limit]
+) -> CapacityOption:
+    """Instances that decode, with those that prefill ahead of them."""
+    option = CapacityOption(fleet=fleet, chance=0.0, even_devices=0, prefill=ahead)
+    first = [limit for limit in limits if limit.metric != "tpot"]
+    chance = min(fleet.chance([limit for limit in limits if limit.metric == "tpot"]),
+                 1.0 if ahead is None else ahead.chance(first))  # fmt: skip
+    if any(option.times[limit.metric] > limit.maximum for limit in limits):
+        chance = min(chance, 0.0)
+    price = None
+    if request.price_per_hour is not None and request.rate_per_s:
+        tokens = request.rate_per_s * fleet.rated.throughput / fleet.rated.requests_per_s
+        price = request.price_per_hour * option.devices / tokens / 3600 * 1e6
+    return replace(option, chance=chance, price_per_million=price)
 
 
 def _smallest(

@@ -13,25 +13,30 @@ from typing import TYPE_CHECKING
 from ingest.formats.meters.table import Knowledge
 from kg.errors import InfeasibleError, InputError, MissingFactError
 from recommender.cost_model.change import modelled_change, modelled_now
-from recommender.green.indices import CarbonEffects, carbon_efficiency, effects_apart
+from recommender.green.indices import (
+    CarbonEffects,
+    WeighedChoice,
+    carbon_efficiency,
+    effects_apart,
+    weigh,
+)
 from recommender.green.plan import GreenJob, GreenPlan
 from recommender.green.planner import make_plan
-from recommender.green.power_curve import shipped_curve
+from recommender.green.power_curve import clock_steps, shipped_curve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from kg.triples.hardware_tree import HardwareTree
     from recommender.answers.answer import Answer
     from recommender.cost_model.change import ModelledConfiguration
-    from recommender.green.planner import GridOutlook
+    from recommender.cost_model.question import Question
+    from recommender.green.outlook import GridOutlook
+    from recommender.green.power_curve import ClockStep
 
 MOST_COST = 1.10
-"""Device hours of a choice over those of the start: the sources allow ten per cent more cost."""
-
-SLOWDOWNS = (0.02, 0.05, 0.10)
-"""Time that a lower clock may cost, a choice for each."""
+"""Device hours of a choice over those of the start: a choice, nothing measures what carbon may cost."""
 
 _J_PER_KWH = 3.6e6
 
@@ -58,6 +63,7 @@ class CarbonOption:
         effects: Against the start configuration run at once, energy and intensity apart.
         plan: When it runs.
         tier: How the power is known.
+        score: Weighted sum of speed and of carbon saved, each relative to the start run at once.
     """
 
     name: str
@@ -72,6 +78,7 @@ class CarbonOption:
     effects: CarbonEffects
     plan: GreenPlan
     tier: Knowledge
+    score: float = 0.0
 
     def to_json(self) -> dict[str, object]:
         """The option for programs."""
@@ -93,26 +100,30 @@ class CarbonOption:
             },
             "saving": round(self.plan.saving, 4),
             "power_tier": str(self.tier),
+            "score": round(self.score, 4),
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarbonChoice:
-    """Options, least carbon first.
+    """Options, best first.
 
     Attributes:
-        options: In order.
+        options: In order of their scores.
         refused: Configurations that break a limit, with the reason.
         notes: Assumptions.
+        weights: Of speed (alpha) and of carbon (beta) in the scores.
     """
 
     options: tuple[CarbonOption, ...]
     refused: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    weights: tuple[float, float] = (0.0, 1.0)
 
     def to_json(self) -> dict[str, object]:
         """The choice for programs."""
         return {
+            "weights": {"alpha": self.weights[0], "beta": self.weights[1]},
             "options": [item.to_json() for item in self.options],
             "refused": [{"configuration": name, "because": why} for name, why in self.refused],
             "notes": list(self.notes),
@@ -129,6 +140,7 @@ def choose_for_carbon(
     duration_s: float,
     region: str,
     power_limit_w: float | None = None,
+    weights: tuple[float, float] = (0.0, 1.0),
 ) -> CarbonChoice:
     """The options of an answer for a job that lasts ``duration_s`` in the answer's start configuration.
 
@@ -141,37 +153,44 @@ def choose_for_carbon(
         duration_s: How long it runs in the start configuration.
         region: Of the grid.
         power_limit_w: Greatest power of a device.
+        weights: Of speed and of carbon, each relative to the start run at once.
 
     Raises:
-        MissingFactError: The start has no modelled energy, or the grid no forecast.
+        InputError: The weights are none.
+        MissingFactError: The start has no modelled energy, or the grid no forecast or no emissions.
         InfeasibleError: No option meets the limits.
     """
-    if answer.priced is None:
+    priced = answer.priced
+    if priced is None:
         raise MissingFactError(
             "the start has no modelled time, so no energy", hint="give --model, --hardware and --count"
         )
-    base, tier = _with_power(modelled_now(answer.priced), answer, tree)
+    base, tier = _with_power(modelled_now(priced), answer, tree)
     if not len(seen.g_per_kwh):
         raise MissingFactError(
             f"no carbon intensity: {seen.basis}", hint="tunegraph green import FILE --region NAME"
         )
-    can_set_clock = "huawei" not in tree.path(answer.problem.hardware.name)
+    steps = clock_steps(tree.path(answer.problem.hardware.name))
     notes = [*seen.notes, _TIERS[tier]]
-    if can_set_clock:
+    if steps:
         prior = shipped_curve("clock")
         notes.append(
             f"lower clocks follow curves of {prior.source.rpartition(': ')[2]}, {prior.error_percent:g} % off"
         )
     else:
-        notes.append("the clock cannot be set by users of this device, and no curve of it is public")
+        notes.append("no curve of energy over the clock is public for this vendor: full clocks alone")
     job = GreenJob(duration_s=duration_s, deadline=deadline)
     at_once = make_plan(job, seen, now, region=region)
     once_g_per_kwh = at_once.once_g_per_kwh or 0.0
+    if not once_g_per_kwh > 0:
+        raise MissingFactError(
+            "the grid is expected to emit nothing now, or no forecast is long enough", hint="start at once"
+        )
     work = base.throughput * duration_s
     base_energy_j = work * (base.energy_per_unit_j or 0.0)
     options: list[CarbonOption] = []
     refused: list[tuple[str, str]] = []
-    for name, clock, point in _points(answer, base, can_set_clock=can_set_clock):
+    for name, clock, point in _points(answer, priced, base, steps):
         if point.power_w is None or point.energy_per_unit_j is None:
             refused.append((name, "its energy is not modelled"))
             continue
@@ -191,7 +210,7 @@ def choose_for_carbon(
         except InfeasibleError as fault:
             refused.append((name, str(fault)))
             continue
-        intensity = (plan.once_g_per_kwh or 0.0) * (1 - plan.saving)
+        intensity = (plan.once_g_per_kwh or once_g_per_kwh) * (1 - plan.saving)
         options.append(
             CarbonOption(
                 name=name,
@@ -212,10 +231,19 @@ def choose_for_carbon(
         raise InfeasibleError(
             "no configuration meets the limits", hint="; ".join(f"{a}: {b}" for a, b in refused[:3])
         )
+    at_start = WeighedChoice(
+        name="", throughput=base.throughput, carbon_g=base_energy_j / _J_PER_KWH * once_g_per_kwh
+    )
+    weighed = [
+        WeighedChoice(name=str(place), throughput=work / item.duration_s, carbon_g=item.carbon_g)
+        for place, item in enumerate(options)
+    ]
+    scored = weigh([at_start, *weighed], alpha=weights[0], beta=weights[1])
     return CarbonChoice(
-        options=tuple(sorted(options, key=lambda item: item.carbon_g)),
+        options=tuple(replace(options[int(item.name)], score=score) for score, item in scored if item.name),
         refused=tuple(refused),
         notes=tuple(notes),
+        weights=weights,
     )
 
 
@@ -236,13 +264,13 @@ def _with_power(
 
 
 def _points(
-    answer: Answer, base: ModelledConfiguration, *, can_set_clock: bool
+    answer: Answer, priced: Question, base: ModelledConfiguration, steps: Sequence[ClockStep]
 ) -> Iterator[tuple[str, float, ModelledConfiguration]]:
     """The start, it with each change that the cost model knows, and each at lower clocks."""
     found = [("start", base)]
-    for item in answer.recommendations if answer.priced is not None else ():
+    for item in answer.recommendations:
         try:
-            change = modelled_change(answer.priced, item.configuration) if answer.priced is not None else None
+            change = modelled_change(priced, item.configuration)
         except (InputError, MissingFactError):
             continue
         if change is not None and change.after.fits is not False:
@@ -251,23 +279,16 @@ def _points(
             )
     for name, point in found:
         yield name, 1.0, point
-        if not can_set_clock or point.power_w is None or point.energy_per_unit_j is None:
+        if point.power_w is None or point.energy_per_unit_j is None:
             continue
-        curve = shipped_curve("clock").curve
-        for slowdown in SLOWDOWNS:
-            clock = curve.clock_for(slowdown)
-            if clock < 1:
-                slower, power = float(curve.time(clock)), float(curve.power(clock))
-                yield (
-                    f"{name}, clock at {clock:.0%}",
-                    clock,
-                    replace(
-                        point,
-                        throughput=point.throughput / slower,
-                        power_w=point.power_w * power,
-                        energy_per_unit_j=point.energy_per_unit_j * slower * power,
-                    ),
-                )
+        for step in steps:
+            slower = replace(
+                point,
+                throughput=point.throughput / step.time,
+                power_w=point.power_w * step.power,
+                energy_per_unit_j=point.energy_per_unit_j * step.energy,
+            )
+            yield f"{name}, clock at {step.clock:.0%}", step.clock, slower
 
 
 def _scaled(

@@ -13,7 +13,9 @@ from recommender.answers.estimate_choice import differences, front_of_estimates,
 from recommender.cost_model.estimate import as_records, estimate_question, sweep
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.question import Question
+from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import PHASES, LayoutError, name_of
+from recommender.green.power_curve import clock_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.workloads.steps import Steps
+    from recommender.green.power_curve import ClockStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,8 @@ class Estimate:
         notes: What was assumed.
         pareto: Fields of the records by which some beat others; empty if nobody asked.
         is_comparison: Whether the records are two that somebody wants beside each other.
+        clock_steps: What lower clocks do to time and energy, where a curve of the vendor's devices is public
+            and the energy is known.
     """
 
     question: Question
@@ -43,6 +48,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
     pareto: tuple[str, ...] = ()
     is_comparison: bool = False
+    clock_steps: tuple[ClockStep, ...] = ()
 
     @property
     def front(self) -> list[int]:
@@ -75,6 +81,7 @@ class Estimate:
             "phase": self.question.phase,
             "kind": "modelled",
             "estimates": list(self.records),
+            "lower_clocks": [step.to_json() for step in self.clock_steps],
             "roofline": self.roofline,
             **({"pareto": {"fields": list(self.pareto), "front": self.front}} if self.pareto else {}),
             **({"comparison": self.comparison} if self.is_comparison else {}),
@@ -148,7 +155,7 @@ def assumptions(question: Question, change: Mapping[str, object]) -> str:
     """The settings that were not stated and moved the answer, and what another does to the throughput."""
     stated = question.configuration(change)
     known = {name_of(str(name), PHASES[question.phase]) for name in stated}
-    defaults = PHASES[question.phase]
+    defaults = engine_defaults(question.phase, question.engine, question.version)
     moved = []
     for name, other in ALTERNATIVES[question.phase].items():
         at = defaults[name]
@@ -223,7 +230,12 @@ def estimate_problem(
     if fields and all(record["fits"] is False for record in records):
         notes = (*notes, "no configuration fits the memory: none is marked")
     return Estimate(
-        question=question, records=records, notes=tuple(notes), pareto=fields, is_comparison=bool(compare)
+        question=question,
+        records=records,
+        notes=tuple(notes),
+        pareto=fields,
+        is_comparison=bool(compare),
+        clock_steps=() if steps.energy_j is None else clock_steps(tree.path(question.machine.device.id)),
     )
 
 

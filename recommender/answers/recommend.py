@@ -174,6 +174,7 @@ class Recommender:
             version=self.version,
             recommendations=tuple(recommendations),
             plan=planned.plan,
+            device=self._device(problem),
             priced=planned.starts.question,
             notes=tuple(
                 note
@@ -192,6 +193,11 @@ class Recommender:
             ceiling=self.strategies.ceiling(problem),
             together=combine(unconditional, problem.bottlenecks, _kinds(planned.ranked)),
         )
+
+    def _device(self, problem: Problem) -> str:
+        """The device of the server that a question names; empty where it names a device."""
+        node = self.feasibility.tree.node(problem.hardware.name)
+        return node.device if node is not None else ""
 
     def _is_for_strategies(
         self, case: Recommendation, ranked: Sequence[RankedStrategy], problem: Problem

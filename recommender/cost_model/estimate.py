@@ -17,6 +17,7 @@ from recommender.cost_model.anchors import StepKey
 from recommender.cost_model.facts.model import NETWORK
 from recommender.cost_model.operators.kinds import Operators, shipped
 from recommender.cost_model.question import check_phase
+from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
 from recommender.cost_model.workloads.serving import serving_step
@@ -55,10 +56,10 @@ def estimate(
         InputError: An unknown setting, an impossible layout, a precision that the device lacks.
         MissingFactError: A fact that the answer needs is unknown.
     """
-    known = check_phase(phase)
+    check_phase(phase)
     if not settings:
         raise InputError("no configuration to estimate")
-    held = columns(settings, known)
+    held = columns(settings, engine_defaults(phase, engine, version))
     devices = np.full(len(settings), float(machine.count))
     calibrated = operators or shipped()
     facts = (calibrated, machine.device, machine.network, model, held, devices)

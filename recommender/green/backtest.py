@@ -10,7 +10,7 @@ import numpy as np
 from recommender.green.forecast import rolling
 from recommender.green.history import DAY, MEMORY_DAYS, IntensityHistory
 from recommender.green.placement import best_start, cheapest_slots
-from recommender.green.promises import CAUTION, LEAST_SAVING, promise_record
+from recommender.green.promises import promise_record
 from recommender.green.replanning import replan_split, replan_whole
 
 if TYPE_CHECKING:
@@ -59,21 +59,25 @@ class ForecastTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedJob:
-    """One job of the past; savings are shares of what it would have emitted at once.
+    """One job of the past; emissions are sums of intensities over its slots.
 
     Attributes:
-        at_once: Sum of intensities if it starts at once.
+        at_once: If it starts at once.
         perfect: The least that was possible.
-        promised: Saving that the forecast promised at its arrival, uncorrected.
-        kept_once: Saving of the plan made at its arrival.
-        kept_replanned: Saving of the plan made anew every half hour.
+        once: By the plan made at its arrival.
+        replanned: By the plan made anew every half hour.
+        promised: Share that the forecast promised to save at its arrival, uncorrected.
     """
 
     at_once: float
     perfect: float
+    once: float
+    replanned: float
     promised: float
-    kept_once: float
-    kept_replanned: float
+
+    def kept(self, emitted: float) -> float:
+        """Share of the emissions at once that was saved; 0 where there were none to save."""
+        return 1 - emitted / self.at_once if self.at_once > 0 else 0.0
 
 
 def simulate(
@@ -103,9 +107,9 @@ def simulate(
     return SimulatedJob(
         at_once=at_once,
         perfect=float(truth[best].sum()),
-        promised=1 - float(seen[once].sum()) / expected,
-        kept_once=1 - float(truth[once].sum()) / at_once,
-        kept_replanned=1 - float(truth[final].sum()) / at_once,
+        once=float(truth[once].sum()),
+        replanned=float(truth[final].sum()),
+        promised=1 - float(seen[once].sum()) / expected if expected > 0 else 0.0,
     )
 
 
@@ -118,10 +122,12 @@ class BacktestResult:
         jobs: Jobs simulated, one every few hours.
         perfect: Saving of the perfect forecast.
         replanned: Saving kept when planned anew every half hour, as ``green wait`` does.
-        once: Saving kept by the plan made at arrival.
+        once: Saving kept by the plan made at arrival, as ``green plan`` and hand-overs give it.
         floor: Saving kept by the profile of the last four weeks.
-        promised: Saving promised at arrival, corrected.
-        held: Share of jobs whose kept saving lay in the 90 % interval of the promise, per cent.
+        promised: Saving that ``green wait`` promised at arrival, corrected.
+        promised_once: Saving that ``green plan`` promised.
+        held: Share of the jobs with a promise whose saving lay in its 90 % interval, per cent; None if there
+            were none.
         shifted: Share of jobs that were not run at once, per cent.
         dirtier: Share of those that emitted more than at once, per cent.
     """
@@ -133,7 +139,8 @@ class BacktestResult:
     once: float
     floor: float
     promised: float
-    held: float
+    promised_once: float
+    held: float | None
     shifted: float
     dirtier: float
 
@@ -144,9 +151,11 @@ class BacktestResult:
 
     def to_json(self) -> dict[str, object]:
         """The result for programs."""
+        names = (
+            "perfect", "replanned", "once", "floor", "promised", "promised_once", "held", "shifted", "dirtier"
+        )  # fmt: skip
         found: dict[str, object] = {
-            name: round(getattr(self, name), 2)
-            for name in ("perfect", "replanned", "once", "floor", "promised", "held", "shifted", "dirtier")
+            name: None if (value := getattr(self, name)) is None else round(value, 2) for name in names
         }
         return {
             "region": self.region,
@@ -154,6 +163,7 @@ class BacktestResult:
             "saved_percent": found,
             "share_of_perfect": round(self.share_of_perfect, 1),
             "promise_gap": round(self.promised - self.replanned, 2),
+            "promise_gap_once": round(self.promised_once - self.once, 2),
         }
 
 
@@ -168,7 +178,7 @@ def floor_forecast(history: IntensityHistory, origin: int, slots: int) -> Floats
     profile = history.weekly(t, u, 4)
     yesterday = np.arange(origin - DAY, origin)
     before = history.weekly(np.full(DAY, origin - DAY), yesterday, 4)
-    level = history.values[yesterday].mean() / before.mean()
+    level = history.values[yesterday].mean() / before.mean() if before.any() else 1.0
     return np.asarray(profile * level)
 
 
@@ -178,20 +188,20 @@ def backtest(
     """Simulate a job every few hours over the stretch that forecasts were made for."""
     values = series.values
     history = IntensityHistory(values, series.local_start)
-    record = promise_record(
-        can_split=can_split, will_replan=True, length=length, slack=max(1, window - length)
+    again, single = (
+        promise_record(
+            can_split=can_split, will_replan=will_replan, length=length, slack=max(1, window - length)
+        )
+        for will_replan in (True, False)
     )
-    low, high = record.interval
+    low, high = again.interval
     rows = []
-    totals = np.zeros(5)
     for arrival in range(forecasts.first, len(values) - window, STEP):
         run = simulate(values, forecasts, arrival, length, arrival + window, can_split=can_split)
         recent = values[max(0, arrival - MEMORY_DAYS * DAY) : arrival]
-        variation = float(recent.std() / recent.mean())
-        promise = record.kept * max(0.0, run.promised)
-        chance = record.chance_below(-promise / variation) if variation > 0 else 0.0
-        waits = promise >= LEAST_SAVING and chance <= CAUTION
-        kept, promise = (run.kept_replanned, promise) if waits else (0.0, 0.0)
+        variation = float(recent.std() / recent.mean()) if recent.any() else 0.0
+        promise, promise_once = (record.worth(run.promised, variation) for record in (again, single))
+        emitted = run.replanned if promise else run.at_once
         expected = floor_forecast(history, arrival, window)
         truth = values[arrival : arrival + window]
         if can_split:
@@ -199,22 +209,29 @@ def backtest(
         else:
             begin = best_start(expected, length)
             floor = truth[begin : begin + length].sum()
-        once = run.at_once
-        totals += (once, run.perfect, once * (1 - kept), once * (1 - run.kept_once), floor)
-        inside = not waits or low * variation <= kept - promise <= high * variation
-        rows.append((promise * once, inside, waits and kept != 0, waits and kept < 0))
-    table = np.array(rows, dtype=np.float64)
-    saved = 100 * (1 - totals / totals[0])
-    shifted = table[:, 2].sum()
+        held = low * variation <= run.kept(emitted) - promise <= high * variation
+        rows.append(
+            (
+                run.at_once, run.perfect, emitted, run.once if promise_once else run.at_once, floor,
+                promise * run.at_once, promise_once * run.at_once,
+                promise > 0, promise > 0 and held, emitted != run.at_once, emitted > run.at_once,
+            )
+        )  # fmt: skip
+    totals = np.array(rows, dtype=np.float64).sum(axis=0)
+    base = totals[0] if totals[0] > 0 else 1.0
+    saved = 100 * (totals[0] - totals[1:5]) / base
+    promised, promised_once = 100 * totals[5:7] / base
+    with_promise, held_jobs, shifted, dirtier = totals[7:]
     return BacktestResult(
         region=series.region,
-        jobs=len(table),
-        perfect=saved[1],
-        replanned=saved[2],
-        once=saved[3],
-        floor=saved[4],
-        promised=100 * table[:, 0].sum() / totals[0],
-        held=100 * table[:, 1].mean(),
-        shifted=100 * shifted / len(table),
-        dirtier=100 * table[:, 3].sum() / max(1.0, shifted),
+        jobs=len(rows),
+        perfect=saved[0],
+        replanned=saved[1],
+        once=saved[2],
+        floor=saved[3],
+        promised=promised,
+        promised_once=promised_once,
+        held=100 * held_jobs / with_promise if with_promise else None,
+        shifted=100 * shifted / len(rows),
+        dirtier=100 * dirtier / max(1.0, shifted),
     )

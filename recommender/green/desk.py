@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,21 +13,24 @@ from kg.errors import InputError, NoEvidenceError
 from recommender.files import WorkspaceFiles
 from recommender.green.handover import move_pending
 from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, IntensityHistory
-from recommender.green.planner import make_plan, outlook
+from recommender.green.outlook import outlook
+from recommender.green.planner import make_plan
 from recommender.green.shelf import GreenShelf, StoredRegion
-from recommender.green.waiting import REPLAN_S, Clocks, Waiter
+from recommender.green.waiting.outcome import WaitOutcome, WaitRecord, record_of
+from recommender.green.waiting.request import Clocks
+from recommender.green.waiting.waiter import REPLAN_S, Waiter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
 
     from recommender.green.backtest import BacktestResult
+    from recommender.green.outlook import GridOutlook
     from recommender.green.plan import GreenJob, GreenPlan
-    from recommender.green.planner import GridOutlook
     from recommender.green.statement import CarbonStatement
-    from recommender.green.waiting import WaitRequest
+    from recommender.green.waiting.request import WaitRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +41,8 @@ class RegionForecast:
         region: Of the grid.
         start: Start of the first half hour.
         outlook: What is expected.
-        low: Lower ends of 90 % intervals; empty where the past is too short to tell.
+        low: Lower ends of 90 % intervals; empty where the past is too short, nan where the forecast is
+            somebody else's.
         high: Upper ends.
         score: Mean absolute error in per cent over the last weeks, ours by days ahead.
         published_score: The same of the published forecast.
@@ -50,6 +56,10 @@ class RegionForecast:
     score: dict[str, float]
     published_score: dict[str, float]
 
+    def has_interval(self, slot: int) -> bool:
+        """Whether an interval of a half hour is known."""
+        return len(self.low) > 0 and not math.isnan(self.low[slot])
+
     def to_json(self, slots: int) -> dict[str, object]:
         """The forecast for programs."""
         points = []
@@ -58,7 +68,7 @@ class RegionForecast:
                 "start": (self.start + timedelta(seconds=SLOT_S * slot)).isoformat(timespec="minutes"),
                 "g_per_kwh": round(value, 2),
             }
-            if len(self.low):
+            if self.has_interval(slot):
                 point |= {"low": round(float(self.low[slot]), 2), "high": round(float(self.high[slot]), 2)}
             points.append(point)
         return {
@@ -106,8 +116,16 @@ class GreenDesk:
             published=stored.published if stored else None,
         )
 
-    def plan(self, job: GreenJob, *, region: str = "", now: datetime | None = None) -> GreenPlan:
+    def plan(
+        self, job: GreenJob, *, region: str = "", now: datetime | None = None, will_replan: bool = False
+    ) -> GreenPlan:
         """The cleanest plan for a job.
+
+        Args:
+            job: The job.
+            region: Of the grid.
+            now: The present, where it is not that of the clock.
+            will_replan: The plan is made anew every half hour, which keeps more.
 
         Raises:
             InputError: No such region, or several and none is named.
@@ -115,7 +133,29 @@ class GreenDesk:
         """
         moment = now or self._clock()
         chosen = self.shelf.choose(region)
-        return make_plan(job, self.seen(chosen, moment), moment, region=chosen or region)
+        return make_plan(
+            job,
+            self.seen(chosen, moment),
+            moment,
+            region=chosen or region,
+            will_replan=will_replan,
+            kept_here=self.record(chosen).factor,
+        )
+
+    def record(self, region: str) -> WaitRecord:
+        """What earlier waits on a region promised and kept."""
+        stored = self.shelf.load(region) if region and self.shelf.outcomes.exists() else None
+        return WaitRecord() if stored is None else record_of(self.shelf.outcomes, stored.series)
+
+    def _remember(self, plans: Sequence[GreenPlan], spans: Sequence[tuple[datetime, datetime]]) -> None:
+        """Log a wait that promised something, so that what it keeps corrects later promises."""
+        if plans and plans[0].saving > 0 and spans:
+            first = plans[0]
+            outcome = WaitOutcome(
+                region=first.region, arrived=first.now, spans=tuple(spans), promised=first.saving
+            )
+            with contextlib.suppress(OSError):  # a full disk must not fail a command that has run
+                outcome.append_to(self.shelf.outcomes)
 
     def region_to_wait_for(self, region: str, say: Callable[[str], None]) -> str:
         """The region a waiter plans on; empty, with the reason said, where there is none: it never blocks."""
@@ -139,20 +179,25 @@ class GreenDesk:
         Raises:
             WorkspaceError: Slurm cannot be asked, or refuses.
         """
-        made = 0
+        made: list[GreenPlan] = []
         while True:
-            plan = self.plan(job, region=region)
+            plan = self.plan(job, region=region, will_replan=True)
             if slurm:
                 move_pending(slurm, plan)
             yield plan
-            made += 1
-            if made == rounds or not plan.waits:
+            made.append(plan)
+            if not plan.waits:
+                self._remember(made, plan.pieces)
+            if len(made) == rounds or not plan.waits:
                 return
             time.sleep(max(1.0, min(REPLAN_S, (plan.start - self._clock()).total_seconds())))
 
     def wait(self, request: WaitRequest, say: Callable[[str], None], clocks: Clocks | None = None) -> int:
         """Run a command at its time; return its exit code."""
-        return Waiter(self.shelf, request, say, clocks or Clocks(now=self._clock)).run()
+        waiter = Waiter(self.shelf, request, say, clocks or Clocks(now=self._clock))
+        code = waiter.run()
+        self._remember(waiter.plans, waiter.spans)
+        return code
 
     def forecast(self, region: str = "", now: datetime | None = None) -> RegionForecast:
         """The forecast of a region with intervals from its own errors of the last weeks.
@@ -170,7 +215,7 @@ class GreenDesk:
             )
         from recommender.green.intervals import recent_errors
 
-        low, high, score = recent_errors(stored, expected.g_per_kwh, moment)
+        low, high, score = recent_errors(stored, expected, moment)
         start = stored.series.time_of(stored.series.slot_of(moment))
         theirs = stored.published.errors(stored.series) if stored.published else {}
         return RegionForecast(
@@ -193,6 +238,8 @@ class GreenDesk:
         interval_s: float = 1.0,
         start: datetime | None = None,
         title: str = "Carbon statement",
+        zone: str = "",
+        hosts: Mapping[Path, str] | None = None,
     ) -> CarbonStatement:
         """What runs emitted, from logs of meters on a region's series; see ``make_statement``."""
         from recommender.green.statement import make_statement
@@ -208,6 +255,8 @@ class GreenDesk:
             pue=pue,
             interval_s=interval_s,
             start=start,
+            zone=zone,
+            hosts=hosts,
         )
 
     def backtest(

@@ -41,7 +41,8 @@ def forecast_at(history: IntensityHistory, t: Slots, coefficients: Coefficients)
         for h in range(HORIZON):
             profile, own = history.at_horizon(origins, h)
             ahead[:, h] = profile + origins.scale * (ahead[:, h] + own @ by_horizon[h, width:])
-        result[begin : begin + _CHUNK] = np.maximum(ahead, _LEAST_SHARE * origins.level[:, None])
+        level = origins.level[:, None]  # zero after weeks of nothing but zeros: so is the forecast
+        result[begin : begin + _CHUNK] = np.where(level > 0, np.maximum(ahead, _LEAST_SHARE * level), 0.0)
     return result
 
 

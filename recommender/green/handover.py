@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
-from kg.errors import WorkspaceError
+from kg.errors import InputError, WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from recommender.green.plan import GreenPlan
+
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+"""A label of RFC 1123, as Kubernetes asks of names; nothing that a shell reads."""
+
+_IN_PIECES = frozenset({"slurm", "k8s", "json"})
+"""Kinds that can start a job, pause it and let it go on."""
 
 
 def hand_over(plan: GreenPlan, kind: str, command: Sequence[str], name: str = "green-job") -> str:
@@ -25,7 +33,19 @@ def hand_over(plan: GreenPlan, kind: str, command: Sequence[str], name: str = "g
         kind: Which.
         command: Program and arguments; empty where the user adds them.
         name: Name of the job, where one is needed.
+
+    Raises:
+        InputError: The name is none that all of them take, or the kind cannot start a job in pieces.
     """
+    if not _NAME.fullmatch(name):
+        raise InputError(f"--name {name!r}", hint="small letters, digits and - between them, 63 at most")
+    if len(plan.pieces) > 1 and kind not in _IN_PIECES:
+        raise InputError(
+            f"--format {kind} starts a job once, and the plan has {len(plan.pieces)} pieces",
+            hint=f"without --split, or --format {', '.join(sorted(_IN_PIECES))}, or green wait --split",
+        )
+    if kind == "cron" and any("\n" in word for word in command):
+        raise InputError("a line of cron holds no command with a line break", hint="put it into a script")
     return WRITERS[kind](plan, shlex.join(command) or "COMMAND", name)
 
 
@@ -61,7 +81,7 @@ def _next_minute(moment: datetime) -> datetime:
 
 
 def _at(plan: GreenPlan, command: str, _: str) -> str:
-    return f"echo {shlex.quote(command)} | at -t {_local(plan.start):%Y%m%d%H%M}\n"
+    return f"printf '%s\\n' {shlex.quote(command)} | at -t {_local(plan.start):%Y%m%d%H%M}\n"
 
 
 def _cron(plan: GreenPlan, command: str, _: str) -> str:
@@ -120,12 +140,16 @@ def _job(plan: GreenPlan, command: str, name: str, extra: Mapping[str, object]) 
 
 
 def _k8s(plan: GreenPlan, command: str, name: str) -> str:
-    """A suspended Job, and the patches that start it and pause it; pausing deletes its pods."""
-    parts = [json.dumps(_job(plan, command, name, {}), indent=2)]
+    """A suspended Job under the patches that start it and pause it; pausing deletes its pods.
+
+    Comments come first: with them the stream is read as YAML, of which JSON is a part.
+    """
+    parts = []
     for begin, end in plan.pieces:
         parts.append(f"# at {begin.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}: {_patch(name, is_suspended=False)}")
         if (begin, end) != plan.pieces[-1]:
             parts.append(f"# at {end.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}: {_patch(name, is_suspended=True)}")
+    parts.append(json.dumps(_job(plan, command, name, {}), indent=2))
     return "\n".join(parts) + "\n"
 
 
@@ -144,9 +168,9 @@ def _kueue(plan: GreenPlan, command: str, name: str) -> str:
     job = _job(plan, command, name, {"labels": {"kueue.x-k8s.io/queue-name": f"{name}-queue"}})
     release = json.dumps({"spec": {"stopPolicy": "None"}})
     return (
-        f"{json.dumps(queue, indent=2)}\n---\n{json.dumps(job, indent=2)}\n"
         f"# at {plan.start.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}: "
         f"kubectl patch localqueue/{name}-queue --type=merge -p '{release}'\n"
+        f"{json.dumps(queue, indent=2)}\n---\n{json.dumps(job, indent=2)}\n"
     )
 
 

@@ -109,6 +109,7 @@ class IntensityHistory:
         level = (self._sum[t] - self._sum[t - count]) / count
         variance = (self._squares[t] - self._squares[t - count]) / count - level * level
         scale = np.sqrt(np.maximum(variance, (_FLOOR * level) ** 2))
+        scale = np.where(scale > 0, scale, 1.0)  # weeks of nothing but zeros: every difference is zero too
         profile = np.stack([self.daily(t, t + j, MEMORY_DAYS) for j in range(DAY)], axis=1)
         back = np.arange(1, WEEK + 1)
         z = (self.values[t[:, None] - back] - profile[:, -back % DAY]) / scale[:, None]

@@ -124,6 +124,77 @@ def effects_apart(energy_j: tuple[float, float], g_per_kwh: tuple[float, float])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeteredRun:
+    """A run whose work is known beside its energy.
+
+    Attributes:
+        work: Units of work, such as tokens.
+        duration_s: How long it ran.
+        energy_j: Energy of all parts that are known in one way.
+        carbon_g: Gram CO2; None where no intensity is known.
+    """
+
+    work: float
+    duration_s: float
+    energy_j: float
+    carbon_g: float | None
+
+    def __post_init__(self) -> None:
+        """Refuse a run without work, time or energy."""
+        if not (self.work > 0 and self.duration_s > 0 and self.energy_j > 0):
+            raise InputError(
+                f"no index of {self.work:g} units in {self.duration_s:g} s with {self.energy_j:g} J",
+                hint="--work above zero, and logs with time and energy",
+            )
+
+    @property
+    def g_per_kwh(self) -> float | None:
+        """Mean intensity; None where there is none above zero."""
+        return self.carbon_g / self.energy_j * _J_PER_KWH if self.carbon_g else None
+
+    @property
+    def efficiency(self) -> float | None:
+        """Units of work a gram (CER); None without an intensity."""
+        intensity = self.g_per_kwh
+        return None if intensity is None else carbon_efficiency(self.energy_j / self.work, intensity)
+
+
+def indices_of(
+    run: MeteredRun,
+    before: MeteredRun | None = None,
+    *,
+    tuning_s: float = 0.0,
+    reference_s: float | None = None,
+) -> dict[str, str]:
+    """The indices of a run by name, in words; with a run before tuning, GTI and the effects apart too."""
+    found = {"work per gram (CER)": _unit_text(run.efficiency)}
+    if before is None:
+        return found
+    found["work per gram before"] = _unit_text(before.efficiency)
+    index = green_tuning_index(
+        (before.work / before.duration_s, run.work / run.duration_s),
+        (before.work / before.energy_j, run.work / run.energy_j),
+        tuning_s,
+        reference_s,
+    )
+    factors = f"throughput {index.speed:+.1%}, work per joule {index.efficiency:+.1%}"
+    if index.tuning is not None:
+        factors += f", time left of the reference {index.tuning:.1%}"
+    value = f"not defined ({index.undefined})" if index.value is None else f"{index.value:.4g}"
+    found["green tuning index (GTI)"] = f"{value}; {factors}"
+    if run.g_per_kwh and before.g_per_kwh:
+        effects = effects_apart(
+            (before.energy_j / before.work, run.energy_j / run.work), (before.g_per_kwh, run.g_per_kwh)
+        )
+        found["carbon a unit of work"] = str(effects)
+    return found
+
+
+def _unit_text(value: float | None) -> str:
+    return "not known: no intensity" if value is None else f"{value:.4g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WeighedChoice:
     """A configuration to be weighed.
 
@@ -158,7 +229,7 @@ def weigh(
         InputError: No choice, or weights that are none.
         InfeasibleError: Nothing meets the limits.
     """
-    if not choices or min(alpha, beta) < 0 or alpha + beta == 0:
+    if not choices or not (min(alpha, beta) >= 0 and 0 < alpha + beta < math.inf):
         raise InputError(f"weights alpha {alpha:g} and beta {beta:g}", hint="zero or more, not both zero")
     base = choices[0]
 

@@ -13,6 +13,7 @@ from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, Floats, Inten
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from recommender.green.outlook import GridOutlook
     from recommender.green.shelf import StoredRegion
 
 WINDOW_DAYS = 60
@@ -51,28 +52,33 @@ def interval_factors(relative: Floats, cover: float = COVER) -> tuple[Floats, Fl
 
 
 def recent_errors(
-    stored: StoredRegion, ahead: Floats, now: datetime
+    stored: StoredRegion, seen: GridOutlook, now: datetime
 ) -> tuple[Floats, Floats, dict[str, float]]:
-    """Interval of a forecast, and mean absolute error in per cent by days ahead, from the last weeks.
+    """Interval of our forecast, and its mean absolute error in per cent by days ahead, from the last weeks.
 
-    Empty where the series has less than three weeks more than a forecast looks back on.
+    Both are of our own forecast: nan where the outlook is somebody else's, nothing where it is the daily
+    profile, or where the series has less than three weeks more than a forecast looks back on.
     """
     series = stored.series
     values = series.values[: max(0, series.slot_of(now))]
     first = max(LEAST_HISTORY, len(values) - (WINDOW_DAYS + 4) * DAY)
     t = np.arange(first, len(values), STEP)
-    if len(t) * STEP < 21 * DAY:
+    if len(t) * STEP < 21 * DAY or not seen.is_modelled.any():
         return np.empty(0), np.empty(0), {}
     history = IntensityHistory(values, series.local_start)
     forecasts = forecast_at(history, t, stored.coefficients or shipped()[0])
     target = t[:, None] + np.arange(HORIZON)
     truth = np.where(target < len(values), values[np.minimum(target, len(values) - 1)], np.nan)
-    relative = truth / forecasts
+    relative = np.divide(truth, forecasts, out=np.full_like(truth, np.nan), where=forecasts > 0)
     low, high = interval_factors(relative)
-    count = len(ahead)
+    horizons = slice(seen.age, seen.age + len(seen.g_per_kwh))  # a late series is forecast from its end on
+    ours = np.where(seen.is_modelled, seen.g_per_kwh, np.nan)
     score = {}
     for begin, end in CLASSES:
-        part = np.abs(1 / relative[:, begin:end] - 1)
-        if np.isfinite(part).any():
-            score[f"{begin // 2}-{end // 2} h"] = float(100 * np.nanmean(part))
-    return ahead * low[:count], ahead * high[:count], score
+        part, came = forecasts[:, begin:end], truth[:, begin:end]
+        is_known = came > 0
+        if is_known.any():
+            score[f"{begin // 2}-{end // 2} h"] = float(
+                100 * np.mean(np.abs(part[is_known] / came[is_known] - 1))
+            )
+    return ours * low[horizons], ours * high[horizons], score

@@ -46,7 +46,9 @@ def cheapest_slots(price: Floats, length: int) -> Slots:
     return np.sort(np.argsort(price, kind="stable")[:length])
 
 
-def cheapest_pieces(price: Floats, length: int, least_run: int, restart_cost: float) -> Slots:
+def cheapest_pieces(
+    price: Floats, length: int, least_run: int, restart_cost: float, *, is_running: bool = False
+) -> Slots:
     """Slots of the cheapest plan whose pieces have a least length and cost something to start again.
 
     By dynamic programming over slots, work done and the length of the running piece, capped at ``least_run``;
@@ -57,6 +59,7 @@ def cheapest_pieces(price: Floats, length: int, least_run: int, restart_cost: fl
         length: Slots of work.
         least_run: Least slots of a piece.
         restart_cost: Price of every start but the first, in the unit of ``price``.
+        is_running: The job runs already, so that the first start costs too, unless it is in the first slot.
 
     Raises:
         ValueError: The job is longer than the window.
@@ -67,28 +70,26 @@ def cheapest_pieces(price: Floats, length: int, least_run: int, restart_cost: fl
     # cost[w, r]: cheapest way to have done w slots with a piece of r running (r = 0: paused)
     cost = np.full((length + 1, least + 1), np.inf)
     cost[0, 0] = 0.0
-    came = np.empty((len(price), length + 1, least + 1), dtype=np.int8)  # state before: the r it came from
+    came = np.empty((len(price), length + 1, least + 1), dtype=np.int16)  # state before: the r it came from
     for slot, now in enumerate(price):
         after = np.full_like(cost, np.inf)
-        origin = np.zeros(cost.shape, dtype=np.int8)
+        origin = came[slot]
+        origin[:] = np.maximum(np.arange(least + 1) - 1, 0)
         # pause: from paused, or from a piece that is long enough
         stop = cost[:, least]
         is_stop = stop < cost[:, 0]
         after[:, 0] = np.where(is_stop, stop, cost[:, 0])
         origin[:, 0] = np.where(is_stop, least, 0)
-        # start a piece
-        begin = cost[:-1, 0] + now
-        begin[1:] += restart_cost
-        after[1:, 1] = begin
-        origin[1:, 1] = 0
-        # go on with a piece
-        for r in range(1, least + 1):
-            target = min(r + 1, least)
-            going = cost[:-1, r] + now
-            is_better = going < after[1:, target]
-            after[1:, target] = np.where(is_better, going, after[1:, target])
-            origin[1:, target] = np.where(is_better, r, origin[1:, target])
-        came[slot] = origin
+        if slot == 0 and is_running:
+            after[0, 0] += restart_cost
+        # start a piece, or go on with one
+        after[1:, 1] = cost[:-1, 0] + now
+        after[2:, 1] += restart_cost
+        after[1:, 2:] = cost[:-1, 1:least] + now
+        going = cost[:-1, least] + now
+        is_better = going < after[1:, least]
+        after[1:, least] = np.where(is_better, going, after[1:, least])
+        origin[1:, least][is_better] = least
         cost = after
     if not np.isfinite(min(cost[length, 0], cost[length, least])):
         raise ValueError(f"{length} slots in pieces of {least} do not fit in {len(price)}")

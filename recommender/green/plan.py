@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kg.errors import InfeasibleError
 from recommender.green.history import SLOT_S
-from recommender.green.placement import best_start, cheapest_pieces, cheapest_slots
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    from recommender.green.history import Floats, Slots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +49,10 @@ class GreenPlan:
         region: Of the grid.
         now: When it was made.
         job: The job.
-        pieces: Start and end of each piece.
+        pieces: Start and end of each piece, the work that a restart costs again included.
         reason: Why it is this plan, in a sentence.
         once_g_per_kwh: Mean intensity that is expected if the job starts at once; None without a forecast.
-        planned_g_per_kwh: The same as planned.
+        planned_g_per_kwh: The same over the pieces of the plan.
         saving: Share of the emissions that is promised, corrected for what such plans have kept; 0 where it
             starts at once.
         saving_low: Lower end of the 90 % interval of it.
@@ -119,34 +114,22 @@ def _rounded(value: float | None) -> float | None:
 
 
 def check(job: GreenJob, now: datetime) -> int:
-    """Slots from ``now`` to the deadline.
+    """Half hours from ``now`` to the deadline.
 
     Raises:
         InfeasibleError: The deadline has passed, or the job does not fit before it.
     """
     window_s = (job.deadline - now).total_seconds()
+    deadline = f"{job.deadline.astimezone():%Y-%m-%d %H:%M}"
     if window_s <= 0:
         raise InfeasibleError(
-            f"the deadline {job.deadline:%Y-%m-%d %H:%M} has passed (it is {now:%Y-%m-%d %H:%M})",
+            f"the deadline {deadline} has passed (it is {now.astimezone():%Y-%m-%d %H:%M})",
             hint="give a later --by",
         )
     if window_s < job.duration_s:
         raise InfeasibleError(
-            f"a job of {job.duration_s / 3600:g} h does not fit before {job.deadline:%Y-%m-%d %H:%M}, "
+            f"a job of {job.duration_s / 3600:g} h does not fit before {deadline}, "
             f"{window_s / 3600:.3g} h from now",
             hint="a later --by, or a shorter --duration",
         )
     return int(window_s // SLOT_S)
-
-
-def place(price: Floats, job: GreenJob) -> Slots:
-    """Slots of the cheapest plan, exactly."""
-    length = min(job.slots, len(price))
-    if not job.can_split:
-        start = best_start(price, length)
-        return np.arange(start, start + length)
-    least = max(1, round(job.least_run_s / SLOT_S))
-    if least == 1 and not job.restart_s:
-        return cheapest_slots(price, length)
-    restart = job.restart_s / SLOT_S * float(price.mean())
-    return cheapest_pieces(price, length, least, restart)

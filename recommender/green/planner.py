@@ -1,4 +1,4 @@
-"""Planning of a job on a stored series: which forecast can be trusted now, and what it advises."""
+"""Planning of a job on the expected intensity: where its pieces lie, and whether waiting is worth it."""
 
 from __future__ import annotations
 
@@ -8,99 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.green.coefficients import Coefficients, shipped
-from recommender.green.forecast import forecast_at, padded
-from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, SLOT_S, IntensityHistory
-from recommender.green.placement import pieces
-from recommender.green.plan import GreenJob, GreenPlan, check, place
+from recommender.green.history import SLOT_S
+from recommender.green.placement import best_start, cheapest_pieces, cheapest_slots, pieces
+from recommender.green.plan import GreenJob, GreenPlan, check
 from recommender.green.promises import CAUTION, LEAST_SAVING, promise_record
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from recommender.green.history import Floats
-    from recommender.green.published import PublishedForecast
-    from recommender.green.series import IntensitySeries
+    from recommender.green.history import Floats, Slots
+    from recommender.green.outlook import GridOutlook
 
-STALE_SLOTS = 3 * DAY
-"""Age of the last value from which only the daily profile is used."""
-
-USELESS_SLOTS = MEMORY_DAYS * DAY
-"""Age from which the series says nothing about today."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GridOutlook:
-    """The intensity that is expected from a moment on.
-
-    Attributes:
-        g_per_kwh: By half hour from the moment's own slot on; empty where nothing can be said.
-        variation: Standard deviation of the last weeks as a share of their mean.
-        basis: What it rests on, in words; the reason where it is empty.
-        notes: What to know about it.
-    """
-
-    g_per_kwh: Floats
-    variation: float
-    basis: str
-    notes: tuple[str, ...] = ()
-
-
-def outlook(
-    series: IntensitySeries | None,
-    now: datetime,
-    *,
-    coefficients: Coefficients | None = None,
-    published: PublishedForecast | None = None,
-) -> GridOutlook:
-    """What is expected from ``now`` on: somebody's forecast where there is a fresh one, else our own.
-
-    Values of the series from ``now`` on are not looked at: the clock may have been set back.
-    """
-    nothing = np.empty(0)
-    if series is None:
-        return GridOutlook(
-            g_per_kwh=nothing, variation=0.0, basis="no series of this region has been imported"
-        )
-    origin = series.slot_of(now)
-    values = series.values[: max(0, origin)]
-    age = origin - len(values)
-    if len(values) < DAY:
-        return GridOutlook(
-            g_per_kwh=nothing, variation=0.0, basis="the series has less than a day before now"
-        )
-    if age > USELESS_SLOTS:
-        return GridOutlook(
-            g_per_kwh=nothing,
-            variation=0.0,
-            basis=f"the series ended {age // DAY} days ago: nothing is known of today",
-        )
-    recent = values[-USELESS_SLOTS:]
-    variation = float(recent.std() / recent.mean()) if recent.mean() > 0 else 0.0
-    notes: list[str] = []
-    if age > STALE_SLOTS:
-        days = recent[len(recent) % DAY :].reshape(-1, DAY)
-        ahead = np.resize(days.mean(axis=0), HORIZON + age)[age:]
-        notes.append(f"stale: the series ended {age // DAY} days ago; only its daily profile is used")
-        return GridOutlook(g_per_kwh=ahead, variation=variation, basis="daily profile", notes=tuple(notes))
-    long, before = padded(values)
-    if before:
-        notes.append(
-            f"only {len(values) / DAY:.1f} days of history: shipped coefficients on its own days repeated"
-        )
-    history = IntensityHistory(long, series.local_start - timedelta(seconds=SLOT_S * before))
-    t = np.array([len(long)])
-    ahead = forecast_at(history, t, coefficients or shipped()[0])[0][age:]
-    if age:
-        notes.append(f"the newest value is {age / 2:g} h old")
-    basis = "own history" if coefficients is not None else "shipped coefficients"
-    if published is not None:
-        theirs = published.ahead(now, len(ahead))
-        covered = ~np.isnan(theirs)
-        if covered.any():
-            ahead = np.where(covered, theirs, ahead)
-            basis = f"the published forecast for {int(covered.sum()) / 2:g} h, then {basis}"
-    return GridOutlook(g_per_kwh=ahead, variation=variation, basis=basis, notes=tuple(notes))
+_TIE = 1e-9
+"""Relative difference of emissions below which the plan that begins now is taken."""
 
 
 def make_plan(
@@ -109,8 +29,10 @@ def make_plan(
     now: datetime,
     *,
     region: str,
-    will_replan: bool = True,
+    will_replan: bool = False,
     caution: float = CAUTION,
+    is_running: bool = False,
+    kept_here: float = 1.0,
 ) -> GreenPlan:
     """The cheapest plan for a job, or to start at once where waiting is not worth it.
 
@@ -119,16 +41,18 @@ def make_plan(
         seen: What is expected from ``now`` on.
         now: The present.
         region: Name of the region.
-        will_replan: The plan is made anew every half hour, as ``green wait`` does.
+        will_replan: The plan is made anew every half hour, as ``green wait`` and ``green watch`` do.
         caution: Greatest chance of ending dirtier than at once with which it waits.
+        is_running: The job runs now, so that a pause costs a restart.
+        kept_here: What earlier waits on this grid kept of one promised.
 
     Raises:
         InfeasibleError: The deadline has passed, or the job does not fit before it.
     """
     window = check(job, now)
-    step = timedelta(seconds=SLOT_S)
     length = job.slots
-    at_once = ((now, now + timedelta(seconds=job.duration_s)),)
+    duration = timedelta(seconds=job.duration_s)
+    at_once = ((now, now + duration),)
 
     def once(reason: str, mean: float | None = None) -> GreenPlan:
         return GreenPlan(
@@ -138,22 +62,22 @@ def make_plan(
 
     if not len(seen.g_per_kwh):
         return once(f"it starts at once: {seen.basis}")
-    price = seen.g_per_kwh[: max(window, length)]
-    if len(price) < length:
-        return once(f"it starts at once: the forecast ends after {len(seen.g_per_kwh) / 2:g} h")
-    mean_once = float(price[:length].mean())
+    priced = _PricedTime(now, seen.g_per_kwh)
+    if priced.length_s < job.duration_s:
+        return once(f"it starts at once: the forecast ends after {priced.length_s / 3600:.1f} h")
+    grams_once = priced.grams(at_once)
+    mean_once = grams_once / job.duration_s
     if window < length:
         return once("it starts at once: the deadline leaves no room to wait", mean_once)
-    slots = place(price, job)
-    mean = float(price[slots].mean())
-    raw = 1 - mean / mean_once if mean_once > 0 else 0.0
+    spans, grams = _cheapest(job, priced, is_running=is_running)
+    raw = 1 - grams / grams_once if grams_once > 0 else 0.0
     record = promise_record(
         can_split=job.can_split, will_replan=will_replan, length=length, slack=window - length
     )
-    saving = record.kept * max(0.0, raw)
-    low, high = (saving + seen.variation * edge for edge in record.interval)
+    saving = kept_here * record.kept * max(0.0, raw)
+    low, high = (min(1.0, saving + seen.variation * edge) for edge in record.interval)
     dirtier = record.chance_below(-saving / seen.variation) if seen.variation > 0 else 0.0
-    if slots[-1] < length:
+    if spans == at_once:
         return once("no worthwhile shift: now is the cleanest time before the deadline", mean_once)
     if saving < LEAST_SAVING:
         reason = f"no worthwhile shift: no later time is expected to be {LEAST_SAVING:.1%} cleaner"
@@ -163,11 +87,111 @@ def make_plan(
             f"no worthwhile shift: {saving:.1%} expected, with a chance of {dirtier:.0%} to end dirtier",
             mean_once,
         )
-    spans = [(now + step * begin, now + step * (begin + count)) for begin, count in pieces(slots)]
-    surplus = timedelta(seconds=length * SLOT_S - job.duration_s)
-    spans[-1] = (spans[-1][0], spans[-1][1] - surplus)
+    lasts_s = sum((end - begin).total_seconds() for begin, end in spans)
     return GreenPlan(
-        region=region, now=now, job=job, pieces=tuple(spans), reason=f"cleanest by {seen.basis}",
-        once_g_per_kwh=mean_once, planned_g_per_kwh=mean, saving=saving, saving_low=low, saving_high=high,
-        chance_dirtier=dirtier, notes=seen.notes,
+        region=region, now=now, job=job, pieces=spans, reason=f"cleanest by {seen.basis}",
+        once_g_per_kwh=mean_once, planned_g_per_kwh=grams / lasts_s, saving=saving, saving_low=low,
+        saving_high=high, chance_dirtier=dirtier, notes=seen.notes,
     )  # fmt: skip
+
+
+_Spans = tuple[tuple["datetime", "datetime"], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _PricedTime:
+    """Expected intensity over time; slots begin with the half hours of the clock.
+
+    Attributes:
+        now: The present, somewhere in the first slot.
+        g_per_kwh: By slot.
+    """
+
+    now: datetime
+    g_per_kwh: Floats
+
+    @property
+    def passed_s(self) -> float:
+        """Seconds of the first slot that have passed."""
+        return self.now.timestamp() % SLOT_S
+
+    @property
+    def length_s(self) -> float:
+        """Seconds from now to the end of the forecast."""
+        return len(self.g_per_kwh) * SLOT_S - self.passed_s
+
+    def grams(self, spans: _Spans) -> float:
+        """Emissions of a watt-thousand over some spans, in g/kWh times seconds."""
+        sums = np.concatenate([[0.0], np.cumsum(self.g_per_kwh)]) * SLOT_S
+        edges = np.arange(len(sums)) * SLOT_S - self.passed_s
+        at = np.array([[(moment - self.now).total_seconds() for moment in span] for span in spans])
+        until = np.interp(at, edges, sums)
+        return float((until[:, 1] - until[:, 0]).sum())
+
+    def rows(self) -> list[tuple[datetime, Floats]]:
+        """Rows of half hours that a job may begin with, and their prices.
+
+        One begins now; where that lies within a slot of the clock another begins with the next slot, so that
+        a job can take a clean half hour whole.
+        """
+        share = self.passed_s / SLOT_S
+        if not share:
+            return [(self.now, self.g_per_kwh)]
+        mixed = (1 - share) * self.g_per_kwh[:-1] + share * self.g_per_kwh[1:]
+        return [(self.now, mixed), (self.now + timedelta(seconds=SLOT_S - self.passed_s), self.g_per_kwh[1:])]
+
+
+def _cheapest(job: GreenJob, priced: _PricedTime, *, is_running: bool) -> tuple[_Spans, float]:
+    """The spans of the cheapest plan, and what they emit."""
+    spans: _Spans = ((priced.now, priced.now + timedelta(seconds=job.duration_s)),)
+    grams = priced.grams(spans)
+    for begin, price in priced.rows():
+        count = min(len(price), int((job.deadline - begin).total_seconds() // SLOT_S))
+        while count >= job.slots:
+            slots = _place(price[:count], job, is_running=is_running and begin == priced.now)
+            tried = _spans_of(slots, begin, job, paused_at=priced.now if is_running else None)
+            late_s = (tried[-1][1] - job.deadline).total_seconds()
+            late_s = max(late_s, (tried[-1][1] - priced.now).total_seconds() - priced.length_s)
+            if late_s <= 0:
+                emits = priced.grams(tried)
+                if emits < grams * (1 - _TIE):
+                    spans, grams = tried, emits
+                break
+            count -= -int(-late_s // SLOT_S)  # restarts need room before the deadline
+    return spans, grams
+
+
+def _place(price: Floats, job: GreenJob, *, is_running: bool) -> Slots:
+    """Slots of the cheapest plan, exactly."""
+    length = job.slots
+    if not job.can_split:
+        start = best_start(price, length)
+        return np.arange(start, start + length)
+    least = max(1, round(job.least_run_s / SLOT_S))
+    if least == 1 and not job.restart_s:
+        return cheapest_slots(price, length)
+    restart = job.restart_s / SLOT_S * float(price.mean())
+    return cheapest_pieces(price, length, least, restart, is_running=is_running)
+
+
+def _spans_of(slots: Slots, begin: datetime, job: GreenJob, *, paused_at: datetime | None) -> _Spans:
+    """Begin and end of each piece; every start but the first is longer by the work that it costs again.
+
+    Args:
+        slots: Of the work.
+        begin: Of the first slot.
+        job: The job.
+        paused_at: Where the job runs now, the present: a first piece that begins later is a restart too.
+    """
+    restart = timedelta(seconds=job.restart_s)
+    surplus = timedelta(seconds=job.slots * SLOT_S - job.duration_s)
+    spans: list[tuple[datetime, datetime]] = []
+    for first, count in pieces(slots):
+        start, work = begin + timedelta(seconds=SLOT_S * first), timedelta(seconds=SLOT_S * count)
+        if spans and start <= spans[-1][1]:  # the piece before is not done yet: they become one
+            spans[-1] = (spans[-1][0], spans[-1][1] + work)
+        else:
+            is_restart = bool(spans) or (paused_at is not None and start > paused_at)
+            spans.append((start, start + work + (restart if is_restart else timedelta())))
+    spans[-1] = (spans[-1][0], spans[-1][1] - surplus)
+    return tuple(spans)

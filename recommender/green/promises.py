@@ -54,6 +54,18 @@ class PromiseRecord:
             np.interp(value, self.residuals, np.linspace(0, 1, len(self.residuals)), left=0.0, right=1.0)
         )
 
+    def worth(self, promised: float, variation: float, caution: float = CAUTION) -> float:
+        """The saving that may be promised; 0 where waiting is not worth it.
+
+        Args:
+            promised: Share that the forecast promises, uncorrected.
+            variation: Standard deviation of the last weeks as a share of their mean.
+            caution: Greatest chance of ending dirtier than at once.
+        """
+        saving = self.kept * max(0.0, promised)
+        dirtier = self.chance_below(-saving / variation) if variation > 0 else 0.0
+        return saving if saving >= LEAST_SAVING and dirtier <= caution else 0.0
+
 
 @cache
 def _shipped() -> dict[str, Any]:

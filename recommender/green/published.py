@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from recommender.green.series import IntensitySeries
 
 FRESH_S = 86_400
-"""Age up to which a published forecast is used: services issue several a day."""
+"""Age up to which a published forecast is used: a choice. Even one that is issued once a day for the next
+day has been replaced by then."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,11 +48,13 @@ class PublishedForecast:
         if not usable.any():
             return result
         newest = usable & (self.issued_s == self.issued_s[usable].max())
-        first = math.floor(moment / SLOT_S)
+        edges = SLOT_S * (math.floor(moment / SLOT_S) + np.arange(slots + 1))
+        total, weight = np.zeros(slots), np.zeros(slots)
         for time, value in zip(self.times_s[newest].tolist(), self.g_per_kwh[newest].tolist(), strict=True):
-            begin = math.floor(time / SLOT_S) - first
-            for slot in range(max(0, begin), min(slots, begin + max(1, self.step_s // SLOT_S))):
-                result[slot] = value
+            shared = np.minimum(edges[1:], time + self.step_s) - np.maximum(edges[:-1], time)
+            total += np.maximum(shared, 0) * value
+            weight += np.maximum(shared, 0)
+        result[weight > 0] = total[weight > 0] / weight[weight > 0]
         return result
 
     def errors(self, series: IntensitySeries, most_days: int = 4) -> dict[str, float]:
@@ -73,7 +76,7 @@ class PublishedForecast:
 
 
 def published_from(tables: Iterable[IntensityTable]) -> PublishedForecast | None:
-    """The forecasts of files; None if there are none."""
+    """The forecasts of placed tables; None if there are none."""
     issued: list[float] = []
     times: list[float] = []
     values: list[float] = []
@@ -83,8 +86,7 @@ def published_from(tables: Iterable[IntensityTable]) -> PublishedForecast | None
             issued += [min(at) if made is None else made] * len(at)
             times += at
             values += what
-            steps = np.diff(np.unique(at))
-            step = table.step_s or (int(np.median(steps)) if len(steps) else SLOT_S)
+            step = table.step_s
     if not times:
         return None
     return PublishedForecast(np.array(issued), np.array(times), np.array(values), step)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from ingest.files.times import from_local, zone_of
 from kg.errors import InputError
 from kg.nouns.entities import Source
 from kg.nouns.grid import GreenSchedule, GridRegion
@@ -17,7 +17,6 @@ from recommender.green.history import DAY, SLOT_S, Floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import tzinfo
 
     from ingest.formats.intensity.table import IntensityTable
 
@@ -83,12 +82,15 @@ WINDOW_HOURS = 3
 """Length of the windows of the day that the graph keeps."""
 
 
-def green_windows(series: IntensitySeries, days: int = 28) -> tuple[GridRegion, list[GreenSchedule]]:
+def green_windows(
+    series: IntensitySeries, days: int = 28, about_waits: str = ""
+) -> tuple[GridRegion, list[GreenSchedule]]:
     """The region and how clean its electricity is through the day, as nouns of the graph.
 
     Args:
         series: A day of it or more; the last weeks count.
         days: How many.
+        about_waits: What waits on this grid promised and kept, for the source of the windows.
 
     Raises:
         InputError: It has less than a day.
@@ -100,8 +102,9 @@ def green_windows(series: IntensitySeries, days: int = 28) -> tuple[GridRegion, 
     hours = np.array([(first + timedelta(seconds=SLOT_S * slot)).hour for slot in range(DAY)])
     profile = recent.reshape(-1, DAY).mean(axis=0)
     about = " ".join(filter(None, (series.kind, series.scope, "carbon intensity")))
+    span = f"{first:%Y-%m-%d} to {series.end:%Y-%m-%d}"
     source = Source(
-        title=f"{about} of {series.region}, imported", note=f"{first:%Y-%m-%d} to {series.end:%Y-%m-%d}"
+        title=f"{about} of {series.region}, imported", note="; ".join(filter(None, (span, about_waits)))
     )
     name = series.region.lower().replace("_", "-")
     schedules = [
@@ -119,24 +122,6 @@ def green_windows(series: IntensitySeries, days: int = 28) -> tuple[GridRegion, 
     return GridRegion(id=name, labels={"en": series.region}), schedules
 
 
-def zone_of(name: str) -> tzinfo:
-    """A time zone by its IANA name, ``UTC`` or an offset such as ``+01:00``.
-
-    Raises:
-        InputError: There is none of that name.
-    """
-    if name.upper() in {"UTC", "Z", "GMT"}:
-        return UTC
-    try:
-        if name[:1] in "+-":
-            zone = datetime.fromisoformat(f"2000-01-01T00:00:00{name}").tzinfo
-            if zone is not None:
-                return zone
-        return ZoneInfo(name)
-    except (ValueError, ZoneInfoNotFoundError, OSError):
-        raise InputError(f"no time zone {name!r}", hint="such as Europe/Berlin, UTC or +01:00") from None
-
-
 def series_from(
     tables: Sequence[IntensityTable],
     *,
@@ -147,6 +132,8 @@ def series_from(
 ) -> IntensitySeries:
     """Join tables of one region into a series; later ones win where they overlap.
 
+    Forecasts alone give a series without values, which begins with the first of them.
+
     Args:
         tables: As files have them, oldest first.
         region: Name of the region, where the files give none or another.
@@ -156,7 +143,7 @@ def series_from(
 
     Raises:
         InputError: Times without a zone and none is given, average mixed with marginal, direct with life
-            cycle, an unheard-of step, or nothing measured.
+            cycle, an unheard-of step, or neither anything measured nor a forecast.
     """
     names = {table.region for table in tables if table.region}
     if not region and len(names) > 1:
@@ -165,21 +152,19 @@ def series_from(
         )
     kind = _only(tables, "kind", kind)
     scope = _only(tables, "scope", "")
-    if not zone and not all(table.has_zone for table in tables if table.times_s):
-        raise InputError(
-            "the times of the series carry no zone",
-            hint="say which clock they are of: --zone Europe/Berlin or --zone UTC",
-        )
+    tables = [placed(table, zone=zone, label=label) for table in tables]
     clock = zone_of(zone) if zone else UTC
     notes: list[str] = []
     slots: dict[int, tuple[float, float]] = {}
     for table in tables:
         notes += table.notes
         if table.times_s:
-            _spread(table, clock, label, slots, notes)
-    if not slots:
-        raise InputError("there is no measured intensity, only forecasts")
-    first, last = min(slots), max(slots)
+            _spread(table, slots, notes)
+    first_forecast = min((min(at) for table in tables for at, _ in table.issued.values()), default=None)
+    if not slots and first_forecast is None:
+        raise InputError("there is no intensity in the files")
+    first = min(slots) if slots else math.floor((first_forecast or 0.0) / SLOT_S)
+    last = max(slots, default=first - 1)
     values = np.full(last - first + 1, np.nan)
     for slot, (total, weight) in slots.items():
         values[slot - first] = total / weight
@@ -187,8 +172,10 @@ def series_from(
     _fill(values)
     if is_filled.any():
         notes.append(f"{int(is_filled.sum())} half hours are missing and were filled")
-    if not values.min() > 0:
-        notes.append("the intensity is zero at times: savings are in grams, shares are of the mean")
+    if len(values) and not values.min() > 0:
+        notes.append("the intensity is zero at times: a job that would emit nothing then starts at once")
+    if not slots:
+        notes.append("there are only forecasts: nothing is learned, and no saving can be checked")
     start = datetime.fromtimestamp(first * SLOT_S, UTC).astimezone(clock)
     return IntensitySeries(
         region=region or next(iter(names), ""), start=start, values=values, is_filled=is_filled, kind=kind,
@@ -206,37 +193,64 @@ def _only(tables: Sequence[IntensityTable], name: str, given: str) -> str:
     return next(iter(found), "")
 
 
-def _step_s(table: IntensityTable, times: Floats) -> int:
+def placed(table: IntensityTable, *, zone: str = "", label: str = "start") -> IntensityTable:
+    """A table whose times, of forecasts too, are of the Unix epoch and name the start of their slots.
+
+    Args:
+        table: As a file has it.
+        zone: Zone of its clock, where its times carry none.
+        label: ``start`` or ``end``: which end of its slot a time stands for.
+
+    Raises:
+        InputError: Its times carry no zone and none is given, or its step is unheard of.
+    """
+    if not table.has_zone and not zone:
+        raise InputError(
+            "the times of the series carry no zone",
+            hint="say which clock they are of: --zone Europe/Berlin or --zone UTC",
+        )
+    clock = UTC if table.has_zone else zone_of(zone)
+    step = _step_s(table)
+    late = step if label == "end" else 0
+    changed = 0
+
+    def moved(times: Sequence[float]) -> list[float]:
+        nonlocal changed
+        found, count = (list(times), 0) if table.has_zone else from_local(times, clock)
+        changed += count
+        return found
+
+    times = [time - late for time in moved(table.times_s)]
+    issued = {
+        None if made is None else moved([made])[0]: ([time - late for time in moved(at)], values)
+        for made, (at, values) in table.issued.items()
+    }
+    notes = list(table.notes)
+    if changed:
+        notes.append(f"{changed} times of the hour that summer time doubles or skips were put in order")
+    return replace(table, has_zone=True, step_s=step, times_s=times, issued=issued, notes=notes)
+
+
+def _step_s(table: IntensityTable) -> int:
     if table.step_s:
         return table.step_s
-    steps = np.diff(np.unique(times))
-    if not len(steps):
-        return SLOT_S
-    step = int(np.median(steps))
-    if step not in STEPS_S:
-        raise InputError(f"slots of {step / 60:g} minutes", hint="5, 15, 30 or 60 minutes are read")
-    return step
+    for times in (table.times_s, *(at for at, _ in table.issued.values())):
+        steps = np.diff(np.unique(times))
+        if len(steps):
+            step = int(np.median(steps))
+            if step not in STEPS_S:
+                raise InputError(f"slots of {step / 60:g} minutes", hint="5, 15, 30 or 60 minutes are read")
+            return step
+    return SLOT_S
 
 
-def _spread(
-    table: IntensityTable, clock: tzinfo, label: str, slots: dict[int, tuple[float, float]], notes: list[str]
-) -> None:
+def _spread(table: IntensityTable, slots: dict[int, tuple[float, float]], notes: list[str]) -> None:
     """Spread a table's slots over half hours, weighted by the time they share."""
-    times = np.asarray(table.times_s)
-    values = np.asarray(table.values)
-    if not table.has_zone:
-        times, hours_changed = _from_local(times, clock)
-        if hours_changed:
-            notes.append(
-                f"{hours_changed} times of the hour that summer time doubles or skips were put in order"
-            )
-    step = _step_s(table, times)
-    if label == "end":
-        times = times - step
+    step = table.step_s
     fresh: dict[int, tuple[float, float]] = {}
     seen: dict[float, float] = {}
     repeats = 0
-    for time, value in zip(times.tolist(), values.tolist(), strict=True):
+    for time, value in zip(table.times_s, table.values, strict=True):
         if time in seen:
             repeats += 1
         seen[time] = value
@@ -248,26 +262,6 @@ def _spread(
     if repeats:
         notes.append(f"{repeats} times are there twice: the later row counts")
     slots.update(fresh)
-
-
-def _from_local(times: Floats, clock: tzinfo) -> tuple[Floats, int]:
-    """Times of a local clock as UTC; the second pass through the autumn's doubled hour is the later one."""
-    result = np.empty_like(times)
-    last_wall, seen, changed, fold = -math.inf, set(), 0, 0
-    for place, wall in enumerate(times.tolist()):
-        naive = datetime.fromtimestamp(wall, UTC).replace(tzinfo=None)
-        one = naive.replace(tzinfo=clock, fold=0)
-        two = naive.replace(tzinfo=clock, fold=1)
-        if one.utcoffset() == two.utcoffset():
-            fold = 0
-            result[place] = one.timestamp()
-        else:
-            changed += 1
-            fold = 1 if fold or wall in seen or wall < last_wall else 0
-            result[place] = (two if fold else one).timestamp()
-            seen.add(wall)
-        last_wall = wall
-    return result, changed
 
 
 def _fill(values: Floats) -> None:

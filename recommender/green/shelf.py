@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import io
 import json
-import os
+import struct
+import zipfile
+import zlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ingest.files.times import zone_of
 from ingest.formats.intensity.registry import read_intensity
 from ingest.formats.intensity.table import IntensityTable
 from kg.errors import InputError, WorkspaceError
+from kg.whole_files import write_bytes
 from recommender.green.coefficients import Coefficients, NeighbourRegion, shipped
 from recommender.green.forecast import learn
 from recommender.green.history import LEAST_HISTORY, SLOT_S, IntensityHistory
 from recommender.green.published import PublishedForecast, published_from
-from recommender.green.series import IntensitySeries, series_from, zone_of
+from recommender.green.series import IntensitySeries, placed, series_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,12 +37,14 @@ class StoredRegion:
     """A region of the workspace.
 
     Attributes:
-        series: What came.
+        series: What came; without values where there were only forecasts.
+        zone: Of the region's clock, as it was given.
         published: Forecasts of a service; None if none was imported.
         coefficients: Learned from the series; None where it is too short.
     """
 
     series: IntensitySeries
+    zone: str = "UTC"
     published: PublishedForecast | None = None
     coefficients: Coefficients | None = None
 
@@ -82,7 +88,7 @@ class GreenShelf:
         """
         path = self._path(region)
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
                 about = json.loads(bytes(arrays["about"]))
                 zone = zone_of(about["zone"])
                 series = IntensitySeries(
@@ -94,6 +100,8 @@ class GreenShelf:
                     scope=about["scope"],
                     notes=tuple(about["notes"]),
                 )
+                if series.values.ndim != 1 or series.values.shape != series.is_filled.shape:
+                    raise ValueError("its values have no shape of a series")
                 published = (
                     PublishedForecast(arrays["issued"], arrays["times"], arrays["forecast"], about["step_s"])
                     if "issued" in arrays
@@ -104,9 +112,10 @@ class GreenShelf:
                 )
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, InputError) as fault:
-            raise WorkspaceError(f"{path} is damaged: {fault}", hint="import the series again") from None
-        return StoredRegion(series=series, published=published, coefficients=learned)
+        except _DAMAGE as fault:
+            what = str(fault) or type(fault).__name__
+            raise WorkspaceError(f"{path} is damaged: {what}", hint="import the series again") from None
+        return StoredRegion(series=series, zone=about["zone"], published=published, coefficients=learned)
 
     def add(
         self, files: Sequence[Path], *, region: str = "", zone: str = "", label: str = "start", kind: str = ""
@@ -124,7 +133,7 @@ class GreenShelf:
             raise InputError(
                 f"--label {label!r}", hint="start or end: which end of a slot its time stands for"
             )
-        tables = [read_intensity(path) for path in files]
+        tables = [placed(read_intensity(path), zone=zone, label=label) for path in files]
         named = {table.region for table in tables if table.region}
         name = region or (named.pop() if len(named) == 1 else "")
         if not name:
@@ -133,25 +142,40 @@ class GreenShelf:
             raise InputError(
                 f"{name!r} is no name of a region", hint="letters, digits, - and _, such as US-CAL-CISO"
             )
-        stored = self.load(name)
-        measured = [table for table in tables if table.times_s]
-        if stored is not None:
-            measured.insert(0, _as_table(stored.series))
-            zone = zone or str(stored.series.start.tzinfo)
-        series = series_from(measured, region=name, zone=zone, label=label, kind=kind)
+        faults: list[str] = []
+        stored = self._set_aside_if_damaged(name, faults)
+        series = series_from(
+            tables if stored is None else [_as_table(stored.series), *tables],
+            region=name,
+            zone=zone or (stored.zone if stored is not None else ""),
+            kind=kind,
+        )
         published = published_from(tables) or (stored.published if stored is not None else None)
-        found = StoredRegion(series=series, published=published, coefficients=self._learn(series))
-        self._write(name, found, zone or "UTC")
-        faults = [
+        found = StoredRegion(
+            series=series,
+            zone=zone or (stored.zone if stored is not None else "UTC"),
+            published=published,
+            coefficients=self._learn(series),
+        )
+        self._write(name, found)
+        faults += [
             f"{path}: {fault}" for path, table in zip(files, tables, strict=True) for fault in table.faults
         ]
         return found, faults
+
+    @property
+    def outcomes(self) -> Path:
+        """The log of waits on these regions."""
+        return self.folder / "outcomes.jsonl"
 
     def neighbours(self, series: IntensitySeries) -> list[NeighbourRegion]:
         """Other regions of the same kind of intensity, to learn from."""
         found = []
         for name in self.regions():
-            other = self.load(name) if name != series.region else None
+            try:
+                other = self.load(name) if name != series.region else None
+            except WorkspaceError:  # a damaged neighbour teaches nothing, and stops nobody
+                continue
             if (
                 other is not None
                 and other.series.kind == series.kind
@@ -160,6 +184,20 @@ class GreenShelf:
                 history = IntensityHistory(other.series.values, other.series.local_start)
                 found.append(NeighbourRegion(history, other.series.slot_of(series.start)))
         return found[:MOST_NEIGHBOURS]
+
+    def _set_aside_if_damaged(self, name: str, faults: list[str]) -> StoredRegion | None:
+        """What is stored of a region; a damaged file gets out of the way of the import, and that is said."""
+        try:
+            return self.load(name)
+        except WorkspaceError as fault:
+            path = self._path(name)
+            aside = path.with_name(f"{path.name}.damaged")
+            try:
+                path.replace(aside)
+            except OSError:
+                raise fault from None
+            faults.append(f"{fault}: set aside as {aside.name}, these files alone are the series now")
+            return None
 
     def _learn(self, series: IntensitySeries) -> Coefficients | None:
         if len(series.values) <= 2 * LEAST_HISTORY:
@@ -170,11 +208,12 @@ class GreenShelf:
     def _path(self, region: str) -> Path:
         return self.folder / f"{region}.npz"
 
-    def _write(self, name: str, found: StoredRegion, zone: str) -> None:
+    def _write(self, name: str, found: StoredRegion) -> None:
         series = found.series
         about = {
-            "start_s": series.start.timestamp(), "zone": zone, "kind": series.kind, "scope": series.scope,
-            "notes": series.notes, "step_s": found.published.step_s if found.published else SLOT_S,
+            "start_s": series.start.timestamp(), "zone": found.zone, "kind": series.kind,
+            "scope": series.scope, "notes": series.notes,
+            "step_s": found.published.step_s if found.published else SLOT_S,
         }  # fmt: skip
         arrays: dict[str, np.ndarray[Any, Any]] = {
             "about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8),
@@ -192,16 +231,18 @@ class GreenShelf:
         packed = io.BytesIO()
         np.savez(packed, allow_pickle=False, **arrays)
         path = self._path(name)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.new")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with beside.open("wb") as stream:
-                stream.write(packed.getvalue())
-                stream.flush()
-                os.fsync(stream.fileno())
-            beside.replace(path)
+            write_bytes(path, packed.getvalue())
         except OSError as fault:
             raise WorkspaceError(f"{path} cannot be written: {fault.strerror}") from None
+
+
+_DAMAGE = (
+    OSError, ValueError, LookupError, TypeError, EOFError, OverflowError, NotImplementedError,
+    zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
+"""What numpy, zipfile and a header's own fields raise for a damaged file."""
 
 
 def _as_table(series: IntensitySeries) -> IntensityTable:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.formats.meters.overlaps import uncounted_shares
 from ingest.formats.meters.registry import read_meter
 from ingest.formats.meters.table import Knowledge, MeteredEnergy
+from kg.errors import InputError
+from kg.whole_files import write_text
 from recommender.green.history import SLOT_S
+from recommender.green.indices import MeteredRun
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from recommender.green.series import IntensitySeries
@@ -44,6 +49,9 @@ class StatementLine:
         carbon_g: Gram CO2; None where no intensity is known.
         g_per_kwh: Mean intensity over its time.
         basis: Where the intensity is from.
+        share: Of it that no other line of this kind has; only that enters a sum.
+        doubt: Why the intensity may be of other hours, or not the grid's own; empty where it is sure.
+        duration_s: How long it was metered.
     """
 
     part: str
@@ -52,6 +60,9 @@ class StatementLine:
     carbon_g: float | None
     g_per_kwh: float | None
     basis: str
+    share: float = 1.0
+    doubt: str = ""
+    duration_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +75,7 @@ class CarbonStatement:
         lines: By part.
         pue: Energy of the site over that of its machines; None where not given, then it is not counted.
         notes: Assumptions of readers and gaps of logs.
+        indices: Of the run's work, by name, in words; empty where no work was given.
     """
 
     title: str
@@ -71,28 +83,42 @@ class CarbonStatement:
     lines: tuple[StatementLine, ...]
     pue: float | None
     notes: tuple[str, ...]
+    indices: Mapping[str, str] = field(default_factory=dict)
 
     def totals(self) -> dict[Knowledge, tuple[float, float | None]]:
-        """Energy and carbon by how they are known; kinds are not added up."""
+        """Energy and carbon by how they are known; kinds are not added up, and no energy counts twice."""
         sums: dict[Knowledge, list[StatementLine]] = defaultdict(list)
         for line in self.lines:
             sums[line.kind].append(line)
         factor = self.pue or 1.0
         return {
             kind: (
-                factor * math.fsum(line.energy_kwh for line in lines),
+                factor * math.fsum(line.share * line.energy_kwh for line in lines),
                 None
                 if any(line.carbon_g is None for line in lines)
-                else factor * math.fsum(line.carbon_g or 0.0 for line in lines),
+                else factor * math.fsum(line.share * (line.carbon_g or 0.0) for line in lines),
             )
             for kind, lines in sums.items()
         }
+
+    def run(self, work: float) -> MeteredRun:
+        """The run with its work: by what was measured, else by the first kind there is.
+
+        Raises:
+            InputError: No work, or a log without time or energy.
+        """
+        totals = self.totals()
+        kind = Knowledge.MEASURED if Knowledge.MEASURED in totals else next(iter(totals))
+        energy_kwh, carbon_g = totals[kind]
+        lasts_s = max(line.duration_s for line in self.lines if line.kind is kind)
+        return MeteredRun(work=work, duration_s=lasts_s, energy_j=energy_kwh * _J_PER_KWH, carbon_g=carbon_g)
 
     def checklist(self) -> list[tuple[str, bool]]:
         """What the statement rests on, point by point."""
         holds = {
             "measured": bool(self.lines) and all(line.kind is Knowledge.MEASURED for line in self.lines),
-            "series": bool(self.lines) and all(line.basis.startswith("series") for line in self.lines),
+            "series": bool(self.lines)
+            and all(line.basis.startswith("series") and not line.doubt for line in self.lines),
             "apart": True,
             "pue": self.pue is not None,
             "embodied": False,
@@ -113,6 +139,8 @@ class CarbonStatement:
                     "carbon_g": None if line.carbon_g is None else round(line.carbon_g, 3),
                     "g_per_kwh": None if line.g_per_kwh is None else round(line.g_per_kwh, 2),
                     "intensity_from": line.basis,
+                    "doubt": line.doubt or None,
+                    "share_in_totals": round(line.share, 4),
                 }
                 for line in self.lines
             ],
@@ -123,6 +151,7 @@ class CarbonStatement:
                 for kind, (energy, carbon) in self.totals().items()
             },
             "checklist": [{"point": text, "holds": holds} for text, holds in self.checklist()],
+            "indices": dict(self.indices),
             "notes": list(self.notes),
         }  # fmt: skip
 
@@ -139,6 +168,8 @@ class CarbonStatement:
             "\n".join(rows),
             "\n".join(totals),
         ]
+        if self.indices:
+            parts += ["## Indices", "\n".join(f"* {name}: {value}" for name, value in self.indices.items())]
         parts += ["## Rests on", "\n".join(points)]
         if notes:
             parts += ["## Notes", "\n".join(notes)]
@@ -158,24 +189,49 @@ class CarbonStatement:
             f"<li>{'yes' if holds else 'no'}: {html.escape(text)}</li>" for text, holds in self.checklist()
         )
         notes = "".join(f"<li>{html.escape(text)}</li>" for text in self.notes)
+        indices = "".join(
+            f"<li>{html.escape(f'{name}: {value}')}</li>" for name, value in self.indices.items()
+        )
         return (
             '<!doctype html><html lang="en"><meta charset="utf-8">'
             f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style>"
             f"<h1>{html.escape(self.title)}</h1><p>Made {self.made:%Y-%m-%d %H:%M} UTC.</p>"
-            f"<table><tr>{head}</tr>{rows}</table><ul>{totals}</ul><h2>Rests on</h2><ul>{points}</ul>"
+            f"<table><tr>{head}</tr>{rows}</table><ul>{totals}</ul>"
+            + (f"<h2>Indices</h2><ul>{indices}</ul>" if indices else "")
+            + f"<h2>Rests on</h2><ul>{points}</ul>"
             + (f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "")
             + "</html>\n"
         )
 
+    def write(self, path: Path) -> None:
+        """Write it as Markdown, page or JSON, as the name ends; an old file is there until it is done.
+
+        Raises:
+            InputError: The name ends otherwise, or it cannot be written.
+        """
+        writers: dict[str, Callable[[], str]] = {
+            ".md": self.to_markdown,
+            ".html": self.to_html,
+            ".json": lambda: json.dumps(self.to_json()),
+        }
+        if path.suffix not in writers:
+            raise InputError(
+                f"{path}: no statement ends in {path.suffix or 'nothing'}", hint=".md, .html or .json"
+            )
+        try:
+            write_text(path, writers[path.suffix]())
+        except OSError as fault:
+            raise InputError(f"{path} cannot be written: {fault.strerror}") from None
+
     def _cells(self) -> list[tuple[str, ...]]:
         return [
             (
-                line.part,
+                line.part + ("" if line.share == 1 else f" ({line.share:.0%} counted)"),
                 str(line.kind),
                 f"{line.energy_kwh:.4g}",
                 "unknown" if line.g_per_kwh is None else f"{line.g_per_kwh:.0f}",
                 "unknown" if line.carbon_g is None else f"{line.carbon_g:.4g}",
-                line.basis,
+                line.basis + (f" ({line.doubt})" if line.doubt else ""),
             )
             for line in self.lines
         ]
@@ -205,6 +261,8 @@ def make_statement(
     pue: float | None = None,
     interval_s: float = 1.0,
     start: datetime | None = None,
+    zone: str = "",
+    hosts: Mapping[Path, str] | None = None,
 ) -> CarbonStatement:
     """The statement of meters' logs on the grid of a series.
 
@@ -217,20 +275,34 @@ def make_statement(
         pue: Overhead of the site.
         interval_s: Seconds between readings of logs without times.
         start: Beginning of logs without times.
+        zone: Zone of logs whose times carry none.
+        hosts: Machine of a log; devices of one name on one machine are one device.
 
     Raises:
-        InputError: A file is no log of a meter.
+        InputError: A file is no log of a meter, or there is no such zone.
     """
     lines: list[StatementLine] = []
+    energies: list[MeteredEnergy] = []
     notes: list[str] = list(series.notes) if series is not None else []
     for path in files:
-        log = read_meter(path, interval_s=interval_s)
+        log = read_meter(path, interval_s=interval_s, zone=zone)
         notes += [f"{path.name}: {text}" for text in log.notes]
         notes += [f"{path.name}: {fault}" for fault in log.faults[:5]]
-        for energy in log.energies:
+        host = (hosts or {}).get(path, "")
+        for metered in log.energies:
+            energy = replace(metered, part=f"{metered.part} of {host}") if host else metered
             if energy.samples > 2 and energy.gap_s > 10 * energy.duration_s / (energy.samples - 1):
                 notes.append(f"{path.name}: {energy.part} has a gap of {energy.gap_s:.0f} s")
-            lines.append(_line(energy, series, g_per_kwh, start))
+            if energy.start_s is None and start is not None:
+                energy = replace(energy, start_s=start.timestamp())
+            energies.append(energy)
+            lines.append(_line(energy, series, g_per_kwh))
+    shares = uncounted_shares(energies)
+    lines = [replace(line, share=share) for line, share in zip(lines, shares, strict=True)]
+    for part in dict.fromkeys(line.part for line in lines if line.share < 1):
+        notes.append(
+            f"{part} is metered twice at the same time and counted once; a log of another machine: NAME=FILE"
+        )
     if pue is None:
         notes.append("no PUE was given: the site's overhead is not counted")
     return CarbonStatement(
@@ -238,11 +310,9 @@ def make_statement(
     )
 
 
-def _line(
-    energy: MeteredEnergy, series: IntensitySeries | None, g_per_kwh: float | None, start: datetime | None
-) -> StatementLine:
-    begin = energy.start_s if energy.start_s is not None else start.timestamp() if start else None
-    intensity, basis = g_per_kwh, "assumed" if g_per_kwh is not None else "unknown"
+def _line(energy: MeteredEnergy, series: IntensitySeries | None, g_per_kwh: float | None) -> StatementLine:
+    begin = energy.start_s
+    intensity, basis, doubt = g_per_kwh, "assumed" if g_per_kwh is not None else "unknown", ""
     if series is not None and begin is not None:
         first = (begin - series.start.timestamp()) / SLOT_S
         last = first + energy.duration_s / SLOT_S
@@ -252,6 +322,10 @@ def _line(
             weight = shared if shared.sum() > 0 else np.ones(len(slots))
             intensity = float(np.average(series.values[slots], weights=weight))
             basis = f"series of {series.region}" + (f", {series.kind}" if series.kind else "")
+            missing = int(series.is_filled[slots].sum())
+            doubts = ["its clock is taken as UTC"] if not energy.has_zone else []
+            doubts += [f"{missing} of {len(slots)} half hours filled"] if missing else []
+            doubt = ", ".join(doubts)
     kwh = energy.energy_j / _J_PER_KWH
     return StatementLine(
         part=energy.part,
@@ -260,4 +334,6 @@ def _line(
         carbon_g=None if intensity is None else kwh * intensity,
         g_per_kwh=intensity,
         basis=basis,
+        doubt=doubt,
+        duration_s=energy.duration_s,
     )

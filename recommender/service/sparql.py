@@ -35,7 +35,9 @@ _FORM = "application/x-www-form-urlencoded"
 _QUERY = "application/sparql-query"
 _UPDATE = "application/sparql-update"
 _DATASET = ("default-graph-uri", "named-graph-uri", "using-graph-uri", "using-named-graph-uri")
-_OTHERS = frozenset({"query", "update", *_DATASET})
+_OF_CLIENTS = ("output", "format")
+"""Sent by clients such as rdflib beside ``Accept``, which decides."""
+_OTHERS = frozenset({"query", "update", *_DATASET, *_OF_CLIENTS})
 DESCRIPTION = """@prefix sd: <http://www.w3.org/ns/sparql-service-description#> .
 [] a sd:Service ;
   sd:endpoint <> ;

@@ -212,11 +212,13 @@ class WorkspaceContents:
 
         if path.suffix in SUFFIXES:
             return self.export_cases(path, SUFFIXES[path.suffix], force=force).rows, "cases"
+        from kg.rows.interchange import interchange
+
         if knowledge_only:
             from kg.triples.validation import knowledge_part
 
             return listings.write_out(path, knowledge_part(self.graph), force=force), "triples"
-        return listings.write_out(path, self.graph.triples(), force=force), "triples"
+        return listings.write_out(path, interchange(self.graph, self.trials), force=force), "triples"
 
     def export_cases(
         self, path: Path, form: str, *, operator: str = "", hardware: str = "", force: bool = False

@@ -253,6 +253,7 @@ class Editor:
             InputError: The file cannot be read, or is not what its name says.
             CaseFormatError: Everything that readers could not read once it was taken in.
         """
+        from kg.rows.interchange import fold_evidence
         from kg.triples.oxigraph_store import OxigraphStore
         from kg.triples.union import check_import
 
@@ -260,6 +261,7 @@ class Editor:
         try:
             with path.open("rb") as stream:
                 import_graph(incoming, stream, path.name, batches=False)
+            fold_evidence(incoming, self._writer.graph)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
         except InputError as error:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from ingest.door.context import Publication
     from kg.nouns.entities import Case, Trust
     from kg.triples.graph import GraphStore
     from recommender.store.writing.writer import Writer
@@ -103,6 +104,9 @@ class Options:
         trust: How far their sources are trusted; None to leave that as it is.
         again: Also read files that were taken in before.
         source: Address at which files that name none are published; empty if not said.
+        publication: The repository that they are a copy of; None if they are no copy of one.
+        origin: What their batches are called in the provenance; empty for nothing but their names.
+        mark: What the last batch notes when all of them are in; empty for nothing.
     """
 
     hardware: str = ""
@@ -110,6 +114,9 @@ class Options:
     trust: Trust | None = None
     again: bool = False
     source: str = ""
+    publication: Publication | None = None
+    origin: str = ""
+    mark: str = ""
 
 
 def ingest_files(
@@ -158,7 +165,7 @@ def ingest_files(
         counted.update(recipes)
         recipes.clear()
         if (waiting or completed) and writer is not None:
-            added = writer.add(waiting, origins, completed=completed, trust=given.trust)
+            added = writer.add(waiting, origins, completed=completed, trust=given.trust, origin=given.origin)
             total += added
             if on_batch is not None:
                 on_batch(added)
@@ -193,12 +200,15 @@ def ingest_files(
         hardware=given.hardware,
         mapping=given.mapping,
         source=given.source,
+        publication=given.publication,
         facts=tree.facts,
         completed=completion,
     )
     with _rare_collections():
         for item in items:
             take(item)
+        if given.mark:
+            completed.append(given.mark)
         close_batch()
     return IngestSummary(
         files=tuple(reports),

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from ingest.door.gain_limits import highest_gain, implausible_gain
 from kg.errors import InputError
 from kg.nouns.effects import UNATS_PER_NAT, Effect
-from kg.nouns.entities import Trust
 from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
     Bottleneck,
@@ -31,7 +30,7 @@ from kg.nouns.outcomes import Outcome
 from kg.nouns.recipe import Recipe
 from kg.nouns.values import digest
 from kg.rows.cases import all_cases
-from kg.rows.gains import GainContexts, gains
+from kg.rows.interchange import beyond_cases
 from kg.rows.joining import LISTED, compare
 from kg.rows.trials import TrialStore
 from kg.triples.finders import completion_marks
@@ -294,9 +293,9 @@ def _effects(
 ) -> tuple[list[Effect], list[str], list[Conflict]]:
     """Return the other's effects beyond its cases that we lack, their marks, and contradictions."""
     marks = set(completion_marks(graph))
-    ours = {EFFECT.iri(effect).value: sums for effect, sums in _beyond_cases(graph, trials)}
+    ours = {EFFECT.iri(effect).value: sums for effect, sums in beyond_cases(graph, trials)}
     effects, fresh, odd = [], [], []
-    for effect, (n, total, squares) in _beyond_cases(their_graph, their_trials):
+    for effect, (n, total, squares) in beyond_cases(their_graph, their_trials):
         iri = EFFECT.iri(effect).value
         mark = f"effect/{digest(iri, n, total, squares)}"
         if mark in marks or ours.get(iri) == (n, total, squares):
@@ -315,26 +314,3 @@ def _effects(
         effects.append(replace(effect, n=n, sum_unats=total, sum_squares_unats2=squares))
         fresh.append(mark)
     return effects, fresh, odd
-
-
-def _beyond_cases(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[Effect, tuple[int, int, int]]]:
-    """Yield effects that the cases of their workspace do not account for, with the rest of their sums.
-
-    How far a source is trusted is each workspace's own affair: effects that differ by that alone are one.
-    """
-    contexts = GainContexts(graph)
-    accounted: dict[str, tuple[int, int, int]] = {}
-    for gain in gains(trials):
-        about = Effect(context=contexts.of(gain), strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
-        n, total, squares = accounted.get(EFFECT.iri(about).value, (0, 0, 0))
-        accounted[EFFECT.iri(about).value] = n + 1, total + gain.unats, squares + gain.unats**2
-    totals: dict[str, Effect] = {}
-    for effect in all_of(graph, Effect):
-        neutral = replace(effect, trust=Trust.MEDIUM, recent=())
-        iri = EFFECT.iri(neutral).value
-        totals[iri] = totals[iri].merge(neutral) if iri in totals else neutral
-    for iri, effect in totals.items():
-        n, total, squares = accounted.get(iri, (0, 0, 0))
-        left = (effect.n - n, effect.sum_unats - total, effect.sum_squares_unats2 - squares)
-        if left != (0, 0, 0):
-            yield effect, left

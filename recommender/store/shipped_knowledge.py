@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 KNOWLEDGE = ("hardware", "models", "knowledge")
 """Folders of knowledge files, in the order they build on each other."""
 CASES = "cases"
+IDENTIFIERS = "identifiers/links.csv"
 RECIPES = "recipes"
 """A file for each family of models, so that a family can be left out whole."""
 
@@ -40,7 +41,7 @@ def recipe_files() -> list[str]:
 def version() -> str:
     """Return the identifier of everything shipped; a new one means a workspace can be updated."""
     seen = hashlib.sha256()
-    for name in [*knowledge_files(), *case_files(), *recipe_files()]:
+    for name in [*knowledge_files(), IDENTIFIERS, *case_files(), *recipe_files()]:
         seen.update(name.encode() + b"\0" + data.resource(name).read_bytes())
     return seen.hexdigest()[:16]
 
@@ -55,11 +56,11 @@ def knowledge() -> tuple[Noun, ...]:
     # Read when a workspace is made; a question needs neither YAML nor networkx.
     from ingest.knowledge.cross_references import check_knowledge, with_symmetric_conflicts
     from ingest.knowledge.files import read_knowledge
+    from ingest.knowledge.identifiers import with_identifiers
     from kg.errors import CaseFormatError
 
-    nouns = with_symmetric_conflicts(
-        [noun for name in knowledge_files() for noun in read_knowledge(data.text(name), name)]
-    )
+    stated = [noun for name in knowledge_files() for noun in read_knowledge(data.text(name), name)]
+    nouns = with_symmetric_conflicts(with_identifiers(stated, data.text(IDENTIFIERS), IDENTIFIERS))
     faults = check_knowledge(nouns)
     if faults:
         raise CaseFormatError("shipped knowledge", faults)

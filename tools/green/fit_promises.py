@@ -74,7 +74,10 @@ def main() -> None:
                             can_split=mode == "split",
                         )
                         variation = float(recent.std() / recent.mean())
-                        for when, kept in (("once", run.kept_once), ("replanned", run.kept_replanned)):
+                        for when, kept in (
+                            ("once", run.kept(run.once)),
+                            ("replanned", run.kept(run.replanned)),
+                        ):
                             runs[f"{mode}-{when}"][i][j].append((path.stem, run.promised, kept, variation))
         print(path.stem, len(spread), flush=True)
     cells = {

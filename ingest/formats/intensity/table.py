@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ingest.files.times import epoch_s
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -60,36 +60,53 @@ class IntensityTable:
 
     def add(self, place: str, time: object, value: object, factor: float = 1.0) -> None:
         """Take a measured slot, or note why it is none; a cell without a value is a gap."""
-        pair = self._checked(place, time, value, factor)
-        if pair is not None:
-            self.times_s.append(pair[0])
-            self.values.append(pair[1])
+        number = self._number(place, value, factor)
+        seconds = None if number is None else self._moment(place, time)
+        if number is not None and seconds is not None:
+            self.times_s.append(seconds)
+            self.values.append(number)
 
     def add_forecast(
         self, place: str, issued: object, time: object, value: object, factor: float = 1.0
     ) -> None:
         """Take a slot of a forecast made at ``issued``; None where the file does not say when."""
-        pair = self._checked(place, time, value, factor)
-        made = None if issued is None else epoch_s(str(issued))[0]
-        if pair is not None:
+        number = self._number(place, value, factor)
+        if number is None:
+            return
+        made = None if issued is None else self._moment(place, issued)
+        seconds = self._moment(place, time)
+        if seconds is not None and (issued is None or made is not None):
             times, values = self.issued.setdefault(made, ([], []))
-            times.append(pair[0])
-            values.append(pair[1])
+            times.append(seconds)
+            values.append(number)
 
-    def _checked(self, place: str, time: object, value: object, factor: float) -> tuple[float, float] | None:
+    def _number(self, place: str, value: object, factor: float) -> float | None:
         if value is None or (isinstance(value, str) and value.strip().lower() in {"", "nan", "null", "none"}):
             return None
         try:
             number = float(value) * factor if isinstance(value, int | float | str) else math.nan
-            seconds, has_zone = epoch_s(str(time))
         except ValueError as fault:
             self.faults.append(Fault(place=place, reason=str(fault)))
             return None
         if not math.isfinite(number) or number < 0:
             self.faults.append(Fault(place=place, reason=f"{value} is no carbon intensity"))
             return None
-        self.has_zone = self.has_zone and has_zone
-        return seconds, number
+        return number
+
+    def _moment(self, place: str, text: object) -> float | None:
+        """Seconds of a time; the first one decides whether those of this file carry their zone."""
+        try:
+            seconds, has_zone = epoch_s(str(text))
+        except ValueError as fault:
+            self.faults.append(Fault(place=place, reason=str(fault)))
+            return None
+        if not self.times_s and not self.issued:
+            self.has_zone = has_zone
+        elif has_zone != self.has_zone:
+            lacks = "carries a zone, others do not" if has_zone else "carries no zone, others do"
+            self.faults.append(Fault(place=place, reason=f"{str(text)[:40]!r} {lacks}"))
+            return None
+        return seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,21 +124,6 @@ class SeriesFormat:
     title: str
     sniff: Callable[[Head], bool]
     read: Callable[[Content], IntensityTable]
-
-
-def epoch_s(text: str) -> tuple[float, bool]:
-    """Seconds of the Unix epoch of a time, and whether it carries its zone; without one it is read as UTC.
-
-    Raises:
-        ValueError: It is no time.
-    """
-    plain = text.strip()
-    try:
-        moment = datetime.fromisoformat(plain)
-    except ValueError:
-        raise ValueError(f"{plain[:40]!r} is no time (expected such as 2026-01-31 14:30)") from None
-    has_zone = moment.tzinfo is not None
-    return (moment if has_zone else moment.replace(tzinfo=UTC)).timestamp(), has_zone
 
 
 def unit_factor(text: str) -> float | None:

@@ -5,14 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.files.csv_rows import csv_rows, header_of
-from ingest.formats.intensity.table import epoch_s
-from ingest.formats.meters.table import Knowledge, MeteredEnergy, MeterFormat, MeterLog, counted
+from ingest.formats.meters.table import (
+    NO_ZONE,
+    Knowledge,
+    LogTimes,
+    MeterClock,
+    MeteredEnergy,
+    MeterFormat,
+    MeterLog,
+    counted,
+)
 from kg.errors import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from ingest.files.content import Content
     from ingest.files.sniffing import Head
 
@@ -30,11 +41,12 @@ def _number(text: str | None) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
-def read_rapl(content: Content, interval_s: float) -> MeterLog:  # noqa: ARG001  has its own times
+def read_rapl(content: Content, clock: MeterClock) -> MeterLog:
     """Readings of ``energy_uj`` over ``time``; ``zone`` and ``max_energy_range_uj`` where there are any."""
     log = MeterLog()
     samples: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     ranges: dict[str, float] = {}
+    times = LogTimes(clock)
     for place, row in csv_rows(content):
         if isinstance(row, Fault):
             log.faults.append(row)
@@ -43,7 +55,7 @@ def read_rapl(content: Content, interval_s: float) -> MeterLog:  # noqa: ARG001 
         try:
             text = row.get("time") or row.get("timestamp") or ""
             moment = _number(text)
-            moment = epoch_s(text)[0] if moment is None else moment
+            moment = times.read(text) if moment is None else moment
         except ValueError as fault:
             log.faults.append(Fault(place=place, reason=str(fault)))
             continue
@@ -55,14 +67,30 @@ def read_rapl(content: Content, interval_s: float) -> MeterLog:  # noqa: ARG001 
         reach = _number(row.get("max_energy_range_uj"))
         if reach:
             ranges[part] = reach / 1e6
+    for part in _inner_zones(samples):
+        log.notes.append(f"{part} lies within another zone: counted once")
+        del samples[part]
     for part, points in samples.items():
-        energy = counted(part, points, Knowledge.MEASURED, range_j=ranges.get(part))
+        moments = times.settle([moment for moment, _ in points])
+        settled = zip(moments, (value for _, value in points), strict=True)
+        energy = counted(part, settled, Knowledge.MEASURED, range_j=ranges.get(part))
         if energy is not None:
-            log.energies.append(energy)
+            log.energies.append(replace(energy, has_zone=times.is_sure))
+    if not times.is_sure:
+        log.notes.append(NO_ZONE)
     return log
 
 
-def read_zeus(content: Content, interval_s: float) -> MeterLog:  # noqa: ARG001  has its own times
+def _inner_zones(parts: Iterable[str]) -> list[str]:
+    """Zones of RAPL whose energy another one has too: a package has its cores, psys has everything."""
+    names = {part.removeprefix("cpu ") for part in parts}
+    inner = names - {"psys"} if "psys" in names else set()
+    if any(name.startswith("package") for name in names):
+        inner |= names & {"core", "uncore"}
+    return sorted(f"cpu {name}" for name in inner)
+
+
+def read_zeus(content: Content, clock: MeterClock) -> MeterLog:  # noqa: ARG001  has its own times
     """Windows of ZeusMonitor: elapsed time and joule by device."""
     log = MeterLog()
     for place, row in csv_rows(content):
@@ -90,9 +118,12 @@ def read_zeus(content: Content, interval_s: float) -> MeterLog:  # noqa: ARG001 
     return log
 
 
-def read_codecarbon(content: Content, interval_s: float) -> MeterLog:  # noqa: ARG001  has its own times
+def read_codecarbon(content: Content, clock: MeterClock) -> MeterLog:
     """Rows of CodeCarbon's emissions.csv: energy by part, each as well known as the tracker knows it."""
     log = MeterLog(notes=[_RAM_NOTE, _CPU_NOTE])
+    times = LogTimes(clock)
+    rows: list[tuple[Mapping[str, str], float]] = []
+    ends: list[float | None] = []
     kinds = {"gpu": Knowledge.MEASURED, "cpu": Knowledge.ASSUMED, "ram": Knowledge.MODELLED}
     for place, row in csv_rows(content):
         if isinstance(row, Fault):
@@ -103,17 +134,28 @@ def read_codecarbon(content: Content, interval_s: float) -> MeterLog:  # noqa: A
             log.faults.append(Fault(place=place, reason="no duration"))
             continue
         try:
-            start = epoch_s(row["timestamp"])[0] - duration
+            ends.append(times.read(row["timestamp"]))
         except (KeyError, ValueError):
-            start = None
+            ends.append(None)
+        rows.append((row, duration))
+    settled = iter(times.settle([end for end in ends if end is not None]))
+    for (cells, duration), end in zip(rows, ends, strict=True):
+        start = None if end is None else next(settled) - duration
         for part, kind in kinds.items():
-            value = _number(row.get(f"{part}_energy"))
+            value = _number(cells.get(f"{part}_energy"))
             if value:
                 log.energies.append(
                     MeteredEnergy(
-                        part=part, energy_j=value * _J_PER_KWH, duration_s=duration, start_s=start, kind=kind
+                        part=part,
+                        energy_j=value * _J_PER_KWH,
+                        duration_s=duration,
+                        start_s=start,
+                        kind=kind,
+                        has_zone=times.is_sure,
                     )
                 )
+    if not times.is_sure:
+        log.notes.append(NO_ZONE)
     return log
 
 

@@ -8,12 +8,16 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ingest.files.times import epoch_s, from_local, zone_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from ingest.files.content import Content
     from ingest.files.sniffing import Head
     from kg.errors import Fault
+
+NO_ZONE = "its times carry no zone and are taken as UTC: --zone says which clock they are of"
 
 
 class Knowledge(StrEnum):
@@ -33,6 +37,7 @@ class MeteredEnergy:
         energy_j: Joule.
         duration_s: Seconds that it covers.
         start_s: Its beginning, Unix seconds; None where the log has no times.
+        has_zone: The beginning is sure; otherwise the log's clock was taken as UTC.
         kind: How it is known.
         samples: Readings that it was made from; 1 for a counter's difference or a tracker's row.
         gap_s: Longest time between two readings.
@@ -43,6 +48,7 @@ class MeteredEnergy:
     duration_s: float
     start_s: float | None
     kind: Knowledge
+    has_zone: bool = True
     samples: int = 1
     gap_s: float = 0.0
 
@@ -63,6 +69,56 @@ class MeterLog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeterClock:
+    """What a log does not say of its times.
+
+    Attributes:
+        interval_s: Seconds between readings, where the log has no times.
+        zone: Zone of times that carry none; empty for UTC, which is then said.
+    """
+
+    interval_s: float = 1.0
+    zone: str = ""
+
+
+@dataclass(slots=True)
+class LogTimes:
+    """The times of one log: the first one decides whether they carry their zone.
+
+    Attributes:
+        clock: What the log does not say.
+        has_zone: Whether its times carry their zone; None before the first one.
+    """
+
+    clock: MeterClock
+    has_zone: bool | None = None
+
+    def read(self, text: str) -> float:
+        """Seconds of the Unix epoch, or of the log's own clock as though it were UTC.
+
+        Raises:
+            ValueError: It is no time, or one with a zone among those without.
+        """
+        seconds, has_zone = epoch_s(text)
+        if self.has_zone is None:
+            self.has_zone = has_zone
+        if has_zone != self.has_zone:
+            raise ValueError(f"{text[:40]!r}: some times carry a zone, others do not")
+        return seconds
+
+    def settle(self, walls: Sequence[float]) -> list[float]:
+        """Times that were read, in the order of the log, as seconds of the Unix epoch."""
+        if self.has_zone is not False or not self.clock.zone:
+            return list(walls)
+        return from_local(walls, zone_of(self.clock.zone))[0]
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the zone is stated, in the log or beside it."""
+        return self.has_zone is not False or bool(self.clock.zone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeterFormat:
     """One format of logs.
 
@@ -70,13 +126,13 @@ class MeterFormat:
         name: Id of the format.
         title: Short description.
         sniff: Whether a file with this head is of the format.
-        read: Its energies; ``interval_s`` is between readings without times. Raises nothing for its content.
+        read: Its energies. Raises nothing for its content.
     """
 
     name: str
     title: str
     sniff: Callable[[Head], bool]
-    read: Callable[[Content, float], MeterLog]
+    read: Callable[[Content, MeterClock], MeterLog]
 
 
 def integrate(
@@ -110,7 +166,12 @@ def integrate(
 
 
 def counted(
-    part: str, samples: Iterable[tuple[float, float]], kind: Knowledge, *, range_j: float | None = None
+    part: str,
+    samples: Iterable[tuple[float, float]],
+    kind: Knowledge,
+    *,
+    range_j: float | None = None,
+    has_times: bool = True,
 ) -> MeteredEnergy | None:
     """Energy of a counter's readings: differences, so that a counter that begins anew adds nothing false.
 
@@ -119,6 +180,7 @@ def counted(
         samples: Unix seconds and joule.
         kind: How the energy is known.
         range_j: Where the counter wraps; None where a fall means that it began anew.
+        has_times: Whether the seconds are of the Unix epoch.
     """
     ordered = sorted(set(samples))
     if len(ordered) < 2:
@@ -132,7 +194,7 @@ def counted(
         part=part,
         energy_j=energy,
         duration_s=ordered[-1][0] - ordered[0][0],
-        start_s=ordered[0][0],
+        start_s=ordered[0][0] if has_times else None,
         kind=kind,
         samples=len(ordered),
         gap_s=max(steps),

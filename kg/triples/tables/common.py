@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
 from kg.nouns.entities import Source, Trust
+from kg.nouns.framework import Framework
+from kg.nouns.grid import GridRegion
+from kg.nouns.knowledge import (
+    Bottleneck,
+    Cause,
+    Concept,
+    FaultPattern,
+    HardwareProfile,
+    Model,
+    ModelFamily,
+    Strategy,
+)
 from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.names import normalise
@@ -19,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kg.nouns.entities import Limit, Objective
-    from kg.nouns.knowledge import Concept, Symptom
-    from kg.triples.tables.fields import Field, Pair
+    from kg.nouns.knowledge import Symptom
+    from kg.triples.tables.fields import Field, Node, Pair, SubjectDraft
 
 
 def concept_fields() -> tuple[Field, ...]:
@@ -39,9 +52,27 @@ def keys(*texts: str) -> Iterator[Pair]:
             yield TG.KEY, Literal(key)
 
 
+SCHEMES: dict[type[Concept], NamedNode] = {
+    noun: iris.named("scheme", name)
+    for noun, name in (
+        (HardwareProfile, "hardware"),
+        (ModelFamily, "model"),
+        (Model, "model"),
+        (Bottleneck, "pattern"),
+        (Cause, "pattern"),
+        (Strategy, "strategy"),
+        (FaultPattern, "fault"),
+        (Framework, "framework"),
+        (GridRegion, "region"),
+    )
+}
+"""The concept scheme of each kind of concept."""
+
+
 def concept_keys(concept: Concept) -> Iterator[Pair]:
     """Yield the keys of a concept: its id, labels and aliases."""
     yield names.RDF_TYPE, Shared.CONCEPT
+    yield Shared.IN_SCHEME, SCHEMES[type(concept)]
     yield from keys(concept.id, *concept.labels.values(), *concept.aliases)
 
 
@@ -56,6 +87,25 @@ def _source_iri(source: Source) -> NamedNode:
     return iris.source_iri(source.id)
 
 
+class _LicenceField(LiteralField):
+    """A licence: the page of SPDX where it has one, else the words of the source."""
+
+    __slots__ = ()
+
+    def write(self, value: str, draft: SubjectDraft) -> None:
+        """Write an IRI or a text."""
+        if value in names.LICENCES:
+            draft.add(self.predicate, NamedNode(names.SPDX + value))
+        else:
+            draft.add(Shared.RIGHTS, Literal(value))
+
+    def read(self, node: Node) -> object:
+        """Return the licence; before version 2 it was a text under the same predicate."""
+        pages = [iri.value.removeprefix(names.SPDX) for iri in node.nodes(self.predicate)]
+        texts = [term.value for term in (*node.literals(Shared.RIGHTS), *node.literals(self.predicate))]
+        return next(iter([*pages, *texts]), MISSING)
+
+
 SOURCE = NounTable(
     Source,
     TG.SOURCE,
@@ -63,7 +113,7 @@ SOURCE = NounTable(
     LiteralField(name="url", predicate=TG.URL),
     LiteralField(name="path", predicate=TG.PATH),
     LiteralField(name="commit", predicate=TG.COMMIT),
-    LiteralField(name="licence", predicate=Shared.LICENCE),
+    _LicenceField(name="licence", predicate=Shared.LICENCE),
     LiteralField(name="note", predicate=Shared.NOTE),
     EnumField(name="trust", predicate=TG.TRUST, choices=Trust),
     iri=_source_iri,

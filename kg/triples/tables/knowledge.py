@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from pyoxigraph import NamedNode
 
 from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
@@ -40,13 +43,15 @@ def _fact_unit(fact: Fact) -> Iterator[Pair]:
 
 
 _FACT_UNITS = (
+    ("_bytes_per_s", "B/s"),
     ("_bytes", "B"),
-    ("_flops", "1/s"),
-    ("_ops", "1/s"),
+    ("_flops", "FLOP/s"),
+    ("_ops", "OP/s"),
     ("_hz", "Hz"),
     ("_w", "W"),
+    ("_s", "s"),
 )
-"""Units that the names of facts end in; see docs/knowledge-format.md."""
+"""Units that the names of facts end in, the longer ending first; see docs/knowledge-format.md."""
 
 
 FACT = NounTable(
@@ -60,6 +65,23 @@ FACT = NounTable(
     LiteralField(name="note", predicate=Shared.NOTE),
     derived=_fact_unit,
 )
+
+
+_PAGES = {
+    "pci_id": "https://pci-ids.ucw.cz/read/PC/{}",
+    "hugging_face": "https://huggingface.co/{}",
+}
+"""Where others describe what they call so; a PCI id is ``vendor:device``, and there may be several."""
+
+
+def _keys_and_matches(concept: HardwareProfile | Model) -> Iterator[Pair]:
+    """Yield the keys of a concept, and the pages of others that are about it."""
+    yield from concept_keys(concept)
+    for fact in concept.facts:
+        if fact.name in _PAGES:
+            for name in str(fact.value).split():
+                address = _PAGES[fact.name].format(quote(name.replace(":", "/")))
+                yield Shared.CLOSE_MATCH, NamedNode(address)
 
 
 def _facts() -> Field:
@@ -114,7 +136,7 @@ HARDWARE_PROFILE = NounTable(
     LiteralField(name="device_count", predicate=TG.DEVICE_COUNT),
     iri=lambda profile: iris.hardware_iri(profile.id),
     from_id=iris.hardware_iri,
-    derived=concept_keys,
+    derived=_keys_and_matches,
     identity="id",
 )
 
@@ -137,7 +159,7 @@ MODEL = NounTable(
     _facts(),
     iri=lambda model: iris.model_iri(model.id),
     from_id=iris.model_iri,
-    derived=concept_keys,
+    derived=_keys_and_matches,
     identity="id",
 )
 

@@ -45,6 +45,7 @@ class OperatorKind:
         kernels: Groups of features that the learned residual uses.
         analytic: Its formula: device, rows, constants to times and features.
         trees: Whether a forest helps the Gaussian process (there are rows enough).
+        gpu_kernels: Kernels that a GPU launches for one call.
     """
 
     stem: str
@@ -53,7 +54,12 @@ class OperatorKind:
     kernels: tuple[tuple[int, ...], ...]
     analytic: Analytic
     trees: bool = True
+    gpu_kernels: int = 1
 
+
+GPU_KERNEL_US = 3.4
+"""Time of the smallest kernel in a captured graph of CUDA, what lies between two kernels included
+(developer.nvidia.com/blog/cuda-graphs); the fixed costs that are fitted are those of an Ascend device."""
 
 _OPERATOR_KINDS = (
     OperatorKind(
@@ -70,6 +76,7 @@ _OPERATOR_KINDS = (
         matmul.QUANTISED_KERNELS,
         partial(matmul.analytic, number="int8"),
         trees=False,
+        gpu_kernels=2,  # quantisation of the activations, product
     ),
     OperatorKind(
         "attention_prefill",
@@ -77,6 +84,7 @@ _OPERATOR_KINDS = (
         attention.PREFILL_PRIOR,
         attention.PREFILL_KERNELS,
         attention.prefill,
+        gpu_kernels=2,  # attention, write into the cache
     ),
     OperatorKind(
         "attention_decode",
@@ -84,12 +92,25 @@ _OPERATOR_KINDS = (
         attention.DECODE_PRIOR,
         attention.DECODE_KERNELS,
         attention.decode,
+        gpu_kernels=3,  # parts of the cache, their sum, write into the cache
     ),
     OperatorKind(
-        "moe_bf16", moe.COLUMNS, moe.PRIOR, moe.KERNELS, partial(moe.analytic, number="bf16"), trees=False
+        "moe_bf16",
+        moe.COLUMNS,
+        moe.PRIOR,
+        moe.KERNELS,
+        partial(moe.analytic, number="bf16"),
+        trees=False,
+        gpu_kernels=6,  # sorting, gathering, two grouped products, activation, sum
     ),
     OperatorKind(
-        "moe_w8a8", moe.COLUMNS, moe.PRIOR, moe.KERNELS, partial(moe.analytic, number="int8"), trees=False
+        "moe_w8a8",
+        moe.COLUMNS,
+        moe.PRIOR,
+        moe.KERNELS,
+        partial(moe.analytic, number="int8"),
+        trees=False,
+        gpu_kernels=6,  # sorting, gathering, two grouped products, activation, sum
     ),
     OperatorKind(
         "collective",
@@ -122,13 +143,20 @@ class CalibratedOperator:
     spread: float
     header: Mapping[str, object]
 
+    def constants_on(self, device: Device) -> Mapping[str, float]:
+        """The constants with the fixed cost of a call on such a device."""
+        if device.ascend or "launch_us" not in self.constants:
+            return self.constants
+        launch = min(self.constants["launch_us"], self.kind.gpu_kernels * GPU_KERNEL_US)
+        return {**self.constants, "launch_us": launch}
+
     def times_us(self, device: Device, x: Floats) -> Floats:
         """Times with the learned residual where the device has the cores it was learned on."""
         x = np.atleast_2d(np.asarray(x, dtype=np.float64))
         if x.shape[1] != len(self.kind.columns):
             raise InputError(f"{self.kind.stem} takes {', '.join(self.kind.columns)}")
         unique, where = np.unique(x, axis=0, return_inverse=True)
-        time, features = self.kind.analytic(device, unique, self.constants)
+        time, features = self.kind.analytic(device, unique, self.constants_on(device))
         if self.kind.stem == "collective" or (device.ascend and not device.joint):
             time = time * np.exp(self.residual.predict(features))
         return np.asarray(time[where.ravel()], dtype=np.float64)

@@ -15,6 +15,7 @@ from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
 from recommender.cost_model.facts.model import ROTARY_SIZE
 from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
 from recommender.cost_model.operators import moe
+from recommender.cost_model.operators.kinds import GPU_KERNEL_US
 from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT, PRECISIONS
 from recommender.cost_model.workloads.attention_kinds import AttentionWork, attention_us, cache_bytes
 
@@ -199,14 +200,17 @@ def forward(
     moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
     kernels = np.where(fused > 0, FUSED_KERNELS, UNFUSED_KERNELS) + more_kernels(model, settings)
     vector = stream_us(operators, device, moved, kernels - 5.0)
-    if phase == "decode" and device.ascend:
-        vector = np.maximum(vector, (kernels - 5.0) * SMALL_KERNEL_US)
+    if phase == "decode":
+        least = SMALL_KERNEL_US if device.ascend else GPU_KERNEL_US
+        vector = np.maximum(vector, (kernels - 5.0) * least)
     looped = settings.get("grouped_matmul", np.ones_like(tokens)) == 0
     if model.experts:
         local = np.maximum(model.experts / settings["expert_parallel"], 1)
         kernels = kernels + np.where(looped, local * LOOP_KERNELS, 0.0)
     stems = ["matmul_bf16"] * (len(attention) + len(inner)) + [f"attention_{phase}"]
-    launching = sum(_launch(operators, stem) for stem in ([*stems, "moe_bf16"] if model.experts else stems))
+    launching = sum(
+        _launch(operators, device, stem) for stem in ([*stems, "moe_bf16"] if model.experts else stems)
+    )
     launch = np.minimum(launching, cube + attend + experts)
     return BlockWork(
         cube, attend, growing, experts, vector, launch, kernels, flops + attention_flops + expert_flops
@@ -249,8 +253,8 @@ def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
     return np.asarray(more + EXPERT_KERNELS * bool(model.experts) + quantised, dtype=np.float64)
 
 
-def _launch(operators: Operators, stem: str) -> float:
-    return operators[stem].constants["launch_us"]
+def _launch(operators: Operators, device: Device, stem: str) -> float:
+    return operators[stem].constants_on(device)["launch_us"]
 
 
 def _experts(
@@ -281,7 +285,7 @@ def _experts(
         # the measured call gathers the rows of all tokens; here a device gathers those of its own
         others = (routed - tokens * settings["expert_imbalance"])[chosen]
         gathered = moe.gathered_us(where, others * model.chosen, model.hidden, operators[kind].constants)
-        out[chosen] = np.maximum(times - gathered, _launch(operators, kind))
+        out[chosen] = np.maximum(times - gathered, _launch(operators, device, kind))
     grouped = settings.get("grouped_matmul", np.ones_like(tokens))
     single = grouped == 0
     if np.any(single):

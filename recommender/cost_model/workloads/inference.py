@@ -17,10 +17,11 @@ from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.networks import (
     checked_capacity,
     convolutions_us,
+    operations_us,
     served_memory_parts,
 )
 from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
-from recommender.cost_model.workloads.training import FLOPS_EFFICIENCY, FLOPS_SPREAD, HOST_US
+from recommender.cost_model.workloads.training import FLOPS_SPREAD, HOST_US
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
@@ -93,12 +94,8 @@ def inference_step(
         matrix, vector, count = convolutions_us(operators, device, layers, s, batch, backward=False)
         kernels = np.full_like(batch, count)
     else:
-        peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
-        matrix, vector, kernels = (
-            flops / (FLOPS_EFFICIENCY * peak) * 1e6,
-            np.zeros_like(batch),
-            np.zeros_like(batch),
-        )
+        matrix, vector = operations_us(operators, device, model, s, batch, backward=False)
+        kernels = np.zeros_like(batch)
         spread = FLOPS_SPREAD
     launched = kernels * HOST_US * np.where(s["graph"] > 0, GRAPH_SHARE, 1.0)
     host = np.maximum(launched - matrix - vector - scheduling, 0.0)

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 BACKWARD = 2.0  # two products for one
+FLOPS_EFFICIENCY = 0.25  # of peak for networks known by their operation count alone; see docs/cost-model.md
+USUAL_ELEMENTS, WITH_OPERATIONS = 3.87e6, 0.669
+"""Elements that a network of 1e9 operations writes for a sample, and the power with which they grow: least
+squares over the 1,430 networks of data/models/networks.csv of which both are known, 1.8 times apart."""
 FORWARD_CONVERSIONS = 2.0  # its input to blocks of channels, its output back
 BACKWARD_CONVERSIONS = 4.0  # gradient and input, for either product, and their results (MindStudio profiles)
 
@@ -73,6 +77,47 @@ def _element_bytes(s: Columns) -> Floats:
     return np.array([ELEMENT_BYTES[CHOICES["precision"][int(index)]] for index in s["precision"]])
 
 
+def operations_us(
+    operators: Operators,
+    device: Device,
+    model: ModelSizes,
+    settings: Columns,
+    batch: Floats,
+    *,
+    backward: bool,
+) -> tuple[Floats, Floats]:
+    """Matrix and vector time of one batch of a network that is known by its operations and what it writes.
+
+    A product takes no less than to read an output of the layer before and to write its own; normalisation and
+    activation pass over each output as they do between the convolutions of a list. Where it is not known
+    how much a network writes, it is taken to write as much as others of as many operations.
+
+    Args:
+        operators: Calibrated operators.
+        device: Where.
+        model: What.
+        settings: Columns with precision.
+        batch: Samples, shape (n,).
+        backward: Whether gradients are computed too.
+    """
+    again = 1.0 + (BACKWARD if backward else 0.0)
+    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in settings["precision"]])
+    cube = again * model.flops_per_sample * batch / (FLOPS_EFFICIENCY * peak) * 1e6
+    elements = model.activations or USUAL_ELEMENTS * (model.flops_per_sample / 1e9) ** WITH_OPERATIONS
+    written = _element_bytes(settings) * batch * elements
+    cube = np.maximum(cube, stream_us(operators, device, 2 * written * again, 0.0))
+    return cube, stream_us(operators, device, written * _passes(device, backward=backward) * again, 0.0)
+
+
+def _passes(device: Device, *, backward: bool) -> float:
+    """Times that vector kernels read or write each output in a pass.
+
+    Normalisation reads twice and writes, activation reads and writes; a joint core fuses the activation. At
+    inference both are folded into the product, and every third layer ends in an addition of two.
+    """
+    return 3.0 + (1.0 if device.joint else 2.0) if backward else 1.0
+
+
 def convolutions_us(
     operators: Operators,
     device: Device,
@@ -97,9 +142,7 @@ def convolutions_us(
     times = products_us(operators, device, rows[..., :3], settings["precision"]) * rows[..., 3]
     cube = times.sum(0) * again
     written = 2 * batch * sum(layer.activation for layer in layers)
-    # normalisation reads twice and writes, activation reads and writes; a joint core fuses the activation.
-    # At inference both are folded into the product, and every third layer ends in an addition of two.
-    passes = 3.0 + (1.0 if device.joint else 2.0) if backward else 1.0
+    passes = _passes(device, backward=backward)
     kernels = (3.0 if backward else 4.0 / 3.0) * sum(layer.repeats for layer in layers)
     vector = stream_us(
         operators, device, written * passes * again, kernels * 2.0 if backward else kernels / 4

@@ -23,25 +23,29 @@ def waiting_s(load: Number, turn_s: Number, slots: Number, prefill_s: Number) ->
         slots: Requests that a replica works on at once.
         prefill_s: Seconds of a prefill.
     """
-    busy, prefilling = _chances(load, turn_s, slots, prefill_s)
-    return np.asarray(
-        busy * _mean_s(load, turn_s) + prefilling * _mean_s(_share(load, turn_s, prefill_s), prefill_s)
-    )
+    parts = _waits(load, turn_s, slots, prefill_s)
+    return np.asarray(sum(chance * wait for chance, wait in parts))
 
 
 def longest_waiting_s(load: Number, turn_s: Number, slots: Number, prefill_s: Number) -> Floats:
     """Wait that one request of a hundred exceeds; arguments as for :func:`waiting_s`."""
-    busy, prefilling = _chances(load, turn_s, slots, prefill_s)
-    parts = (
-        (busy, _mean_s(load, turn_s)),
-        (prefilling, _mean_s(_share(load, turn_s, prefill_s), prefill_s)),
-    )
+    parts = _waits(load, turn_s, slots, prefill_s)
     return np.asarray(
         sum(
-            np.where(chance > 0.01, wait * np.log(np.maximum(100 * chance, 1.0)), 0.0)
+            np.where(chance > 0.01, wait, 0.0) * np.log(np.maximum(100 * chance, 1.0))
             for chance, wait in parts
         )
     )
+
+
+def _waits(load: Number, turn_s: Number, slots: Number, prefill_s: Number) -> list[tuple[Floats, Floats]]:
+    """Chance of each kind of wait, and its mean where it comes: none where the chance is none."""
+    busy, prefilling = _chances(load, turn_s, slots, prefill_s)
+    waits = (_mean_s(load, turn_s), _mean_s(_share(load, turn_s, prefill_s), prefill_s))
+    return [
+        (chance, np.where(chance > 0, wait, 0.0))
+        for chance, wait in zip((busy, prefilling), waits, strict=True)
+    ]
 
 
 def _chances(load: Number, turn_s: Number, slots: Number, prefill_s: Number) -> tuple[Floats, Floats]:

@@ -30,6 +30,7 @@ from recommender.cost_model.workloads.networks import (
     BACKWARD,
     checked_capacity,
     convolutions_us,
+    operations_us,
     trained_memory_parts,
 )
 from recommender.cost_model.workloads.steps import SPREAD, Steps
@@ -47,7 +48,6 @@ ATTENTION_BACKWARD = 2.5  # five products for two (Dao 2023)
 OPTIMISER_BYTES = 28.0  # Adam: read weight, gradient, two moments; write weight, moments, 16-bit weight
 UNFUSED_OPTIMISER = 3.0  # as elementwise kernels: each intermediate is written and read again
 OVERLAP = 0.8  # of the last backward pass that can hide gradients: an assumption
-FLOPS_EFFICIENCY = 0.25  # of peak for networks known by their operation count alone; see docs/cost-model.md
 FLOPS_SPREAD = 1.1  # where only the operation count is known: set after seeing those errors
 
 
@@ -294,9 +294,8 @@ def _by_operations(
         compute, vector = count * cube, count * vector
         spread = SPREAD
     else:
-        peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
-        compute = 3 * model.flops_per_sample * samples / (FLOPS_EFFICIENCY * peak) * 1e6
-        vector, kernels = np.zeros_like(compute), 0.0
+        compute, vector = operations_us(operators, device, model, s, samples, backward=True)
+        kernels = 0.0
         spread = FLOPS_SPREAD
     launched = np.where(s["graph"] > 0, 0.0, count * kernels * HOST_US)
     host = np.maximum(launched - compute - vector, 0.0)

@@ -39,6 +39,7 @@ class Deployment:
         layout: How the work is divided.
         drafts: Whether tokens are drafted and verified.
         concurrency: Requests that it holds at once.
+        role: ``"prefill"`` or ``"decode"`` where instances of their own do each; empty for both.
     """
 
     framework: str
@@ -46,6 +47,7 @@ class Deployment:
     layout: ParallelLayout
     drafts: bool = False
     concurrency: float
+    role: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
@@ -54,6 +56,7 @@ class Deployment:
             "layout": self.layout.to_json(),
             "drafts": self.drafts,
             "concurrency": self.concurrency,
+            **({"role": self.role} if self.role else {}),
         }
 
 
@@ -67,6 +70,7 @@ class DeploymentDomain:
         counts: Numbers of devices of one instance.
         most_at_once: Requests at once that one instance gets at most.
         drafts: Whether tokens may be drafted: the model or a smaller one proposes them.
+        role: What the instances do; empty for prefill and decode.
     """
 
     frameworks: tuple[str, ...]
@@ -74,6 +78,7 @@ class DeploymentDomain:
     counts: tuple[int, ...]
     most_at_once: float
     drafts: bool = False
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ class DeploymentPrice:
     Attributes:
         tpot_s: Seconds of an output token, prefills of others between them included.
         ttft_s: Seconds of a prefill.
+        prompts_per_s: Prompts a second of an instance that does nothing else.
         in_flight: Requests that run at once: those there are, or those that fit the memory.
         memory_bytes: On the fullest device.
         watts: Power of a device; None where it is not known.
@@ -46,6 +47,7 @@ class DeploymentPrice:
 
     tpot_s: float
     ttft_s: float
+    prompts_per_s: float
     in_flight: float
     memory_bytes: float
     watts: float | None
@@ -108,6 +110,7 @@ def _settings(work: Work, deployment: Deployment, machine: Machine) -> dict[str,
         "output_len": work.output_len,
         "precision": machine.device.computed_precision(work.precision),
         "speculative_tokens": DRAFTED if deployment.drafts else 0,
+        "separation": "separate" if deployment.role else "mixed",
     }
 
 
@@ -139,6 +142,7 @@ def _priced(question: Question, rows: Sequence[Mapping[str, object]]) -> list[De
         prices[places[at]] = DeploymentPrice(
             tpot_s=float(steps.extra["tpot_s"][place]),
             ttft_s=float(steps.extra["ttft_s"][place]),
+            prompts_per_s=float(steps.extra["prefill_throughput"][place]) / float(str(kept[at]["input_len"])),
             in_flight=batch[at] * replicas,
             memory_bytes=float(one[at] + (batch[at] - 1) * each[at]),
             watts=None if steps.power_w is None else float(steps.power_w[place]),

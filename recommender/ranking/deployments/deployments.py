@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from recommender.ranking.deployments.deployment_prices import DeploymentPrice
 
 
+PREFILL, DECODE = "prefill", "decode"
+
+
 class Deployments:
     """Rates deployments by the cost model.
 
@@ -68,25 +71,31 @@ def candidates(question: DeploymentQuestion) -> Iterator[Deployment]:
                 replace(plain, ep=count, dp=count, dp_attention=True),
             ]
         for layout, drafts in itertools.product(layouts, (False, True) if domain.drafts else (False,)):
-            for load in sorted({layout.dp * (load // layout.dp) for load in loads} - {0.0}):
+            here = [float(layout.dp)] if domain.role == PREFILL else loads  # a prompt after the other
+            for load in sorted({layout.dp * (load // layout.dp) for load in here} - {0.0}):
                 yield Deployment(
                     framework=framework,
                     version=domain.version,
                     layout=layout,
                     drafts=drafts,
                     concurrency=load,
+                    role=domain.role,
                 )
 
 
 def _rated(work: Work, one: Deployment, price: DeploymentPrice) -> RatedDeployment:
-    request_s = price.ttft_s + work.output_len * price.tpot_s
+    first_s = 0.0 if one.role == DECODE else price.ttft_s
+    token_s = 0.0 if one.role == PREFILL else price.tpot_s
+    request_s = first_s + work.output_len * token_s
     requests = price.in_flight / request_s  # Little's law
+    if one.role == PREFILL:
+        requests = price.prompts_per_s
     return RatedDeployment(
         deployment=replace(one, concurrency=min(one.concurrency, price.in_flight)),  # the others wait
         throughput=requests * work.output_len,
         requests_per_s=requests,
-        tpot_s=price.tpot_s,
-        ttft_s=price.ttft_s,
+        tpot_s=token_s,
+        ttft_s=first_s,
         latency_s=request_s,
         spread=price.spread,
         memory_bytes=price.memory_bytes,

@@ -272,6 +272,7 @@ class StartFinder:
             options,
             draft.of_precision(),
             training=draft.situation.is_training,
+            model=draft.situation.model,
             trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
             settings=asked.question.settings,
             tested=draft.tested,

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.recipe import experts_spread
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.layout_options import LayoutOption
     from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.situation import ModelTraits
 
 TRUST_IN_TIMES = 0.3
 """Weight of a nat of modelled merit against a nat of agreement among recipes. Chosen on the shipped recipes;
@@ -59,6 +62,7 @@ def choose_layouts(
     weighed: Sequence[WeighedRecipe],
     *,
     training: bool,
+    model: ModelTraits | None = None,
     trust: float = TRUST_IN_TIMES,
     rule: float = RULE_OF_THUMB,
     settings: Mapping[str, object] | None = None,
@@ -69,8 +73,9 @@ def choose_layouts(
     Args:
         options: Layouts that fit.
         weighed: Recipes for such problems, with weights.
-        training: Whether the model is trained: then the degree of expert parallelism counts, else whether
-        it is on.
+        training: Whether the model is trained: then what each device holds counts, else whether experts are
+            spread.
+        model: Traits of the model that is divided; None where they are unknown.
         trust: Weight of the modelled merit.
         rule: Weight of the rule of thumb beside the recipes.
         settings: What all of them were priced with.
@@ -81,7 +86,7 @@ def choose_layouts(
     chosen = []
     for option in options:
         votes = [
-            (one.weight * likeness(option.layout, one.recipe, training=training), one.recipe)
+            (one.weight * likeness(option.layout, one, model, training=training), one.recipe)
             for one in weighed
         ]
         agreement = sum(vote for vote, _ in votes)
@@ -104,13 +109,34 @@ def choose_layouts(
     return sorted(chosen, key=lambda item: (not item.option.within_limits, -item.score))
 
 
-def likeness(layout: ParallelLayout, recipe: Recipe, *, training: bool) -> float:
-    """1 for the degrees of the recipe, a factor e less for each doubling of one."""
+def likeness(
+    layout: ParallelLayout, one: WeighedRecipe, model: ModelTraits | None = None, *, training: bool
+) -> float:
+    """1 for a layout as the recipe has it, a factor e less for each doubling of a degree.
+
+    In training a model of another size needs other stages and spreads its experts otherwise: there the
+    parameters that each device holds are compared, where both models are known, in the place of
+    stages and expert parallelism.
+
+    Args:
+        layout: How a model is divided.
+        one: The recipe, with its model.
+        model: The model that the layout divides.
+        training: Whether it is trained.
+    """
+    recipe = one.recipe
     published = degrees(recipe)
     devices = layout.devices
     if not training and published["tp"] * published["pp"] * recipe.instances >= recipe.devices:
         published["tp"] = devices if devices <= WIDEST else published["tp"]
-    apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "pp", "cp"))
+    apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp"))
+    held = model.held(layout.tp, layout.pp, layout.ep) if training and model is not None else None
+    same = (
+        one.model.held(published["tp"], published["pp"], published["ep"]) if one.model is not None else None
+    )
+    if held is not None and same is not None:
+        return math.exp(-apart - _doublings(held, same))
+    apart += _doublings(layout.pp, published["pp"])
     if training:
         apart += _doublings(layout.ep, published["ep"])
     else:
@@ -131,10 +157,13 @@ def degrees(recipe: Recipe) -> dict[str, int]:
         name: size if isinstance(size, int) and not isinstance(size, bool) else 1
         for name, size in sizes.items()
     }
+    whole["ep"] = experts_spread(
+        recipe.framework, recipe.layout, {item.key: item.value for item in recipe.settings}
+    )
     if recipe.layout.get("dp_attention") and whole["dp"] > 1:
         whole["tp"] = max(whole["tp"] // whole["dp"], 1)
     return whole
 
 
-def _doublings(one: int, other: int) -> float:
+def _doublings(one: float, other: float) -> float:
     return abs(math.log2(one / other))

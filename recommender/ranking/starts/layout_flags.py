@@ -15,6 +15,7 @@ VLLM = frozenset({"vllm", "vllm-ascend"})
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"})
 MINDIE_FILE = "config.json"
 _MODEL_CONFIG = "BackendConfig.ModelDeployConfig.ModelConfig"
+EXPERTS_OF_SGLANG = "--ep-size"
 SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm"}
 """Frameworks that split one model over devices; others replicate it."""
 
@@ -84,6 +85,8 @@ def _sglang(layout: ParallelLayout) -> list[tuple[str, Value]]:
         pairs.append(("--dp-size", layout.dp))
         if layout.dp_attention:
             pairs.append(("--enable-dp-attention", True))
+    if layout.ep > 1:
+        pairs.append((EXPERTS_OF_SGLANG, layout.ep))
     return pairs
 
 

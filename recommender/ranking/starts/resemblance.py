@@ -46,6 +46,7 @@ class WeighedRecipe:
         weight: Its share among all that were compared; they add up to 1.
         reliability: What tests of starts that rest on it made of its weight, which holds it already; 1 where
             there were none.
+        model: Traits of its model; None where they were not looked up.
         is_foreign: Whether it runs on hardware of another vendor: its layout counts, its settings do not.
     """
 
@@ -53,6 +54,7 @@ class WeighedRecipe:
     distance: float
     weight: float
     reliability: float = 1.0
+    model: ModelTraits | None = None
     is_foreign: bool = False
 
     def trusted(self, reliability: float) -> WeighedRecipe:
@@ -96,6 +98,7 @@ def weigh(
             recipe=item,
             distance=distance,
             weight=mass / total,
+            model=model_of(item.model),
             is_foreign=bool(path and situation.hardware) and path[-1] not in situation.hardware,
         )
         for item, distance, mass, path in zip(fitting, distances, masses, paths, strict=True)

@@ -40,6 +40,7 @@ class ModelTraits:
         attention: Kind of attention; empty if unknown.
         has_draft: Whether it has a multi-token-prediction head; None if unknown.
         is_multimodal: Whether it reads images or sound too.
+        routed: Parameters of its routed experts; 0 if it has none, or they are unknown.
     """
 
     id: str
@@ -49,6 +50,13 @@ class ModelTraits:
     attention: str = ""
     has_draft: bool | None = None
     is_multimodal: bool = False
+    routed: float = 0.0
+
+    def held(self, tp: int, pp: int, ep: int) -> float | None:
+        """Parameters that each device of a layout holds; None where their number is unknown."""
+        if not self.parameters:
+            return None
+        return (self.parameters - self.routed) / (tp * pp) + self.routed / (pp * max(ep, tp))
 
     @classmethod
     def of(cls, model: Model | None, name: str = "") -> ModelTraits:
@@ -70,7 +78,18 @@ class ModelTraits:
             attention="latent" if "kv_lora_rank" in stated else str(kind or ""),
             has_draft=bool(stated.get("mtp_layers") or stated.get("draft_layers")) if is_read else None,
             is_multimodal=model.architecture == "multimodal",
+            routed=_routed(stated),
         )
+
+
+def _routed(facts: Mapping[str, object]) -> float:
+    """Parameters of the routed experts: a token uses all others, and of these those of the chosen experts."""
+    names = ("parameters", "active_parameters", "experts", "experts_per_token")
+    numbers = [value for name in names if isinstance(value := facts.get(name), int | float)]
+    if len(numbers) < len(names):
+        return 0.0
+    parameters, active, experts, chosen = numbers
+    return (parameters - active) / (1 - chosen / experts) if experts > chosen else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,8 @@ from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.layout_choice import likeness
-from recommender.ranking.starts.layout_flags import layout_settings
+from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
+from recommender.ranking.starts.server_flags import server_lines, server_settings
 from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ TELLING = 0.1
 """Weight from which a recipe is named among the reasons; a choice."""
 ALIKE = 0.5
 """Likeness of layouts from which a recipe is taken to speak for one: less than a doubling apart; a choice."""
+_EXCHANGE, _CONNECTOR = "moe_a2a_backend", "kv_transfer_config.kv_connector"
 _UNITS = {"throughput": "", "tpot_s": "s", "ttft_s": "s"}
 
 
@@ -72,6 +74,15 @@ def written(
         if chosen.option.log_merit is None:
             priced.pop("batch", None)  # nothing told one from another
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
+    beside: list[str] = []
+    if layout is not None and not situation.is_training:
+        transfers = any(
+            plain_key(item.key) == _CONNECTOR and str(item.value).startswith("Mooncake") for item in settings
+        )
+        settings += server_settings(situation, layout, framework.id, transfers=transfers)
+        beside = server_lines(situation, layout, framework.id, transfers=transfers)
+    if any(plain_key(item.key) == _EXCHANGE for item in settings):  # SGLang spreads the experts by itself
+        settings = [item for item in settings if item.key != EXPERTS_OF_SGLANG]
     settings = _with_current(settings, situation, screen, is_divided=draft.is_divided_anew)
     return StartConfiguration(
         framework=framework.id,
@@ -80,7 +91,7 @@ def written(
         fits=True if chosen and chosen.option.is_sure_to_fit else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=_expected(chosen.option) if chosen else (),
-        because=(*_checkpoint(settings, chosen), *_because(draft, chosen)),
+        because=(*_checkpoint(settings, chosen), *beside, *_because(draft, chosen)),
         recipes=_recipes(draft, chosen),
     )
 
@@ -231,7 +242,10 @@ def _recipes(draft: StartDraft, chosen: ChosenLayout | None) -> tuple[str, ...]:
         one.recipe.id
         for one in draft.weighed
         if one.weight >= TELLING
-        and (chosen is None or likeness(chosen.option.layout, one.recipe, training=training) >= ALIKE)
+        and (
+            chosen is None
+            or likeness(chosen.option.layout, one, draft.situation.model, training=training) >= ALIKE
+        )
     ]
     nearest = [chosen.nearest.id] if chosen is not None and chosen.nearest is not None else []
     return tuple(dict.fromkeys([*alike[:3], *nearest]))

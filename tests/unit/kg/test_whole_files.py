@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import pytest
 
 from kg.whole_files import write_bytes, write_json, write_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_file_is_replaced(tmp_path: Path) -> None:
@@ -30,3 +28,22 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
     with pytest.raises(OSError, match="No space"):
         write_bytes(tmp_path / "a", b"new")
     assert {item.name: item.read_text() for item in tmp_path.iterdir()} == {"a": "old"}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks a descriptor up in /proc")
+def test_the_content_is_on_the_disk_before_the_name_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rename that reaches the disk before the content leaves an empty file after a loss of power."""
+    target, synced = tmp_path / "a", []
+    plain = os.fsync
+
+    def noted(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").resolve()
+        synced.append((path.name, path.read_bytes(), target.exists()))
+        plain(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    write_bytes(target, b"new")
+    [(name, content, was_there)] = synced
+    assert (name.startswith(".a."), content, was_there) == (True, b"new", False)

@@ -104,3 +104,28 @@ def test_training_faster_than_the_peak_is_doubted(names: NameResolver) -> None:
     rows = [run(3500)]  # 6 * 7e9 * 3500 = 147 TFLOP/s
     assert list(mark_implausible(rows, facts, records)) == rows
     assert "doubt" in next(iter(mark_implausible([run(3500 * 8)], facts, records))).source.note
+
+
+def test_ten_times_the_bandwidth_of_the_memory_is_beyond_it(names: NameResolver) -> None:
+    """4096 x 4096 results of 2 bytes and two vectors at 1,555 GB/s take 21.6 us; caches hide a part, not nine tenths."""
+    records = Records(names)
+
+    def outer(value_us: float) -> Case:
+        return records.case(
+            {
+                "task": {
+                    "kind": "kernel",
+                    "op": "gemm",
+                    "shape": {"M": 4096, "N": 4096, "K": 1},
+                    "dtype": "fp16",
+                },
+                "hardware": {"name": "A100"},
+                "config": {"v": value_us},
+                "outcome": {"metric": "kernel_time", "unit": "us", "value": value_us, "status": "ok"},
+                "source": {"title": "t"},
+            }
+        )
+
+    for value, is_doubted in ((2.5, False), (1.8, True), (0.5, True)):
+        [found] = mark_implausible([outer(value)], facts, records)
+        assert ("doubt" in found.source.note) is is_doubted, value

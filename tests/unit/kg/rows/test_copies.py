@@ -132,3 +132,13 @@ def test_a_copy_is_forgotten_when_its_tables_differ(store: TrialStore) -> None:
         store.add(2, problem(number, "a"), [row(block, block / 5 + number) for block in range(9, 60)])
     mark_copied_devices(store, ["gemm"])
     assert copied_devices(store) == []
+
+
+@pytest.mark.parametrize(("equal", "is_copy"), [(9, True), (8, False), (6, False)])
+def test_nine_in_ten_rows_that_could_be_alike_are(store: TrialStore, equal: int, is_copy: bool) -> None:
+    """Fewer may be three of nine by chance, or two tables that share a part of their settings."""
+    for device in ("a", "b"):
+        rows = [row(n, n + 1 / 7 if n < equal or device == "a" else n + 1 / 11) for n in range(9)]
+        store.add(1, problem(1, device), rows)
+    mark_copied_devices(store, ["gemm"])
+    assert bool(copied_devices(store)) is is_copy

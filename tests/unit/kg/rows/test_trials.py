@@ -20,6 +20,7 @@ from kg.nouns.entities import (
     Objective,
     Problem,
     Status,
+    Trust,
     Workload,
     WorkloadKind,
 )
@@ -422,3 +423,14 @@ def test_problems_are_found_by_the_unit_of_what_was_timed(store: TrialStore) -> 
     assert store.summary([key])[0].hardware == "h100"
     assert not store.measured_in("latency", "tokens/s/device").size
     assert not store.measured_in("throughput", "s").size
+
+
+def test_trust_that_a_torn_batch_brought_is_swept_with_it(store: TrialStore) -> None:
+    store.add(1, problem(), [trial(1, 0.5)])
+    store.set_trust(1, SOURCE, Trust.HIGH)
+    store.set_trust(2, SOURCE, Trust.LOW)
+    store.acknowledged = 1
+    assert store.trust_of(SOURCE) is Trust.HIGH  # the second was never acknowledged
+    store.sweep(1)
+    store.acknowledged = 9
+    assert store.trust_of(SOURCE) is Trust.HIGH

@@ -7,7 +7,8 @@ import rdflib
 from rdflib import RDF, RDFS
 
 import data
-from kg.triples.vocabulary import TERMS, TG, Shared
+from kg.triples.tables.common import SCHEMES
+from kg.triples.vocabulary import HEADER, TERMS, TG, VERSION, Shared
 
 RDF_PROPERTY = str(RDF.Property)
 
@@ -74,3 +75,30 @@ def test_terms_of_other_vocabularies_are_theirs() -> None:
             iri = rdflib.URIRef(term.value)
             spaces = [space for space in theirs.values() if iri in space]
             assert spaces or term.value == "http://qudt.org/schema/qudt/hasUnit", term
+
+
+def test_classes_and_properties_are_no_concepts(ontology: rdflib.Graph) -> None:
+    """SKOS matches hold between concepts; OWL says what a class or property is."""
+    assert not list(ontology.triples((None, rdflib.SKOS.closeMatch, None)))
+    for node in ontology.subjects(RDF.type, RDFS.Class):
+        assert (node, RDF.type, rdflib.OWL.Class) in ontology
+    for node in ontology.subjects(RDF.type, RDF.Property):
+        [range_] = ontology.objects(node, RDFS.range)
+        is_value = str(range_).startswith((str(rdflib.XSD), str(RDF), str(RDFS)))
+        kind = rdflib.OWL.DatatypeProperty if is_value else rdflib.OWL.ObjectProperty
+        assert (node, RDF.type, kind) in ontology, node
+    conflicts = rdflib.URIRef(f"{TERMS}conflictsWith")
+    assert (conflicts, RDF.type, rdflib.OWL.SymmetricProperty) in ontology
+
+
+def test_an_export_names_the_version_that_the_ontology_has(ontology: rdflib.Graph) -> None:
+    [header] = ontology.subjects(RDF.type, rdflib.OWL.Ontology)
+    [version] = ontology.objects(header, rdflib.OWL.versionIRI)
+    assert str(version) in {getattr(triple.object, "value", "") for triple in HEADER}
+    assert [str(info) for info in ontology.objects(header, rdflib.OWL.versionInfo)] == [str(VERSION)]
+    assert len(list(ontology.objects(header, rdflib.OWL.imports))) == 2
+
+
+def test_the_schemes_of_concepts_are_described(ontology: rdflib.Graph) -> None:
+    described = {str(node) for node in ontology.subjects(RDF.type, rdflib.SKOS.ConceptScheme)}
+    assert described == {scheme.value for scheme in SCHEMES.values()}

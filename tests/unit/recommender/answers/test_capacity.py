@@ -127,3 +127,38 @@ def test_an_instance_grows_to_what_holds_the_model_in_the_format_of_its_weights(
     assert any("fp8" in note for note in found.notes)
     with pytest.raises(InfeasibleError, match="does not fit on 8 x h100-sxm"):
         asked(shipped, CapacityRequest(rate_per_s=1.0), **{**large, "count": 8})
+
+
+def test_prefill_and_decode_apart_each_have_the_instances_that_the_rate_needs(shipped: Workspace) -> None:
+    """No prefill stalls a token: tokens come faster than from instances that do both."""
+    traits = {"traits": {"disaggregated": True}}
+    request = CapacityRequest(rate_per_s=40, price_per_hour=2.0)
+    found = asked(shipped, request, "tpot<=60ms", "ttft<=2s", **traits)
+    assert found.options
+    for item in found.options:
+        ahead = item.prefill
+        assert ahead is not None
+        assert (ahead.rated.deployment.role, item.rated.deployment.role) == ("prefill", "decode")
+        assert ahead.rated.requests_per_s * ahead.instances >= 40
+        assert item.rated.requests_per_s * item.fleet.instances >= 40
+        assert item.devices == ahead.devices + item.fleet.devices
+        assert item.times["tpot"] <= 0.06
+        assert item.times["ttft"] == pytest.approx(ahead.times()["ttft"] + item.fleet.times()["ttft"])
+        assert item.to_json()["prefill"]["instances"] == ahead.instances
+        price = 2.0 * item.devices / (40 * 256 * 3600) * 1e6
+        assert item.price_per_million == pytest.approx(price)
+    both = asked(shipped, request, "tpot<=60ms", "ttft<=2s")
+    alike = {item.rated.deployment.layout: item.rated.tpot_s for item in both.options}
+    layouts = [item.rated for item in found.options if item.rated.deployment.layout in alike]
+    assert all(one.tpot_s < 0.06 for one in layouts)
+    assert asked(shipped, request, "tpot<=1us", **traits).options == ()
+
+
+def test_a_limit_on_the_first_token_is_kept_by_those_that_prefill(shipped: Workspace) -> None:
+    traits = {"traits": {"disaggregated": True}}
+    request = CapacityRequest(rate_per_s=40)
+    loose, tight = (asked(shipped, request, f"ttft<={limit}", **traits) for limit in ("5s", "300ms"))
+    first, second = (found.options[0].prefill for found in (loose, tight))
+    assert first is not None
+    assert second is not None
+    assert second.devices >= first.devices

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kg.triples.hardware_tree import Distance
-from recommender.calibration.outlook import LISTED, MOST_OF_ONE, Checked, Outlook
+from recommender.calibration.outlook import LEVELS, LISTED, MOST_OF_ONE, Checked, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES, MANY_FROM, STEPS
 
 FEATURES = ("far", "noise")
@@ -145,3 +146,44 @@ def test_what_ships_grows_more_careful_with_distance() -> None:
 def test_nothing_measured_teaches_nothing() -> None:
     with pytest.raises(ValueError, match="none"):
         Outlook.fit([], FEATURES, "")
+
+
+def test_a_longer_list_loses_no_more_even_where_its_own_model_says_so(outlook: Outlook) -> None:
+    swapped = replace(
+        outlook,
+        regrets={
+            1: outlook.regrets[10],
+            3: outlook.regrets[1],
+            5: outlook.regrets[1],
+            10: outlook.regrets[3],
+        },
+    )
+    row = np.array([1.5, 1.0])
+    assert float(swapped.regrets[3].expect(row)) > float(swapped.regrets[1].expect(row))
+    found = list(swapped.regret(row).values())
+    assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize(("devices", "own_share"), [(1, 1 / 6), (5, 1 / 2), (45, 9 / 10)])
+def test_a_class_borrows_from_all_by_the_number_of_its_devices(devices: int, own_share: float) -> None:
+    """Five devices count as much as all classes together."""
+    mine = world(4, 90, devices=devices, distance=Distance.OTHER_VENDOR, bias=-3.0)
+    outlook = Outlook.fit([*world(3, 300), *mine], FEATURES, "a test")
+    scale = outlook.scale.expect(np.array([item.row for item in mine])) + 0.02
+    errors = np.sort([item.truth - item.gain for item in mine] / scale)
+    everywhere = outlook.quantiles[Distance.SAME_VENDOR]  # nobody checked this class
+    expected = own_share * errors[44] + (1 - own_share) * np.interp(0.5, LEVELS, everywhere)
+    assert np.interp(0.5, LEVELS, outlook.quantiles[Distance.OTHER_VENDOR]) == pytest.approx(
+        expected, abs=0.05
+    )
+
+
+def test_questions_of_one_device_count_as_the_root_of_their_number() -> None:
+    """One device with 100 questions against 25 with one each: together 10 to 25 of 35 votes, not 100 or 1."""
+    made = [replace(item, device="much", truth=item.gain + 1.0) for item in world(5, 100)]
+    made += [replace(item, device=f"few{k}", truth=item.gain - 1.0) for k, item in enumerate(world(6, 25))]
+    quantiles = Outlook.fit(made, FEATURES, "").quantiles[Distance.SIBLING]
+    low, middle, high = np.interp((0.2, 0.5, 0.9), LEVELS, quantiles)
+    assert low < 0  # the few are 25 of 35 votes: neither 25 of 26 nor 25 of 125
+    assert middle < 0
+    assert high > 0

@@ -13,7 +13,7 @@ import pytest
 from kg.errors import CaseFormatError, InputError
 from recommender.experiment.design import CONTROL
 from recommender.experiment.recording import Recorded, RecordingRequest, recorded
-from recommender.experiment.schemes import Scheme
+from recommender.experiment.schemes import SESSION, Scheme
 from recommender.experiment.standing import standing
 from recommender.experiment.verdict import Verdict
 
@@ -202,3 +202,12 @@ def test_too_few_are_undecided(tmp_path: Path) -> None:
     rows = [{"arm": arm, "latency": value} for arm, value in (("A", 1), ("A", 1.01), ("B", 0.5), ("B", 0.51))]
     found = recorded([table(tmp_path, rows)], LATENCY)
     assert verdict(found) is Verdict.UNDECIDED
+
+
+def test_what_two_sessions_may_differ_by_is_in_the_interval_of_a_sequential_record(tmp_path: Path) -> None:
+    """Without noise in either part only the spread between sessions is left, and the interval is as wide as it says."""
+    rows = [{"arm": "A", "latency": 1 + k % 2 * 1e-6} for k in range(30)]
+    rows += [{"arm": "B", "latency": 0.999 + k % 2 * 1e-6} for k in range(30)]
+    found = recorded([table(tmp_path, rows)], RecordingRequest(metrics=("latency:ms",), in_order=True))
+    interval = standing(found.samples, found.design).comparisons[0].interval
+    assert interval.high - interval.low > 2 * SESSION

@@ -113,3 +113,17 @@ def test_widening_takes_away_a_verdict_that_drift_could_have_made() -> None:
     assert wide.p == 1.0
     assert widened(narrow, 0.005).p == 0.001
     assert widened(UNKNOWN, 0.1) is UNKNOWN
+
+
+def test_the_spread_between_sessions_is_in_the_interval() -> None:
+    """The same values without it give the same mean, and a narrower interval: variances add."""
+    values = np.random.default_rng(6).normal(0, 0.02, 60)
+    after = np.arange(60) >= 30
+    one, other = (by_regression(values, after, 0.05, spread=spread) for spread in (0.0, SESSION))
+    assert one.mean == other.mean
+    radius, wider = (one.high - one.low) / 2, (other.high - other.low) / 2
+    reach = wider / radius  # radius = reach * error, with error**2 + spread**2 for error**2
+    assert reach > 1.1
+    twice = by_regression(values, after, 0.05, spread=2 * SESSION)
+    squares = [((item.high - item.low) / 2) ** 2 for item in (one, other, twice)]
+    assert squares[2] - squares[0] == pytest.approx(4 * (squares[1] - squares[0]))

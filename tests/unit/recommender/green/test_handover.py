@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
-from kg.errors import WorkspaceError
+from kg.errors import InputError, WorkspaceError
 from recommender.green.handover import WRITERS, hand_over, move_pending
 from recommender.green.plan import GreenJob, GreenPlan
 
@@ -29,8 +30,8 @@ def plan(pieces: int = 1) -> GreenPlan:
 
 def test_at_gets_the_command_as_one_line_and_the_local_time() -> None:
     text = hand_over(plan(), "at", COMMAND)
-    echo, _, rest = text.partition(" | ")
-    assert shlex.split(shlex.split(echo)[1]) == list(COMMAND)
+    printf, _, rest = text.partition(" | ")
+    assert shlex.split(shlex.split(printf)[2]) == list(COMMAND)
     assert rest.strip() == f"at -t {plan().start.astimezone():%Y%m%d%H%M}"
 
 
@@ -67,28 +68,42 @@ def test_slurm_chains_the_pieces_with_a_signal_for_a_checkpoint() -> None:
 
 
 @pytest.mark.parametrize("kind", ["k8s", "kueue"])
-def test_kubernetes_gets_a_suspended_job_and_the_patch_that_starts_it(kind: str) -> None:
-    text = hand_over(plan(2), kind, COMMAND, "night")
-    documents = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#")).split(
-        "---\n"
-    )
-    job = json.loads(documents[-1])
+def test_kubernetes_reads_the_stream_as_it_is_and_gets_a_suspended_job(kind: str) -> None:
+    """As kubectl reads it: YAML, because it does not begin with a brace; the patches are comments."""
+    text = hand_over(plan(2 if kind == "k8s" else 1), kind, COMMAND, "night")
+    assert text.startswith("#")
+    documents = list(yaml.safe_load_all(text))
+    job = documents[-1]
     assert (job["apiVersion"], job["kind"], job["spec"]["suspend"]) == ("batch/v1", "Job", True)
     [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["command"] == list(COMMAND)
     assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"
     patches = [shlex.split(line.partition(": ")[2]) for line in text.splitlines() if line.startswith("#")]
-    assert all(json.loads(words[words.index("-p") + 1])["spec"] for words in patches)
+    specs = [json.loads(words[words.index("-p") + 1])["spec"] for words in patches]
     if kind == "kueue":
-        queue = json.loads(documents[0])
-        assert queue["spec"]["stopPolicy"] == "Hold"
-        assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == queue["metadata"]["name"]
+        assert documents[0]["spec"]["stopPolicy"] == "Hold"
+        assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == documents[0]["metadata"]["name"]
+        assert specs == [{"stopPolicy": "None"}]
     else:
-        assert [json.loads(words[words.index("-p") + 1])["spec"]["suspend"] for words in patches] == [
-            False,
-            True,
-            False,
-        ]
+        assert [spec["suspend"] for spec in specs] == [False, True, False]
+
+
+@pytest.mark.parametrize("kind", ["at", "cron", "systemd", "kueue"])
+def test_what_starts_a_job_once_gets_no_plan_in_pieces(kind: str) -> None:
+    with pytest.raises(InputError, match="has 2 pieces"):
+        hand_over(plan(2), kind, COMMAND)
+
+
+@pytest.mark.parametrize("name", ["a;rm -rf ~", "$(reboot)", "A", "-a", "a" * 64, "", "a b"])
+@pytest.mark.parametrize("kind", sorted(WRITERS))
+def test_a_name_that_a_shell_would_read_is_refused(kind: str, name: str) -> None:
+    with pytest.raises(InputError, match="--name"):
+        hand_over(plan(), kind, COMMAND, name)
+
+
+def test_a_line_of_cron_stays_one_line() -> None:
+    with pytest.raises(InputError, match="line break"):
+        hand_over(plan(), "cron", ("sh", "-c", "true\nreboot"))
 
 
 def test_json_has_the_shape_of_the_carbon_aware_sdk() -> None:

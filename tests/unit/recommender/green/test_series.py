@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ingest.files.times import zone_of
 from ingest.formats.intensity.table import IntensityTable
 from kg.errors import InputError
-from recommender.green.series import green_windows, series_from, zone_of
+from recommender.green.series import green_windows, series_from
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 

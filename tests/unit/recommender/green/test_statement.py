@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kg.errors import InputError
+from recommender.green.indices import indices_of
 from recommender.green.series import IntensitySeries
 from recommender.green.statement import make_statement
 from tests.unit.recommender.green.grids import grid
@@ -85,3 +88,72 @@ def test_the_page_is_harmless_and_whole(tmp_path: Path) -> None:
 def test_json_has_everything(tmp_path: Path) -> None:
     content = make_statement([tracked(tmp_path)], series=SERIES, made=START).to_json()
     assert {"parts", "totals", "checklist", "notes"} <= content.keys()
+
+
+SERIES_POINT = "grid intensity comes from a series of the place and hour"
+
+
+def smi(folder: Path, name: str, watt: int = 1000) -> Path:
+    path = folder / name
+    path.write_text(
+        "timestamp, index, power.draw [W]\n"
+        f"2026/11/23 00:00:00, 0, {watt} W\n2026/11/23 02:00:00, 0, {watt} W\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_two_logs_of_one_device_count_once_unless_machines_are_named(tmp_path: Path) -> None:
+    one, two = smi(tmp_path, "a.csv"), smi(tmp_path, "b.csv", 999)
+    made = make_statement([one, two], series=SERIES, made=START, zone="UTC")
+    assert [energy for energy, _ in made.totals().values()] == [2]
+    assert any("counted once" in note for note in made.notes)
+    assert "(0% counted)" in made.to_markdown()
+    apart = make_statement(
+        [one, two], series=SERIES, made=START, zone="UTC", hosts={one: "node1", two: "node2"}
+    )
+    assert [energy for energy, _ in apart.totals().values()] == [pytest.approx(3.998)]
+
+
+def test_a_clock_that_is_assumed_and_hours_that_are_filled_tick_no_point(tmp_path: Path) -> None:
+    sure = make_statement([smi(tmp_path, "a.csv")], series=SERIES, made=START, zone="UTC")
+    assert dict(sure.checklist())[SERIES_POINT]
+    assumed = make_statement([smi(tmp_path, "a.csv")], series=SERIES, made=START)
+    assert not dict(assumed.checklist())[SERIES_POINT]
+    assert "taken as UTC" in assumed.lines[0].doubt
+    moved = make_statement([smi(tmp_path, "a.csv")], series=SERIES, made=START, zone="+01:00")
+    assert moved.lines[0].basis == "unknown"  # an hour before the series begins
+    gaps = replace(SERIES, is_filled=np.array([False, True, False, False]))
+    filled = make_statement([smi(tmp_path, "a.csv")], series=gaps, made=START, zone="UTC")
+    assert filled.lines[0].doubt == "1 of 4 half hours filled"
+    assert not dict(filled.checklist())[SERIES_POINT]
+
+
+def test_work_gives_the_indices_by_their_definitions(tmp_path: Path) -> None:
+    """Twice the work a joule in half the time, on 200 g/kWh."""
+    before = make_statement([smi(tmp_path, "a.csv")], series=SERIES, made=START, zone="UTC").run(1e6)
+    fast = tmp_path / "fast.csv"
+    fast.write_text(
+        "timestamp, index, power.draw [W]\n2026/11/23 00:30:00, 0, 1000 W\n2026/11/23 01:30:00, 0, 1000 W\n",
+        encoding="utf-8",
+    )
+    after = make_statement([fast], series=SERIES, made=START, zone="UTC").run(1e6)
+    assert after.efficiency == pytest.approx(1e6 / 200)
+    found = indices_of(after, before, tuning_s=600, reference_s=6000)
+    assert found["green tuning index (GTI)"].startswith("0.9; throughput +100.0%")
+    assert found["carbon a unit of work"].startswith("energy -50.0%, intensity +0.0%")
+    with pytest.raises(InputError, match="no index"):
+        make_statement([fast], series=SERIES, made=START).run(0)
+
+
+def test_it_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make_statement([tracked(tmp_path)], series=SERIES, made=START)
+    path = tmp_path / "page.html"
+    made.write(path)
+    assert path.read_text(encoding="utf-8") == made.to_html()
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(InputError, match="No space left"):
+        replace(made, title="other").write(path)
+    assert path.read_text(encoding="utf-8") == made.to_html()
+    with pytest.raises(InputError, match=r"\.md, \.html or \.json|no statement ends"):
+        made.write(tmp_path / "x.doc")

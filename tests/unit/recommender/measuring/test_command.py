@@ -236,3 +236,16 @@ def test_what_a_dead_process_started_is_killed_and_nothing_else() -> None:
         for process in processes:
             process.kill()
             process.wait()
+
+
+def test_a_command_that_writes_more_than_it_may_is_ended(tmp_path: Path) -> None:
+    code = """
+import os, time
+for number in range(200):
+    with open('part' + str(number), 'wb') as f:
+        f.write(os.urandom(1 << 20) * 8); f.flush(); os.fsync(f.fileno())
+    time.sleep(0.02)
+"""
+    found = evaluate(command(code, folder=tmp_path, bounds=Bounds(timeout_s=30, disk_bytes=24 << 20)))
+    assert found.status is Status.FAILED
+    assert "it wrote more than 24 MiB to the disk" in found.reason

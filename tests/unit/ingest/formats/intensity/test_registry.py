@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from ingest.files.times import epoch_s
 from ingest.formats.intensity.registry import read_intensity
-from ingest.formats.intensity.table import epoch_s, unit_factor
+from ingest.formats.intensity.table import unit_factor
 from ingest.reading import discover
 from kg.errors import CaseFormatError, InputError
 
@@ -153,3 +154,17 @@ def test_an_ingest_of_cases_points_to_the_command_that_reads_it(tmp_path: Path) 
     path = written(tmp_path, "Time,Carbon Intensity\n2026-01-01 00:00:00,120.5\n")
     with pytest.raises(InputError, match="tunegraph green import"):
         discover([path])
+
+
+def test_a_bad_time_of_issue_is_a_fault_of_its_row(tmp_path: Path) -> None:
+    text = "issue_time,target_time,forecast\nsoon,2026-01-01 00:00,10\n2026-01-01 00:00,2026-01-01 00:30,20\n"
+    table = read_intensity(written(tmp_path, text))
+    assert [values for _, values in table.issued.values()] == [[20]]
+    assert [fault.place for fault in table.faults] == ["line 2"]
+
+
+def test_times_with_and_without_a_zone_are_not_mixed(tmp_path: Path) -> None:
+    text = "Time,Carbon Intensity\n2026-01-01 00:00,1\n2026-01-01T00:30+01:00,2\n2026-01-01 01:00,3\n"
+    table = read_intensity(written(tmp_path, text))
+    assert (table.values, table.has_zone) == ([1, 3], False)
+    assert "carries a zone, others do not" in table.faults[0].reason

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ingest.reading import FileReport, read
-from kg.nouns.entities import Case
+from kg.nouns.entities import Case, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,3 +102,23 @@ def test_a_later_schema_is_said(tmp_path: Path, names: NameResolver) -> None:
         cases, report = result_of(path, names)
         assert cases
         assert sum("T4 of schema 2.0.0 is read as 1.0.0" in guess for guess in report.guesses) == said
+
+
+def test_what_constraints_rule_out_is_forbidden_and_the_rest_failed(
+    tmp_path: Path, names: NameResolver
+) -> None:
+    kinds = ("constraints", "compile", "runtime", "correctness", "timeout")
+    results = [
+        {
+            "configuration": {"bx": k, "by": k % 2},
+            "times": {},
+            "invalidity": kind,
+            "correctness": 0,
+            "measurements": [],
+        }
+        for k, kind in enumerate(kinds)
+    ]
+    path = tmp_path / "conv_A100_T4.json"
+    path.write_text(json.dumps({"results": results, "schema_version": "1.0.0"}))
+    statuses = [case.measurement.status for case in result_of(path, names)[0]]
+    assert statuses == [Status.FORBIDDEN, *[Status.FAILED] * 3, Status.TIMED_OUT]

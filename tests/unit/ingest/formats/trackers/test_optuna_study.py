@@ -5,6 +5,8 @@ import sqlite3
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Better, Case, Status
 
@@ -92,3 +94,19 @@ def test_states_values_and_choices_are_what_they_say(names: NameResolver, tmp_pa
     told = " ".join(report.guesses)
     assert "1 trials that have not ended" in told
     assert "names hardware 'A100', the option says 'RTX 2080 Ti'; the file is believed" in told
+
+
+def test_each_objective_has_a_direction_of_its_own(names: NameResolver, tmp_path: Path) -> None:
+    optuna = pytest.importorskip("optuna")
+    backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "two.log"))
+    study = optuna.create_study(
+        storage=optuna.storages.JournalStorage(backend), directions=["minimize", "maximize"], study_name="two"
+    )
+    study.set_metric_names(["latency_ms", "throughput"])
+    study.set_user_attr("op", "gemm")
+    study.optimize(lambda trial: (trial.suggest_int("tile", 1, 4), 2.0), n_trials=2)
+    *cases, _ = read([tmp_path / "two.log"], names, hardware="NVIDIA A100-SXM4-80GB")
+    better = {
+        case.measurement.metric: case.problem.objective.better for case in cases if isinstance(case, Case)
+    }
+    assert better == {"latency": Better.LOWER, "throughput_without_unit": Better.HIGHER}

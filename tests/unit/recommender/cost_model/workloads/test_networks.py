@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +12,9 @@ from recommender.cost_model.estimate import as_records, estimate
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+
+if TYPE_CHECKING:
+    from recommender.cost_model.facts.model import ModelSizes
 
 
 def test_a_convolutional_network_is_near_what_is_published() -> None:
@@ -62,3 +66,19 @@ def test_changing_the_layout_around_every_convolution_costs_time(phase: str) -> 
         settings=[{size: 32}, {size: 32, "layout": "nchw"}],
     ).time_s
     assert plain > 1.1 * native
+
+
+def test_a_network_known_by_its_operations_takes_the_time_of_what_it_writes_too() -> None:
+    """Light networks are bound by memory: twice as much written takes longer, more so in training."""
+    light = replace(model("resnet-50"), id="unlisted", flops_per_sample=0.8e9, activations=7e6)
+    heavy = replace(light, flops_per_sample=80e9)
+
+    def seconds(one: ModelSizes, phase: str) -> float:
+        sizes = {"micro_batch": 64} if phase == "training" else {"batch": 64}
+        return float(estimate(model=one, machine=ONE, phase=phase, settings=[sizes]).time_s[0])
+
+    for phase, least in (("training", 1.5), ("serving", 1.3)):
+        assert seconds(replace(light, activations=14e6), phase) > least * seconds(light, phase)
+        assert seconds(replace(heavy, activations=14e6), phase) < 1.3 * seconds(heavy, phase)
+        usual = replace(light, activations=0.0)  # unknown: as much as others of as many operations
+        assert seconds(light, phase) / 2.5 < seconds(usual, phase) < seconds(light, phase)

@@ -311,3 +311,18 @@ def test_a_prior_recovers_what_the_effects_were_drawn_from() -> None:
     assert prior.between_strategies == pytest.approx(0.2, rel=0.2)
     assert prior.between_contexts == pytest.approx(0.05, rel=0.2)
     assert prior.strategies == 200
+
+
+def test_what_is_predicted_is_one_more_problem_so_its_noise_stays() -> None:
+    """However often the effect was seen here, one problem differs from the mean by the noise of one."""
+    seen = ObservedEffect(context=HERE, mean=0.3, n=10**6)
+    assert expect(seen).expected == pytest.approx(0.3, abs=1e-3)
+    assert width(expect(seen)) == pytest.approx(2 * NORMAL_90 * PRIOR.noise, rel=1e-2)
+
+
+def test_half_of_what_is_published_is_believed() -> None:
+    """As large as replications of published effects were on average (Open Science Collaboration, 2015)."""
+    assert PUBLICATION_SHRINKAGE == 0.5
+    found = effect_state(effect("s", 0.4, kind=Kind.PUBLISHED))
+    assert found is not None
+    assert found.mean == pytest.approx(0.2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.ranking.start import ParallelLayout
-from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, choose_layouts, degrees
+from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, choose_layouts, degrees, likeness
 from recommender.ranking.starts.layout_options import LayoutOption
-from tests.unit.recommender.ranking.starts.situations import recipe, weighed
+from tests.unit.recommender.ranking.starts.situations import MODELS, recipe, weighed
 
 
 def option(merit: float | None = 0.0, *, within: bool = True, **sizes: Any) -> LayoutOption:
@@ -79,3 +80,29 @@ def test_replicas_of_the_attention_are_inside_the_tensor_parallel_size_of_a_reci
     inside = recipe("r", layout={"tp": 8, "dp": 4, "dp_attention": True})
     assert degrees(inside) == {"tp": 2, "pp": 1, "dp": 4, "ep": 1, "cp": 1}
     assert degrees(recipe("r", layout={"tp": 2, "dp": 4}))["tp"] == 2
+
+
+def test_sglang_spreads_experts_over_all_devices_where_they_exchange_by_a_backend() -> None:
+    layout = {"tp": 16, "dp": 4, "dp_attention": True}
+    sets = {"--moe-a2a-backend": "deepep"}
+    assert degrees(recipe("r", sets, framework="sglang", devices=16, layout=layout))["ep"] == 16
+    assert degrees(recipe("r", sets, framework="vllm", devices=16, layout=layout))["ep"] == 1
+    assert degrees(recipe("r", framework="sglang", devices=16, layout=layout))["ep"] == 1
+    assert degrees(recipe("r", sets, framework="sglang", devices=16, layout={**layout, "ep": 4}))["ep"] == 4
+
+
+def test_training_compares_what_each_device_holds_of_models_of_other_sizes() -> None:
+    """Eight times the parameters on eight times the stages is the same for a device."""
+    small, large = MODELS["small"], replace(MODELS["small"], parameters=64e9)
+    one = replace(weighed(recipe("r", devices=2, layout={"tp": 2, "pp": 1}))[0], model=small)
+    spread, plain = ParallelLayout(tp=2, pp=8), ParallelLayout(tp=2, pp=1, dp=8)
+    assert likeness(spread, one, large, training=True) == pytest.approx(1.0)
+    assert likeness(plain, one, large, training=True) == pytest.approx(math.exp(-3))
+    assert likeness(plain, one, None, training=True) == pytest.approx(1.0)
+
+
+def test_experts_are_held_by_the_devices_that_share_them_out() -> None:
+    mixture = replace(MODELS["experts"], routed=560e9)
+    assert mixture.held(1, 1, 8) == pytest.approx(40e9 + 70e9)
+    assert mixture.held(8, 2, 1) == pytest.approx((40e9 + 560e9) / 16)
+    assert replace(mixture, parameters=None).held(1, 1, 1) is None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kg.errors import WorkspaceError
+from kg.rows import seals
 from kg.rows.trials import TrialStore
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.files import WorkspaceFiles
@@ -53,3 +54,29 @@ def test_readers_see_nothing_of_a_batch_until_it_is_published(
         editor.add_cases(cases(1))
         check_counts(empty_path, rows=0, problems=0)
     check_counts(empty_path, rows=2, problems=1)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_durable_batch_waits_for_the_disk_before_it_is_acknowledged(
+    empty_path: Path, cases: Callable[..., list[Case]], monkeypatch: pytest.MonkeyPatch, durable: bool
+) -> None:
+    order: list[str] = []
+
+    def note(owner: Any, name: str) -> None:
+        plain = getattr(owner, name)
+
+        def noted(*given: Any, **more: Any) -> Any:
+            order.append(name)
+            return plain(*given, **more)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    note(OxigraphStore, "extend")
+    note(OxigraphStore, "flush")
+    note(seals, "acknowledge")
+    made = cases(1)
+    with Workspace.editor(empty_path, cache=empty_path, durable=durable) as editor:
+        order.clear()
+        editor.add_cases(made)
+        written = list(order)
+    assert written == (["extend", "flush", "acknowledge"] if durable else ["extend", "acknowledge"])

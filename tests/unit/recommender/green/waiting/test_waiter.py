@@ -18,10 +18,13 @@ import numpy as np
 import pytest
 
 from kg.errors import InfeasibleError, WorkspaceError
+from recommender.green.desk import GreenDesk
 from recommender.green.history import DAY
 from recommender.green.plan import GreenJob
 from recommender.green.shelf import GreenShelf
-from recommender.green.waiting import Clocks, Waiter, WaitRequest
+from recommender.green.waiting.outcome import WaitOutcome
+from recommender.green.waiting.request import Clocks, WaitRequest
+from recommender.green.waiting.waiter import Waiter
 
 NOW = datetime(2026, 3, 2, 18, 0, tzinfo=UTC)
 
@@ -97,12 +100,63 @@ def test_without_a_series_it_runs_at_once_and_says_why(tmp_path: Path) -> None:
     assert any("no series" in text for text in said)
 
 
-def test_a_damaged_series_never_blocks(shelf: GreenShelf, tmp_path: Path) -> None:
-    (tmp_path / "green" / "XX.npz").write_bytes(b"broken")
+def test_a_wait_leaves_its_outcome_behind(shelf: GreenShelf, tmp_path: Path) -> None:
+    night = Night()
+    night.sleep(5 * 3600)
+    desk = GreenDesk(shelf.folder)
+    assert desk.wait(request(tmp_path), lambda _: None, night.clocks) == 0
+    [line] = shelf.outcomes.read_text(encoding="utf-8").splitlines()
+    outcome = WaitOutcome.from_line(line)
+    assert outcome is not None
+    assert outcome.arrived == NOW + timedelta(hours=5)
+    assert outcome.promised > 0
+    assert outcome.spans == ((night.moment, night.moment),)  # the clock of the test stands while it runs
+    assert desk.record("XX").jobs == 0  # its hours are not in the series yet
+
+
+@pytest.mark.parametrize("kind", ["empty", "text", "cut"])
+def test_a_damaged_series_never_blocks(shelf: GreenShelf, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "green" / "XX.npz"
+    path.write_bytes({"empty": b"", "text": b"broken", "cut": path.read_bytes()[:2000]}[kind])
     night, said = Night(), list[str]()
     assert Waiter(shelf, request(tmp_path), said.append, night.clocks).run() == 0
     assert night.seconds == 0
     assert any("damaged" in text for text in said)
+
+
+@pytest.mark.parametrize("name", ["a/b", "../out", "device-machine", "x" * 300, "\udcff"])
+def test_any_name_will_do(shelf: GreenShelf, tmp_path: Path, name: str) -> None:
+    wanted = request(tmp_path, region="", name=name, devices=("machine", "a/b", "../c"))
+    assert Waiter(shelf, wanted, lambda _: None, Night().clocks).run() == 0
+    assert (tmp_path / "ran").read_text() == "x"
+    places = {path.name for path in (tmp_path / "green" / "waiting").iterdir()}
+    assert {name.partition("-")[0] for name in places} == {"wait", "device"}
+    assert {path.name for path in tmp_path.iterdir()} == {"green", "ran"}
+
+
+def test_a_folder_that_cannot_be_written_runs_at_once(shelf: GreenShelf, tmp_path: Path) -> None:
+    (tmp_path / "green" / "waiting").write_text("no folder")
+    said: list[str] = []
+    assert Waiter(shelf, request(tmp_path), said.append, Night().clocks).run() == 0
+    assert any("no state can be kept" in text for text in said)
+
+
+@pytest.mark.long
+def test_times_are_printed_on_this_machines_clock(
+    shelf: GreenShelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    said: list[str] = []
+    try:
+        waiter = Waiter(shelf, request(tmp_path), said.append, Night().clocks)
+        waiter.run()
+        with pytest.raises(InfeasibleError, match="before 2026-03-03 05:00"):
+            Waiter(shelf, request(tmp_path, hours=4, by=2), print, Night().clocks).run()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert said[0].startswith(f"waiting until {waiter.plans[0].start + timedelta(hours=9):%Y-%m-%d %H:%M}")
 
 
 def test_a_clock_set_back_does_not_make_it_late(shelf: GreenShelf, tmp_path: Path) -> None:
@@ -128,27 +182,91 @@ def test_a_deadline_too_near_is_refused_at_the_first_call(shelf: GreenShelf, tmp
 
 def test_it_goes_on_after_a_restart_with_its_first_deadline(shelf: GreenShelf, tmp_path: Path) -> None:
     first = request(tmp_path)
-    folder = tmp_path / "green" / "waiting"
-    folder.mkdir(parents=True)
-    kept = {"state": "waiting", "deadline": (NOW + timedelta(hours=3)).isoformat()}
-    (folder / f"{first.key}.json").write_text(json.dumps(kept), encoding="utf-8")
+    leave(tmp_path, first, "waiting", 3)
     night, said = Night(), list[str]()
     assert Waiter(shelf, first, said.append, night.clocks).run() == 0
     assert night.seconds <= 3600
     assert "going on after a restart" in said[0]
 
 
+@pytest.mark.long
+def test_a_deadline_that_has_passed_is_none_of_a_new_call(shelf: GreenShelf, tmp_path: Path) -> None:
+    first = request(tmp_path)
+    leave(tmp_path, first, "waiting", -24)
+    night, said = Night(), list[str]()
+    assert Waiter(shelf, first, said.append, night.clocks).run() == 0
+    assert night.seconds >= 5.5 * 3600  # it waits for the night again
+    assert "begins anew" in said[0]
+
+
 def test_one_that_was_running_when_its_waiter_was_killed_runs_again(
     shelf: GreenShelf, tmp_path: Path
 ) -> None:
     first = request(tmp_path)
-    folder = tmp_path / "green" / "waiting"
-    folder.mkdir(parents=True)
-    kept = {"state": "running", "deadline": (NOW + timedelta(hours=12)).isoformat()}
-    (folder / f"{first.key}.json").write_text(json.dumps(kept), encoding="utf-8")
-    night = Night()
-    assert Waiter(shelf, first, lambda _: None, night.clocks).run() == 0
+    leave(tmp_path, first, "running", 12)
+    night, said = Night(), list[str]()
+    assert Waiter(shelf, first, said.append, night.clocks).run() == 0
     assert night.seconds == 0
+    assert "--by of this call is not taken" in said[0]
+
+
+def leave(folder: Path, left: WaitRequest, state: str, hours: float) -> None:
+    """A state of an earlier waiter."""
+    place = folder / "green" / "waiting"
+    place.mkdir(parents=True)
+    kept = {"state": state, "deadline": (NOW + timedelta(hours=hours)).isoformat()}
+    (place / f"{left.key}.json").write_text(json.dumps(kept), encoding="utf-8")
+
+
+def started(folder: Path, code: str, **more: Any) -> subprocess.Popen[str]:
+    """A waiter in a process of its own that runs at once."""
+    script = (
+        "import sys; from pathlib import Path; from datetime import UTC, datetime, timedelta\n"
+        "from recommender.green.shelf import GreenShelf; from recommender.green.plan import GreenJob\n"
+        "from recommender.green.waiting.request import Clocks, WaitRequest\n"
+        "from recommender.green.waiting.waiter import Waiter\n"
+        f"now = datetime.fromisoformat({NOW.isoformat()!r})\n"
+        f"shelf = GreenShelf(Path({str(folder / 'green')!r}))\n"
+        "job = GreenJob(duration_s=7200, deadline=now + timedelta(hours=14))\n"
+        f"request = WaitRequest(command=(sys.executable, '-c', {code!r}), job=job, **{more!r})\n"
+        "say = lambda text: print(text, flush=True)\n"
+        "sys.exit(Waiter(shelf, request, say, Clocks(now=lambda: now)).run())\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )
+
+
+def test_a_command_outlives_its_killed_waiter_and_is_not_run_beside_itself(
+    shelf: GreenShelf, tmp_path: Path
+) -> None:
+    """It holds its name and its device until it ends, then the next one begins."""
+    code = f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\ntime.sleep(30)"
+    waiter = started(tmp_path, code, name="one", devices=("0",))
+    until = time.monotonic() + 20
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    waiter.kill()
+    waiter.wait()
+    pid = int((tmp_path / "pid").read_text())
+    again = request(tmp_path, region="", name="one", devices=("0",))
+    with pytest.raises(WorkspaceError, match=f"running already, as process {pid}"):
+        Waiter(shelf, again, lambda _: None, Clocks(now=lambda: NOW)).run()
+    said: list[str] = []
+
+    def hear(text: str) -> None:
+        said.append(text)
+        if "device 0 runs another" in text:
+            os.killpg(pid, signal.SIGKILL)
+
+    other = request(tmp_path, region="", name="two", devices=("0",))
+    assert Waiter(shelf, other, hear, Clocks(now=lambda: NOW, sleep=lambda _: time.sleep(0.02))).run() == 0
+    assert any("device 0 runs another" in text for text in said)
+    assert Waiter(shelf, again, hear, Clocks(now=lambda: NOW)).run() == 0
 
 
 def test_the_same_command_does_not_wait_twice(shelf: GreenShelf, tmp_path: Path) -> None:
@@ -156,7 +274,7 @@ def test_the_same_command_does_not_wait_twice(shelf: GreenShelf, tmp_path: Path)
     thread = threading.Thread(target=Waiter(shelf, one, lambda _: None, Clocks(now=lambda: NOW)).run)
     thread.start()
     time.sleep(0.5)
-    with pytest.raises(WorkspaceError, match="waiting already"):
+    with pytest.raises(WorkspaceError, match="running already, as process"):
         Waiter(shelf, one, lambda _: None, Clocks(now=lambda: NOW)).run()
     thread.join()
 
@@ -189,7 +307,7 @@ def test_a_split_job_is_paused_in_dirty_hours_and_goes_on(
     shelf: GreenShelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight hours, of which the first night has six: it ends only after it was paused and went on."""
-    monkeypatch.setattr("recommender.green.waiting.TICK_S", 0.01)
+    monkeypatch.setattr("recommender.green.waiting.waiter.TICK_S", 0.01)
     code = (
         "import os, sys, time\nuntil = time.monotonic() + 60\n"
         "while not os.path.exists('go'):\n time.sleep(0.01)\n if time.monotonic() > until: sys.exit(3)\n"
@@ -216,26 +334,11 @@ def test_a_split_job_is_paused_in_dirty_hours_and_goes_on(
 def test_a_signal_ends_the_wait_and_the_state_stays(
     shelf: GreenShelf, tmp_path: Path, number: int, code: int
 ) -> None:
-    script = (
-        "import sys; from pathlib import Path; from datetime import UTC, datetime, timedelta\n"
-        "from recommender.green.shelf import GreenShelf; from recommender.green.plan import GreenJob\n"
-        "from recommender.green.waiting import Clocks, Waiter, WaitRequest\n"
-        f"now = datetime.fromisoformat({NOW.isoformat()!r})\n"
-        f"shelf = GreenShelf(Path({str(tmp_path / 'green')!r}))\n"
-        "job = GreenJob(duration_s=7200, deadline=now + timedelta(hours=14))\n"
-        "request = WaitRequest(command=('true',), job=job, region='XX', name='kept')\n"
-        "sys.exit(Waiter(shelf, request, lambda text: print(text, flush=True), Clocks(now=lambda: now)).run())\n"
-    )
-    started = subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-    )
-    assert started.stdout is not None
-    assert "waiting until" in started.stdout.readline()
+    waiter = started(tmp_path, "", region="XX", name="kept")
+    assert waiter.stdout is not None
+    assert "waiting until" in waiter.stdout.readline()
     begun = time.monotonic()
-    started.send_signal(number)
-    assert started.wait(10) == code
+    waiter.send_signal(number)
+    assert waiter.wait(10) == code
     assert time.monotonic() - begun < 5
-    assert (tmp_path / "green" / "waiting" / "kept.json").exists()
+    assert list((tmp_path / "green" / "waiting").glob("wait-*.json"))

@@ -1,0 +1,153 @@
+"""One file over the network, begun again where it broke off.
+
+Only what is asked for is fetched: no redirects, no more bytes than expected, no more than ``TIMEOUT_S`` of
+silence. What has arrived of a file stays beside it as ``NAME.part``; the next attempt asks for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
+
+from ingest.corpora.corpus import LOOPBACK, is_safe
+from kg.errors import FetchError, InputError, WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CHUNK = 1 << 18
+TIMEOUT_S = 30.0
+AGENT = "tunegraph kb pull"
+
+_AGAIN = "the same command again goes on from there"
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+
+def download(
+    address: str, path: Path, *, most_bytes: int, on_progress: Callable[[int], None] = lambda _: None
+) -> None:
+    """Fetch a file; it has its name once all of it is there.
+
+    Args:
+        address: Where it is published.
+        path: Where to.
+        most_bytes: What it may be long.
+        on_progress: Called with the bytes that came since its last call.
+
+    Raises:
+        InputError: The address is none to fetch from, or more bytes come than may.
+        FetchError: It does not answer, has moved, or broke off.
+        WorkspaceError: It cannot be written.
+    """
+    if not is_safe(address):
+        raise InputError(f"{address}: not fetched, since it is not https")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        has = part.stat().st_size if part.is_file() else 0
+        with _opened(address, has) as reply:
+            start, total = _extent(reply, has, most_bytes)
+            on_progress(start)
+            with part.open("r+b" if start else "wb") as stream:
+                stream.seek(start)
+                stream.truncate()
+                length = _receive(reply, stream, address, start, most_bytes, on_progress)
+        if total is not None and length < total:
+            raise FetchError(f"{address}: broke off after {length:,} of {total:,} bytes", hint=_AGAIN)
+        part.replace(path)
+    except InputError:
+        part.unlink(missing_ok=True)
+        raise
+    except HTTPError as error:
+        if error.code == 416:  # nothing is left to send, so what is there is not this file
+            part.unlink(missing_ok=True)
+        raise FetchError(f"{address}: {_reason(error)}", hint=_hint(error)) from None
+    except (URLError, HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+        raise FetchError(f"{address}: does not arrive ({reason})", hint=_AGAIN) from None
+    except OSError as error:
+        raise WorkspaceError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _receive(
+    reply: Any, stream: Any, address: str, start: int, most_bytes: int, on_progress: Callable[[int], None]
+) -> int:
+    length = start
+    while chunk := reply.read1(CHUNK):
+        length += len(chunk)
+        if length > most_bytes:
+            raise InputError(f"{address}: more than the {most_bytes:,} bytes expected")
+        stream.write(chunk)
+        on_progress(len(chunk))
+    return length
+
+
+def _opened(address: str, start: int) -> Any:
+    """The reply of a server; a redirect is an error, since the catalogue says where a file is."""
+    is_near = urlsplit(address).hostname in LOOPBACK
+    opener = OpenerDirector()
+    for handler in (
+        ProxyHandler({} if is_near else None),
+        HTTPHandler(),
+        HTTPSHandler(),
+        HTTPErrorProcessor(),
+        HTTPDefaultErrorHandler(),
+    ):
+        opener.add_handler(handler)
+    request = Request(address, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"})  # noqa: S310  checked
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+    return opener.open(request, timeout=TIMEOUT_S)
+
+
+def _extent(reply: Any, has: int, most_bytes: int) -> tuple[int, int | None]:
+    """Where the reply starts, and how long the file is; a server that knows no ranges sends all of it.
+
+    Raises:
+        InputError: The file is longer than it may be.
+        URLError: The reply is of another part than the one asked for.
+    """
+    start, total = _stated(reply, has)
+    if (total or 0) > most_bytes:
+        raise InputError(f"{reply.url}: {total:,} bytes, more than the {most_bytes:,} expected")
+    return start, total
+
+
+def _stated(reply: Any, has: int) -> tuple[int, int | None]:
+    found = _RANGE.fullmatch(reply.headers.get("Content-Range") or "") if reply.status == 206 else None
+    if found is not None and int(found[1]) == has:
+        return has, int(found[2]) if found[2].isdecimal() else None
+    length = reply.headers.get("Content-Length")
+    if reply.status == 206:
+        raise URLError("an answer of another range than asked for")
+    return 0, int(length) if length and length.isdecimal() else None
+
+
+def _reason(error: HTTPError) -> str:
+    if error.code in {404, 410}:
+        return f"nothing is there any more (HTTP {error.code})"
+    if 300 <= error.code < 400:
+        return f"moved to {error.headers.get('Location') or 'elsewhere'} (HTTP {error.code})"
+    return f"refused (HTTP {error.code} {error.reason})"
+
+
+def _hint(error: HTTPError) -> str:
+    if error.code == 416:
+        return "what had arrived was dropped; the same command again starts anew"
+    if error.code in {404, 410} or 300 <= error.code < 400:
+        return "nothing was taken in; give the new address in a catalogue of your own with --catalogue"
+    return "nothing was taken in; try later"

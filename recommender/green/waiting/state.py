@@ -1,0 +1,106 @@
+"""The state of a waiter on disk: what it waits with, and the locks that keep others off."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import IO, TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from kg.whole_files import write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitState:
+    """What a waiter keeps over its own restart.
+
+    Attributes:
+        state: ``waiting`` or ``running``.
+        deadline: The one it was given first.
+        command: Program and arguments.
+        waiter: Process of the waiter.
+        process: Process of the command; None before it begins.
+    """
+
+    state: str
+    deadline: datetime
+    command: Sequence[str]
+    waiter: int
+    process: int | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """The state in a file; None where there is none, or a damaged one."""
+        try:
+            content: Any = json.loads(path.read_text(encoding="utf-8"))
+            deadline = datetime.fromisoformat(content["deadline"])
+            if deadline.tzinfo is None:
+                return None
+            return cls(
+                state=str(content["state"]),
+                deadline=deadline,
+                command=content.get("command", ()),
+                waiter=content.get("waiter", 0),
+                process=content.get("process"),
+            )
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+
+    def write(self, path: Path) -> None:
+        """Keep it.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        content = {
+            "state": self.state,
+            "deadline": self.deadline.isoformat(),
+            "command": list(self.command),
+            "waiter": self.waiter,
+            "process": self.process,
+        }
+        write_json(path, content)
+
+
+class HeldLock:
+    """A lock on a file that processes share by inheriting it: it lasts until one lets it go or all are gone.
+
+    Args:
+        path: Of the file.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._stream: IO[str] = path.open("w", encoding="ascii")
+
+    @classmethod
+    def of_device(cls, folder: Path, device: str) -> Self:
+        """The lock of a device, by any name."""
+        return cls(folder / f"device-{quote(device, safe='')}.lock")
+
+    @property
+    def descriptor(self) -> int:
+        """For the process that inherits it."""
+        return self._stream.fileno()
+
+    def take(self) -> bool:
+        """Take it; False where another holds it."""
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self, *, lets_go: bool) -> None:
+        """Close it here; ``lets_go`` also ends it for those who inherited it."""
+        if lets_go:
+            fcntl.flock(self._stream, fcntl.LOCK_UN)
+        self._stream.close()

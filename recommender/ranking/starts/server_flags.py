@@ -1,0 +1,87 @@
+"""What a start on several servers, or for one role of a deployment, says beside its layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.nouns.setting import SettingPlace
+from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.starts.layout_flags import VLLM
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Value
+    from recommender.ranking.start import ParallelLayout
+    from recommender.ranking.starts.situation import Situation
+
+FIRST_SERVER = "FIRST_SERVER_IP"
+"""Stands for the address of the first server, which a user fills in."""
+RANK = "SERVER_RANK"
+"""Stands for the place of a server among them, from 0."""
+DATA_PARALLEL_PORT = 13389
+"""Port of data parallelism between servers in vllm-ascend's tutorials on several nodes
+(https://docs.vllm.ai/projects/ascend/en/latest/tutorials/index.html)."""
+INIT_PORT = 50000
+"""Port of ``--dist-init-addr`` in SGLang's guide (https://docs.sglang.ai/advanced_features/server_arguments.html)."""
+TRANSFER_PORTS = {"prefill": 30000, "decode": 30100}
+"""Ports of the transfer of caches by role, apart so that both run on one server: vllm-ascend's tutorial on
+prefill and decode apart with Mooncake."""
+
+_TRANSFER = "kv_transfer_config"
+
+
+def server_settings(
+    situation: Situation, layout: ParallelLayout, framework: str, *, transfers: bool
+) -> list[PlanSetting]:
+    """The settings that servers find each other by; none for one server with both roles.
+
+    Args:
+        situation: What is asked.
+        layout: How the work is divided.
+        framework: Id of the framework.
+        transfers: Whether the start has a connector that moves caches between roles.
+    """
+    servers = int(situation.number("nodes") or 1)
+    pairs: list[tuple[SettingPlace, str, Value]] = []
+    if framework in VLLM:
+        if servers > 1 and layout.dp % servers == 0:
+            pairs += [
+                (SettingPlace.FLAG, "--data-parallel-size-local", layout.dp // servers),
+                (SettingPlace.FLAG, "--data-parallel-address", FIRST_SERVER),
+                (SettingPlace.FLAG, "--data-parallel-rpc-port", DATA_PARALLEL_PORT),
+            ]
+        if situation.phase in TRANSFER_PORTS and transfers:
+            sizes = f"{_TRANSFER}.kv_connector_extra_config.{situation.phase}"
+            pairs += [
+                (SettingPlace.JSON, f"{_TRANSFER}.kv_port", str(TRANSFER_PORTS[situation.phase])),
+                (SettingPlace.JSON, f"{sizes}.tp_size", layout.tp),
+                (SettingPlace.JSON, f"{sizes}.dp_size", layout.dp),
+            ]
+    elif framework == "sglang" and servers > 1:
+        pairs += [
+            (SettingPlace.FLAG, "--nnodes", servers),
+            (SettingPlace.FLAG, "--node-rank", RANK),
+            (SettingPlace.FLAG, "--dist-init-addr", f"{FIRST_SERVER}:{INIT_PORT}"),
+        ]
+    return [
+        PlanSetting(where=where, key=key, value=value, origin=Origin.KNOWLEDGE) for where, key, value in pairs
+    ]
+
+
+def server_lines(
+    situation: Situation, layout: ParallelLayout, framework: str, *, transfers: bool
+) -> list[str]:
+    """What each server or role sets otherwise, a line each."""
+    servers, lines = int(situation.number("nodes") or 1), []
+    if framework in VLLM and servers > 1 and layout.dp % servers == 0:
+        local = layout.dp // servers
+        lines.append(
+            f"server k of {servers}, from 0: the same with --data-parallel-start-rank {local} * k,"
+            " and --headless on all but the first"
+        )
+    if framework in VLLM and situation.phase in TRANSFER_PORTS and transfers:
+        other = next(role for role in TRANSFER_PORTS if role != situation.phase)
+        lines.append(
+            f"the {other} servers' tp_size and dp_size belong into kv_connector_extra_config.{other},"
+            " alike on both sides"
+        )
+    return lines

@@ -1,0 +1,50 @@
+"""Hypotheses judged by tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kg.nouns.knowledge import CONFIRMED, REFUTED
+from kg.nouns.outcomes import Outcome
+from recommender.evolution.retiring import verdict
+from tests.unit.recommender.evolution.test_incompatibilities import outcome
+
+
+def tests(*verdicts: str) -> list[Outcome]:
+    ran = {"better": 0.1, "worse": -0.1, "equivalent": 0.0, "undecided": 0.02}
+    return [
+        replace(outcome(number, {"batch": 1}, runs=True), verdict=name, gain=ran[name])
+        for number, name in enumerate(verdicts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "kind"),
+    [
+        ((), ""),
+        (("undecided",), ""),
+        (("better",), CONFIRMED),
+        (("worse",), REFUTED),
+        (("equivalent",), REFUTED),
+        (("better", "worse"), REFUTED),  # as many as not: a tie confirms nothing
+        (("worse", "better"), REFUTED),
+        (("better", "worse", "better"), CONFIRMED),
+        (("better", "undecided", "undecided"), CONFIRMED),
+    ],
+)
+def test_more_that_found_it_better_than_not_confirm_it(verdicts: tuple[str, ...], kind: str) -> None:
+    assert verdict(tests(*verdicts))[0] == kind
+
+
+def test_what_never_ran_is_refuted_with_what_failed() -> None:
+    kind, reason = verdict([outcome(1, {"batch": 1}, runs=False)])
+    assert kind == REFUTED
+    assert "never ran: 8 runs failed" in reason
+
+
+def test_the_reason_names_the_newest_gain() -> None:
+    found: list[Any] = tests("worse", "better", "better")
+    assert verdict(found)[1] == "2 of 3 tests found it better, the newest 1.11x (A/B 2)"

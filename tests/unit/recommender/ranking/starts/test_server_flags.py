@@ -1,0 +1,47 @@
+"""What servers find each other by, and what a role says of its caches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recommender.ranking.start import ParallelLayout
+from recommender.ranking.starts.server_flags import server_lines, server_settings
+from tests.unit.recommender.ranking.starts.situations import situation
+
+WIDE = ParallelLayout(tp=4, dp=8)
+
+
+def flags(
+    framework: str, layout: ParallelLayout = WIDE, *, moves: bool = False, **facts: Any
+) -> dict[str, Any]:
+    about = situation(count=layout.devices, framework=framework, **facts)
+    return {item.key: item.value for item in server_settings(about, layout, framework, transfers=moves)}
+
+
+def test_one_server_with_both_roles_needs_nothing() -> None:
+    assert flags("vllm") == flags("vllm", nodes=1) == flags("sglang", nodes=1) == {}
+    assert server_lines(situation(nodes=1), WIDE, "vllm", transfers=False) == []
+
+
+def test_replicas_are_shared_out_among_servers() -> None:
+    found = flags("vllm-ascend", nodes=2)
+    assert found["--data-parallel-size-local"] == 4
+    assert {"--data-parallel-address", "--data-parallel-rpc-port"} < set(found)
+    [line] = server_lines(situation(nodes=2), WIDE, "vllm-ascend", transfers=False)
+    assert "--data-parallel-start-rank 4 * k" in line
+    assert "--headless" in line
+    assert flags("vllm", nodes=3) == {}  # eight replicas are not shared out among three
+    assert set(flags("sglang", nodes=2)) == {"--nnodes", "--node-rank", "--dist-init-addr"}
+
+
+def test_a_role_states_its_port_and_its_own_sizes() -> None:
+    sizes = "kv_transfer_config.kv_connector_extra_config"
+    ports = set()
+    for role in ("prefill", "decode"):
+        found = flags("vllm-ascend", moves=True, role=role)
+        assert (found[f"{sizes}.{role}.tp_size"], found[f"{sizes}.{role}.dp_size"]) == (4, 8)
+        ports.add(found["kv_transfer_config.kv_port"])
+        assert flags("vllm-ascend", role=role) == {}
+    assert len(ports) == 2  # both may run on one server
+    [line] = server_lines(situation(role="decode"), WIDE, "vllm-ascend", transfers=True)
+    assert line.startswith("the prefill servers")

@@ -1,0 +1,235 @@
+"""Make ``data/identifiers/links.csv``: PCI ids of devices and Hugging Face ids of models.
+
+    python -m tools.identify CLONES
+
+``CLONES`` holds clones ``OWNER+NAME`` (or ``OWNER+NAME/repo``) of pciutils/pciids and
+huggingface/pytorch-image-models. A device has the PCI ids whose name in pci.ids is one of its names; a model
+has the repository whose configuration is a source of its facts, a network of timm the first weights declared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import data
+
+ROOT = Path(data.__file__).parent
+OUT = ROOT / "identifiers" / "links.csv"
+VENDORS = {"nvidia": "10de", "amd": "1002", "intel": "8086"}
+ASCEND = (
+    ("ascend-310p-series", "19e5:d500", "msprof-analyze"),
+    ("ascend-910", "19e5:d801", "mind-cluster"),
+    ("ascend-910b", "19e5:d802", "msprof-analyze"),
+    ("ascend-a3", "19e5:d803", "msprof-analyze"),
+    ("ascend-950", "19e5:d806", "msprof-analyze"),
+)
+"""Ids that pci.ids lacks, from programs of the vendor that tell generations apart by them."""
+VENDOR_SOURCES = {
+    "msprof-analyze": (
+        "msprof-analyze quick start, chips told apart by lspci",
+        (
+            "https://github.com/Ascend/msprof-analyze/blob/8399c1cdd2ae369c0e7f618694973dd85238cad1/docs/zh/quick_start/"
+            "msprof-analyze_quick_start.md"
+        ),
+    ),
+    "mind-cluster": (
+        "ascend-faultdiag, what lspci prints on an Ascend 910 server",
+        (
+            "https://github.com/Ascend/mind-cluster/blob/22bb3d987bc0208c3eb7395e222b661276133c58/component/"
+            "ascend-faultdiag/test/st_module_testcase/kg_parse/npu_info_before.txt"
+        ),
+    ),
+}
+_CONFIG = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]+)(?:/|$)")
+_FILE = re.compile(
+    r"/(?:model_configs/([\w.-]+?)--([\w.-]+?)_config\.json|models/([\w.-]+)/([\w.-]+)\.yaml)$"
+)
+_ORGANISATIONS = {"Google": "google"}
+"""Names of folders of vllm-project/recipes that are not the organisation's own spelling."""
+_WORD = re.compile(r"[a-z0-9]+")
+_MAKERS = frozenset({"", "meta", "nvidia", "google"})
+_VARIANT = re.compile(
+    r"instruct|it|chat|base|small|hf|pt|uncased|cased|v\d|\d{4}|preview|prev|\d+k|bf16|diffusers|reasoning|original"
+)
+"""Words that a repository may have beyond the model's name, or lack: tuning, date, context, number format."""
+_TIMM = re.compile(r"^\s+'([a-z0-9_]+)\.([a-z0-9_]+)': _cfg", re.MULTILINE)
+
+
+def main() -> None:
+    """Match names and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("clones", type=Path)
+    clones = parser.parse_args().clones
+    pci, timm = (clone(clones, name) for name in ("pciutils+pciids", "huggingface+pytorch-image-models"))
+    sources = {
+        "pci-ids": ("The PCI ID Repository", address("pciutils/pciids", pci, "pci.ids")),
+        **VENDOR_SOURCES,
+    }
+    rows = [(f"hardware/{node}", "pci_id", value, source) for node, value, source in ASCEND]
+    ids = pci_ids(git(pci, "show", "HEAD:pci.ids"))
+    for name, vendor in VENDORS.items():
+        for device in of_level(f"hardware/{name}.yaml", "device"):
+            if found := sorted({key for text in spellings(device) for key in ids[vendor].get(text, ())}):
+                value = " ".join(f"{vendor}:{key}" for key in found)
+                rows.append((f"hardware/{device['id']}", "pci_id", value, "pci-ids"))
+    weights = timm_weights(timm)
+    for file in sorted(data.files("models", ".yaml")):
+        content = yaml.safe_load(data.text(file))
+        for model in content["models"]:
+            page = hub_name(model, content["sources"]) or timm_name(model, weights)
+            if page is None:
+                continue
+            hub, title, url = page
+            key = hub.replace("/", "--")
+            sources[key] = (
+                title,
+                url if url.startswith("http") else address("huggingface/pytorch-image-models", timm, url),
+            )
+            rows.append((f"model/{model['id']}", "hugging_face", hub, key))
+    OUT.parent.mkdir(exist_ok=True)
+    with OUT.open("w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(("node", "fact", "value", "source"))
+        writer.writerows((f"={key}", *about, "") for key, about in sorted(sources.items()))
+        writer.writerows(rows)
+    print(len(rows), "identifiers")
+
+
+def pci_ids(text: str) -> dict[str, dict[str, list[str]]]:
+    """Device ids by vendor and by each plain name in brackets; ``RX 570/580`` names two."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    vendor = ""
+    for line in text.splitlines():
+        if line.startswith("C "):  # classes come after the devices
+            break
+        if not line.strip() or line.startswith(("#", "\t\t")):
+            continue
+        if not line.startswith("\t"):
+            vendor = line[:4]
+            continue
+        key, name = line[1:5], line[5:].strip()
+        inside = re.search(r"\[(.*)\]", name)
+        for text_ in alternatives(inside[1] if inside else name):
+            found[vendor][plain(text_)].append(key)
+    return found
+
+
+def alternatives(name: str) -> set[str]:
+    """The names that a name with slashes stands for: each may go on from words of the first."""
+    first, *others = (part.strip() for part in name.split("/"))
+    words = first.split()
+    return {first} | {" ".join([*words[:keep], other]) for other in others for keep in range(len(words))}
+
+
+def spellings(device: dict[str, Any]) -> set[str]:
+    """The plain names of a device, as pci.ids would write them."""
+    found = set()
+    for name in (device["label"]["en"], *device.get("aliases", ())):
+        text = re.sub(r"\bwith Max-Q Design\b", "Max-Q", name)
+        text = re.sub(r"\b(NVIDIA|AMD|Intel|Graphics|Generation)\b", "", text)
+        mobile = re.sub(r"\bLaptop( GPU)?\b", "Mobile", text)
+        for one in (
+            name,
+            text,
+            mobile,
+            re.sub(r"\b(GPU|Laptop)\b", "", text) if "Laptop" not in text else text,
+        ):
+            found.add(plain(one))
+        if len(text.split()) == 3:  # A100 80GB PCIe is A100 PCIe 80GB there
+            a, b, c = text.split()
+            found.add(plain(f"{a} {c} {b}"))
+    return {text for text in found if len(text) > 1 and not text.isdecimal()}
+
+
+def plain(text: str) -> str:
+    """Letters and digits alone, in lower case."""
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def of_level(file: str, level: str) -> list[dict[str, Any]]:
+    """The nodes of a level in a hardware file."""
+    return [node for node in yaml.safe_load(data.text(file))["hardware"] if node["level"] == level]
+
+
+def hub_name(model: dict[str, Any], sources: dict[str, Any]) -> tuple[str, str, str] | None:
+    """The repository at Hugging Face that a source of a model's facts is, with title and address."""
+    facts = model.get("facts") or {}
+    named = [fact["source"] for fact in facts.values() if isinstance(fact, dict) and "source" in fact]
+    for key in sorted(set(named), key=lambda key: (-named.count(key), key)):
+        about = sources[key]
+        url = about.get("url", "")
+        config, file = _CONFIG.match(url), _FILE.search(url)
+        if config is not None:
+            owner, name = config[1].split("/")
+        elif file is not None:
+            owner, name = (file[1], file[2]) if file[1] else (file[3], file[4])
+        else:
+            continue
+        if is_of(name, model):
+            return f"{_ORGANISATIONS.get(owner, owner)}/{name}", about["title"], url
+    return None
+
+
+def is_of(repository: str, model: dict[str, Any]) -> bool:
+    """Whether a repository is a model's own: it has its name, and beyond that only words for a variant.
+
+    A source of a fact may be another model, such as the one that it was made from, or a quantised copy.
+    """
+    words = [word for word in _WORD.findall(repository.lower()) if word not in _MAKERS]
+    for name in (model["id"], model["label"]["en"], *model.get("aliases", ())):
+        own = [word for word in _WORD.findall(name.lower()) if word not in _MAKERS]
+        rest = (
+            words[len(own) :]
+            if words[: len(own)] == own
+            else own[len(words) :]
+            if own[: len(words)] == words
+            else None
+        )
+        if own and words and rest is not None and all(_VARIANT.fullmatch(word) for word in rest):
+            return True
+    return False
+
+
+def timm_weights(timm: Path) -> dict[str, tuple[str, str]]:
+    """The first weights that timm declares for each network, and the file that does."""
+    found: dict[str, tuple[str, str]] = {}
+    for path in git(timm, "ls-tree", "-r", "--name-only", "HEAD", "timm/models").split():
+        for name, tag in _TIMM.findall(git(timm, "show", f"HEAD:{path}")):
+            found.setdefault(plain(name), (f"timm/{name}.{tag}", path))
+    return found
+
+
+def timm_name(model: dict[str, Any], weights: dict[str, tuple[str, str]]) -> tuple[str, str, str] | None:
+    """The weights at Hugging Face of a network that timm has under one of its names."""
+    for name in (model["id"], model["label"]["en"], *model.get("aliases", ())):
+        if found := weights.get(plain(name)):
+            return found[0], f"timm, {found[1]}", found[1]
+    return None
+
+
+def clone(clones: Path, name: str) -> Path:
+    """The folder of a clone."""
+    return clones / name / "repo" if (clones / name / "repo").is_dir() else clones / name
+
+
+def address(repository: str, folder: Path, path: str) -> str:
+    """The address of a file at the commit of a clone."""
+    return f"https://github.com/{repository}/blob/{git(folder, 'rev-parse', 'HEAD').strip()}/{path}"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints."""
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", "replace")
+
+
+if __name__ == "__main__":
+    main()
