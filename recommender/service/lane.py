@@ -38,11 +38,6 @@ class Lane:
         self._workspace: Workspace | None = None
         self._waiting = 0
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether the workspace is open."""
-        return self._workspace is not None
-
     async def start(self) -> None:
         """Open the workspace and load what answers need."""
         await self.run(lambda workspace: workspace.snapshot.recommender)

@@ -3,6 +3,7 @@
 Understood: quotes, line continuations, comments, ``NAME=value``, ``export``, arrays, ``$NAME``,
 ``${NAME:-default}``, ``${NAME[@]}`` and whole-number arithmetic. Conditions and loops are not followed:
 every branch is read, and what is set later wins. What a command would print is not known.
+By hand, as bashlex, which parses shell too, is under the GPL 3, and this package under Apache 2.
 """
 
 from __future__ import annotations

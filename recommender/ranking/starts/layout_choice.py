@@ -114,9 +114,9 @@ def likeness(
 ) -> float:
     """1 for a layout as the recipe has it, a factor e less for each doubling of a degree.
 
-    In training a model of another size needs other stages and spreads its experts otherwise: there the
-    parameters that each device holds are compared, where both models are known, in the place of
-    stages and expert parallelism.
+    In training another model needs other stages and spreads its experts otherwise: there the parameters that
+    each device holds are compared, where both models are known, in the place of stages and
+    expert parallelism.
 
     Args:
         layout: How a model is divided.
@@ -130,7 +130,8 @@ def likeness(
     if not training and published["tp"] * published["pp"] * recipe.instances >= recipe.devices:
         published["tp"] = devices if devices <= WIDEST else published["tp"]
     apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp"))
-    held = model.held(layout.tp, layout.pp, layout.ep) if training and model is not None else None
+    is_another = model is not None and model.id != recipe.model
+    held = model.held(layout.tp, layout.pp, layout.ep) if training and model and is_another else None
     same = (
         one.model.held(published["tp"], published["pp"], published["ep"]) if one.model is not None else None
     )

@@ -1,4 +1,7 @@
-"""Minimisation of a smooth function of a few variables."""
+"""Minimisation of a smooth function of a few variables.
+
+By hand, as questions import no scipy; a test holds it against scipy's L-BFGS-B.
+"""
 
 from __future__ import annotations
 

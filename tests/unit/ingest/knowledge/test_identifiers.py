@@ -51,6 +51,7 @@ def test_a_row_about_nothing_is_told(row: str) -> None:
         with_identifiers([CHIP, NET], f"{TABLE}{row}\n", "links.csv")
 
 
+@pytest.mark.long
 def test_most_parts_are_linked_to_the_outside() -> None:
     """Measured: parts of NVIDIA 91 %, Ascend 85 %, AMD 75 %; models 42 %. What nobody lists under its name is not."""
     nouns = {noun.id: noun for noun in knowledge() if isinstance(noun, HardwareProfile)}

@@ -110,3 +110,19 @@ def test_weights_that_were_cut_short_or_are_none(tmp_path: Path) -> None:
     text.write_text("not weights at all")
     with pytest.raises(CaseFormatError, match="no safetensors file"):
         read_layers(text)
+
+
+def test_a_file_that_the_library_wrote_is_read(tmp_path: Path) -> None:
+    library = pytest.importorskip("safetensors.numpy", reason="comes with the extra encoder")
+    rng = np.random.default_rng(0)
+    tensors: dict[str, np.ndarray] = {
+        "a.weight": rng.normal(size=(8, 16)).astype(np.float32),
+        "b.weight": rng.normal(size=(4, 8)).astype(np.float16),
+    }
+    library.save_file(tensors, tmp_path / "theirs.safetensors", metadata={"format": "pt"})
+    theirs = {f"{layer.name}.weight": layer.values for layer in read_layers(tmp_path / "theirs.safetensors")}
+    assert set(theirs) == set(tensors)
+    for name, weights in tensors.items():
+        scale = np.abs(weights.astype(np.float64)).max(axis=1, keepdims=True) / 127
+        error = weights.astype(np.float64) - np.rint(weights.astype(np.float64) / scale) * scale
+        assert theirs[name]["weight_error"] == pytest.approx(float((error**2).sum()))

@@ -195,6 +195,19 @@ def test_an_import_sums_evidence_up_again(workspace: Callable[..., Path], tmp_pa
     assert asked(union(exported(empty)), "effects", bottleneck="slow-link", hardware="acme-one")[0][4] == "2"
 
 
+def test_an_import_keeps_a_fact_that_is_stated_otherwise_here(
+    workspace: Callable[..., Path], tmp_path: Path
+) -> None:
+    exported(workspace("one", 1, memory=64, title="Guide"))
+    other = workspace("other", 2, memory=80, title="Leaflet")
+    with Workspace.editor(other, cache=tmp_path / "cache") as editor:
+        assert editor.import_graph(tmp_path / "one.nq") > 0
+    with opened(other) as joined:
+        [shown] = joined.query("disagreements").rows
+    assert shown[:2] == ("acme-one", "memory_bytes")
+    assert {shown[2], shown[4]} == {"64000000000", "80000000000"}
+
+
 def test_other_gains_of_one_effect_are_for_a_merge(workspace: Callable[..., Path], tmp_path: Path) -> None:
     one, other = workspace("one", 1, row("a", 8, 0.5)), workspace("other", 2, row("b", 16, 0.25))
     exported(one)

@@ -129,6 +129,7 @@ def test_an_instance_grows_to_what_holds_the_model_in_the_format_of_its_weights(
         asked(shipped, CapacityRequest(rate_per_s=1.0), **{**large, "count": 8})
 
 
+@pytest.mark.long
 def test_prefill_and_decode_apart_each_have_the_instances_that_the_rate_needs(shipped: Workspace) -> None:
     """No prefill stalls a token: tokens come faster than from instances that do both."""
     traits = {"traits": {"disaggregated": True}}

@@ -61,6 +61,7 @@ def test_an_outcome_is_learned_once(tmp_path: Path, shipped_path: Path) -> None:
 SERVING: dict[str, object] = {**QUESTION, "model": "qwen3-32b", "phase": "serving"}
 
 
+@pytest.mark.long
 def test_the_outcome_of_a_start_teaches_its_recipes(tmp_path: Path, shipped_path: Path) -> None:
     """The first start is refuted: the next answer divides the work otherwise and rests on other recipes."""
     shutil.copytree(shipped_path, tmp_path / "w")

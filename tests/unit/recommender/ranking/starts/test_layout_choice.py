@@ -93,12 +93,13 @@ def test_sglang_spreads_experts_over_all_devices_where_they_exchange_by_a_backen
 
 def test_training_compares_what_each_device_holds_of_models_of_other_sizes() -> None:
     """Eight times the parameters on eight times the stages is the same for a device."""
-    small, large = MODELS["small"], replace(MODELS["small"], parameters=64e9)
+    small, large = MODELS["small"], replace(MODELS["small"], id="large", parameters=64e9)
     one = replace(weighed(recipe("r", devices=2, layout={"tp": 2, "pp": 1}))[0], model=small)
     spread, plain = ParallelLayout(tp=2, pp=8), ParallelLayout(tp=2, pp=1, dp=8)
     assert likeness(spread, one, large, training=True) == pytest.approx(1.0)
     assert likeness(plain, one, large, training=True) == pytest.approx(math.exp(-3))
     assert likeness(plain, one, None, training=True) == pytest.approx(1.0)
+    assert likeness(spread, one, small, training=True) == pytest.approx(math.exp(-3))  # its very own degrees
 
 
 def test_experts_are_held_by_the_devices_that_share_them_out() -> None:
