@@ -105,7 +105,7 @@ def own_loss_us(profile: Profile) -> float:
         for account, us in rank.mean_us.items():
             if account.part != COMPUTING:
                 parts[account.part] = parts.get(account.part, 0.0) + us
-        most = max(most, *parts.values())
+        most = max([most, *parts.values()])
     return most
 
 

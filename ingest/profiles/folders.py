@@ -166,8 +166,17 @@ def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Ran
 
 
 def _mixed(ranks: list[Rank]) -> list[str]:
-    """Notes on differences between ranks of a run that should be alike."""
+    """Notes on ranks that are missing, and on differences between ranks of a run that should be alike."""
     notes = []
+    ends = {end for rank in ranks for link in rank.links for end in (link.source, link.target)}
+    numbers = {rank.rank for rank in ranks}
+    absent = sorted({int(end) for end in ends if end.isdecimal()} - numbers)
+    if absent and None not in numbers:
+        which = ", ".join(map(str, absent[:8]))
+        notes.append(
+            f"the links name {len(ends)} ranks, of which {len(absent)} are not here ({which}): "
+            "what these ranks wait for may lie there"
+        )
     steps = {rank.rank: tuple(step.step for step in rank.steps) for rank in ranks if rank.steps}
     if len(set(steps.values())) > 1:
         notes.append("the ranks were profiled in different steps, so their times are compared with care")

@@ -52,7 +52,7 @@ def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             view,
             "collective-wait",
             waited,
-            f"collectives move data for {sum(c.transit_ms for c in shared):.1f} of their "
+            f"collectives move data for {sum(map(moving_us, shared)) / 1e3:.1f} of their "
             f"{sum(c.elapse_ms for c in shared):.1f} ms; the rest is waiting",
             MetricReading(metric="collective_wait_share", value=share, unit="1"),
             places(shared),

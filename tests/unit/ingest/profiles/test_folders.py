@@ -39,6 +39,20 @@ def test_a_rank_of_which_nothing_can_be_read_is_told_beside_the_others(folder: A
     assert any("1 rows are cut or damaged" in note for note in profile.notes)
 
 
+def test_ranks_that_links_name_and_nobody_profiled_are_told(folder: Any, rows: Any) -> None:
+    home = folder(rows("MatMul"), SPLIT, 0)
+    link = {
+        "Transport Type": "HCCS",
+        "Transit Size(MB)": 9.0,
+        "Transit Time(ms)": 1.0,
+        "Bandwidth(GB/s)": 9.0,
+    }
+    matrix = {"step7": {"collective": {"allreduce-total@1": {"0-1": link, "0-2": link}}, "p2p": {}}}
+    [inside] = home.rglob("ASCEND_PROFILER_OUTPUT")
+    (inside / "communication_matrix.json").write_text(json.dumps(matrix))
+    assert any("name 3 ranks, of which 2 are not here (1, 2)" in note for note in read_profile(home).notes)
+
+
 def test_a_folder_that_is_no_profile_says_what_was_looked_for(tmp_path: Path) -> None:
     (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="not a profile") as caught:
