@@ -82,12 +82,6 @@ def workload(series: IntensitySeries, table: ForecastTable, first: int, every: i
                 truth = values[a:end]
                 seen = table.ahead(a)[: end - a].astype(np.float64)
 
-                def kept(price: Floats, truth: Floats = truth, n: int = n, mode: str = mode) -> float:
-                    if mode == "split":
-                        return float(truth[cheapest_slots(price, n)].sum())
-                    begin = best_start(price, n)
-                    return float(truth[begin : begin + n].sum())
-
                 at_once = float(truth[:n].sum())
                 if mode == "split":
                     ours = float(values[replan_split(table, a, n, end)].sum())
@@ -96,13 +90,21 @@ def workload(series: IntensitySeries, table: ForecastTable, first: int, every: i
                     ours = float(values[begin : begin + n].sum())
                 if not worth_it(values, seen, a, n, can_split=mode == "split"):
                     ours = at_once
-                floor = kept(floor_forecast(history, a, end - a))
-                sums += (at_once, ours, kept(seen), floor, kept(noisy[a:end]), kept(truth))
+                prices = (seen, floor_forecast(history, a, end - a), noisy[a:end], truth)
+                sums += (at_once, ours, *(kept(price, truth, n, mode) for price in prices))
             saved = 100 * (1 - sums[1:] / sums[0])
             result[f"{rule}_{mode}"] = dict(
                 zip(("ours", "once", "floor", "noise", "perfect"), saved.round(2).tolist(), strict=True)
             )
     return result
+
+
+def kept(price: Floats, truth: Floats, n: int, mode: str) -> float:
+    """Emissions of a job that is placed by one series and judged by another."""
+    if mode == "split":
+        return float(truth[cheapest_slots(price, n)].sum())
+    begin = best_start(price, n)
+    return float(truth[begin : begin + n].sum())
 
 
 def worth_it(values: Floats, seen: Floats, arrival: int, length: int, *, can_split: bool) -> bool:

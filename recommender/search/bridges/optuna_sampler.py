@@ -76,7 +76,8 @@ class SearchSampler(BaseSampler):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make a copy that has seen no study."""
-        self.__dict__.update(state)
+        for name, value in state.items():
+            setattr(self, name, value)
         self._lock = RLock()
         self._forget(None)
 
