@@ -109,7 +109,8 @@ def _load(draft: StartDraft, degrees: Mapping[str, object], devices: int) -> flo
         if name in AT_ONCE_OF_AN_ENGINE | AT_ONCE and item.value.isdigit():
             engines = recipe.layout.get("dp", 1) if name in AT_ONCE_OF_AN_ENGINE else 1
             all_at_once = float(item.value) * float(str(engines)) * recipe.instances
-            return max(1.0, round(all_at_once / recipe.devices * devices))
+            if all_at_once >= recipe.devices:  # fewer are a recipe for latency, whose load is not this one's
+                return max(1.0, round(all_at_once / recipe.devices * devices))
     return None
 
 

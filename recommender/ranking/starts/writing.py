@@ -66,8 +66,9 @@ def written(
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
     load = draft.load or situation.number("concurrency")
-    if load and chosen is not None and chosen.option.log_merit is not None:
-        load = min(load, float(str(chosen.option.settings.get("batch", load))) * chosen.option.layout.dp)
+    if chosen is not None and chosen.option.log_merit is not None and "batch" in chosen.option.settings:
+        priced = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
+        load = min(load, priced) if load else priced
     settings += [_planned(item, situation, layout, load) for item in draft.agreed]
     if chosen is not None and layout is not None:
         priced = {**chosen.settings, **chosen.option.settings}

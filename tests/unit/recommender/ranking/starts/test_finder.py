@@ -157,3 +157,11 @@ def test_a_limit_that_the_first_layout_breaks_moves_it_back(shipped: Workspace) 
     limited = starts(shipped, count=8, limits=[f"tpot<={limit}s"])
     kept = next(item.value for item in limited.first.expected if item.metric == "tpot")
     assert kept <= limit
+
+
+def test_a_recipe_for_latency_sets_no_load(shipped: Workspace) -> None:
+    """One request on sixteen devices is no load of a question about throughput."""
+    found = starts(shipped, model="qwen3-30b-a3b", hardware="ascend-910c", count=16, software={"sglang": ""})
+    [at_once] = [item.value for item in found.first.settings if item.key == "--max-running-requests"]
+    assert int(str(at_once)) >= 16
+    assert any("the best that fits" in note for note in found.notes)
