@@ -26,7 +26,7 @@ def ask(shipped: Workspace, k: int = 5, **more: Any) -> Answer:
 
 def test_strategies_together_stay_below_the_ceiling_and_exclude_nothing(shipped: Workspace) -> None:
     shares = {"pipeline-bubble": 0.25, "pipeline-imbalance": 0.2}
-    answer = ask(shipped, 8, count=8, bottlenecks=shares)
+    answer = ask(shipped, 8, count=8, bottlenecks=shares, current={"pipeline_model_parallel_size": 4})
     both = answer.together
     assert both is not None
     assert both.ceiling is not None

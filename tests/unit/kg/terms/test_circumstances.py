@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         ({"tp": 4, "cp": 2}, {"tp": 4, "cp": 1}, {}),
         ({"cp_algo": "ulysses"}, {"cp_algo": "ring"}, {"cp_algo": "ring"}),
         ({"cp": 2}, {"cp": 1, "recompute": "full"}, {"recompute": "full"}),
-        ({"tp": 1}, {"tp": 8, "zero": 1}, {"tp": 8}),
+        ({"tp": 1}, {"tp": 8, "zero": 1}, {"tp": 8, "zero": 1}),
         ({"draft": "suffix"}, {"draft": "none"}, {}),
         ({}, {"VLLM_USE_V1": 1, "tp": 1}, {"VLLM_USE_V1": 1}),
     ],

@@ -31,7 +31,7 @@ def ask(workspace: Workspace, k: int = 8, *, intensity: float | None = None, **c
 
 
 def test_every_figure_has_an_interval_and_a_kind(shipped: Workspace) -> None:
-    found = ask(shipped, intensity=500.0)
+    found = ask(shipped, 30, intensity=500.0)
     assert found.now is not None
     for item in found.benefits:
         for told in (item.throughput, item.memory, item.energy):
