@@ -67,8 +67,8 @@ def written(
         )
     load = draft.load or situation.number("concurrency")
     if chosen is not None and chosen.option.log_merit is not None and "batch" in chosen.option.settings:
-        priced = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
-        load = min(load, priced) if load else priced
+        at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
+        load = min(load, at_once) if load else at_once
     settings += [_planned(item, situation, layout, load) for item in draft.agreed]
     if chosen is not None and layout is not None:
         priced = {**chosen.settings, **chosen.option.settings}
