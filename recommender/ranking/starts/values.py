@@ -22,6 +22,13 @@ _CAPTURED = frozenset(
 )
 
 
+def recipe_load(item: AgreedSetting) -> float:
+    """Requests at once on all devices of the recipe that has this setting."""
+    recipe = item.first
+    engines = recipe.layout.get("dp", 1) if plain_key(item.key) in AT_ONCE_OF_AN_ENGINE else 1
+    return float(item.value) * float(str(engines)) * recipe.instances
+
+
 def falls_short(item: AgreedSetting, at_once: float | None) -> bool:
     """Whether it captures graphs for fewer requests than an engine gets: the default captures for more."""
     name = plain_key(item.key).rpartition(".")[2]

@@ -20,7 +20,7 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
 from recommender.ranking.starts.server_flags import server_lines, server_settings
-from recommender.ranking.starts.values import adapted
+from recommender.ranking.starts.values import AT_ONCE, AT_ONCE_OF_AN_ENGINE, adapted, recipe_load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,10 +66,14 @@ def written(
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
     load = draft.load or situation.number("concurrency")
+    at_once = None
     if chosen is not None and chosen.option.log_merit is not None and "batch" in chosen.option.settings:
         at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
-        load = min(load, at_once) if load else at_once
-    settings += [_planned(item, situation, layout, load) for item in draft.agreed]
+        load = min(load, at_once) if load else None
+    settings += [
+        _planned(item, situation, layout, load or (at_once if _is_for_latency(item) else None))
+        for item in draft.agreed
+    ]
     if chosen is not None and layout is not None:
         priced = {**chosen.settings, **chosen.option.settings}
         if chosen.option.log_merit is None:
@@ -95,6 +99,12 @@ def written(
         because=(*_checkpoint(settings, chosen), *beside, *_because(draft, chosen)),
         recipes=_recipes(draft, chosen),
     )
+
+
+def _is_for_latency(item: AgreedSetting) -> bool:
+    """Whether it lets in fewer requests than its recipe has devices."""
+    lets_in = plain_key(item.key) in AT_ONCE | AT_ONCE_OF_AN_ENGINE and item.value.isdigit()
+    return lets_in and recipe_load(item) < item.first.devices
 
 
 def _planned(
