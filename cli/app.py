@@ -30,7 +30,7 @@ for heading, commands in {
     },
     "Understand": {
         "diagnose": "cli.commands.diagnose:diagnose",
-        "similar": "cli.commands.recommend:similar",
+        "similar": "cli.commands.similar:similar",
         "sensitivity": "cli.commands.sensitivity:sensitivity",
     },
     "Search and test": {

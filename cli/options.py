@@ -23,6 +23,7 @@ def finite(value: float | None) -> float | None:
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON with a schema_version instead of a table.")
 ]
+NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
 LiveOption = Annotated[
     Path | None, typer.Option("--live", help="Write this page as it goes on; leave it open.")
 ]

@@ -8,12 +8,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
-import data
 from kg.errors import InputError
 from recommender.files import WorkspaceFiles
 from recommender.store import creation
 from recommender.store.snapshot import WorkspaceSnapshot
-from recommender.store.workspace_answers import WorkspaceAnswers
+from recommender.store.views.pages import WorkspacePages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,13 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.corpora.corpus import Corpus
-    from recommender.answers.answer import Answer
-    from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.backtest.recalibration import Recalibration
     from recommender.cost_model.operators.kinds import Operators
-    from recommender.green.desk import GreenDesk
-    from recommender.report.document import ReportDocument
     from recommender.search.logged_search import LoggedSearch
     from recommender.space.space import SearchSpace
     from recommender.store.editor import Editor
@@ -36,15 +31,12 @@ if TYPE_CHECKING:
     from recommender.store.inspection import CheckResult
     from recommender.store.merging import MergeResult
 
-PROGRAM = f"tunegraph {data.__tunegraph__}"
-"""What a report says that it was made by."""
-
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Workspace(WorkspaceAnswers):
+class Workspace(WorkspacePages):
     """A workspace, open for reading; a context manager.
 
     Args:
@@ -353,78 +345,6 @@ class Workspace(WorkspaceAnswers):
         files = WorkspaceFiles(path)
         return StoredExperiments(files.experiments, files.questions)
 
-    def report(
-        self, *what: str | Path, before: Path | None = None, folder: Path | None = None, title: str = ""
-    ) -> ReportDocument:
-        """Gather a report: answers, diagnoses, searches, A/B tests, whatever the names stand for.
-
-        Args:
-            what: Files, folders, logs, A/B tests, recommendations; what the workspace holds if none is named.
-            before: An earlier profile, beside which profiles are diagnosed.
-            folder: Where logs of searches are looked for if nothing is named; nowhere if None.
-            title: Of the page.
-
-        Raises:
-            InputError: A name stands for nothing, or there is nothing to report.
-        """
-        from recommender.answers.report_parts import document_of
-        from recommender.store.report_sources import ReportSources
-
-        sources = ReportSources(answers=self, experiments=self.experiments, before=before)
-        parts = [part for name in what for part in sources.parts(str(name))]
-        if not what:
-            parts = sources.of_workspace(folder) if folder is not None else []
-        if not parts:
-            raise InputError(
-                "nothing to report: no answer and no A/B test in the workspace, no log of a search here",
-                hint="tunegraph report PROFILE, or ask first: tunegraph recommend",
-            )
-        return document_of(parts, program=PROGRAM, now=self._clock(), title=title)
-
-    def report_of_answer(self, recommendation_id: str) -> ReportDocument:
-        """A report of the answer that holds a remembered recommendation.
-
-        Raises:
-            UnknownEntityError: None is remembered under this id.
-        """
-        from recommender.answers.report_parts import document_of
-        from recommender.store.report_sources import ReportSources
-
-        parts = ReportSources(answers=self, experiments=self.experiments).of_answer(recommendation_id)
-        return document_of(parts, program=PROGRAM, now=self._clock(), lists_missing=False)
-
-    @staticmethod
-    def report_of(*results: object, source: str = "", now: datetime | None = None) -> ReportDocument:
-        """A report of results at hand: answers, predictions, diagnoses, estimates, searches, A/B tests.
-
-        Args:
-            results: What to show.
-            source: Where they are from.
-            now: The time; of the clock if None.
-        """
-        from recommender.answers.report_parts import document_of, part_of
-
-        parts = [part_of(result, source) for result in results]
-        return document_of(parts, program=PROGRAM, now=now or _now(), lists_missing=False)
-
-    @staticmethod
-    def read_report(path: Path) -> ReportDocument:
-        """Read a report back from its page or its JSON file.
-
-        Raises:
-            InputError: It holds none, or one that cannot be shown.
-        """
-        from recommender.store.report_sources import read_document
-
-        return read_document(path)
-
-    @property
-    def green(self) -> GreenDesk:
-        """The grids of the workspace: import series, plan, wait, forecast, look back."""
-        from recommender.green.desk import GreenDesk
-
-        return GreenDesk(self.layout.green, self._clock)
-
     def teach_grid(self, region: str) -> int:
         """Put a region's clean and dirty hours into the graph; how many windows of the day.
 
@@ -445,39 +365,6 @@ class Workspace(WorkspaceAnswers):
             editor.add_knowledge([place, *windows])
         self.refresh()
         return len(windows)
-
-    def choose_for_carbon(
-        self,
-        answer: Answer,
-        *,
-        by: str,
-        duration_s: float,
-        region: str = "",
-        power_limit_w: float | None = None,
-        weights: tuple[float, float] = (0.0, 1.0),
-    ) -> CarbonChoice:
-        """Configuration and start time for the least carbon; see ``choose_for_carbon``.
-
-        Raises:
-            MissingFactError: The start has no modelled energy, or the grid no forecast.
-            InfeasibleError: No option meets deadline, cost and power.
-        """
-        from recommender.answers.carbon_choice import choose_for_carbon
-        from recommender.green.moments import moment_of
-
-        now = self._clock()
-        chosen = self.green.shelf.choose(region)
-        return choose_for_carbon(
-            answer,
-            self.hardware,
-            self.green.seen(chosen, now),
-            now=now,
-            deadline=moment_of(by, now),
-            duration_s=duration_s,
-            region=chosen or region,
-            power_limit_w=power_limit_w,
-            weights=weights,
-        )
 
     @property
     def experiments(self) -> WorkspaceExperiments:

@@ -7,7 +7,7 @@ DIR holds profile folders. Each that has a whole table of kernels is altered wit
 debugged, are altered apart (benchmarks/profiles/left_out_layouts.py). Scored is what changes against the unaltered profile.
 Healthy are profiles whose own losses were taken out of the files, with run-to-run noise. Simulated runs come
 from benchmarks/profiles/simulated_runs.py (scored in benchmarks/profiles/simulated_scores.py) and are told apart.
-The strict figures are of benchmarks/profiles/mechanisms.py: faults by what the world does, with the job's own losses
+The strict figures are of benchmarks/profiles/mechanisms/: faults by what the world does, with the job's own losses
 left in, on jobs that nothing was chosen on. The last line is one JSON object; a figure has its number beside (``_n``).
 """
 

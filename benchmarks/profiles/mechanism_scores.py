@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.profiles import profile_faults, profile_files
 from benchmarks.profiles.communication_faults import operators
 from benchmarks.profiles.fault_scores import mean
-from benchmarks.profiles.mechanisms import MECHANISMS
+from benchmarks.profiles.mechanisms.table import MECHANISMS
 from benchmarks.profiles.simulated_runs import HOME, LEFT_OUT, World, simulate
 from ingest.profiles.folders import read_profile
 from recommender.diagnosis.ledger.accounts import COMPUTING, keep_ledger

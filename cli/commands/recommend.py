@@ -1,9 +1,9 @@
-"""``tunegraph recommend`` and ``tunegraph similar``: questions and their answers."""
+"""``tunegraph recommend``: a question and its answer."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,12 +20,12 @@ from cli.ab.verify import (
     SeedOption,
     VerifyOption,
 )
+from cli.commands.answer_text import show
 from cli.commands.from_profile import ProfileOption, with_profile
 from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
 from cli.context import open_workspace, say_aside, with_defaults
-from cli.options import JsonOption
-from cli.output import say
+from cli.options import JsonOption, NumberOption
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
 from kg.errors import InputError
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from recommender.answers.answer import Answer
     from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.verification import VerificationRequest
-    from recommender.ranking.recommendation import Recommendation
     from recommender.space.space import SearchSpace
     from recommender.workspace import Workspace
 
@@ -51,11 +50,7 @@ FormatOption = Annotated[
 ]
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "mindie": "mindie", "megatron": ""}
 """Software that a form of a model's plan stands for; the usual one of the hardware where it is empty."""
-_SHOWN_SHARE = 0.15
-"""Share of the squared distance from which on a kind of features is shown."""
-
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="All that a plan rests on.")]
-NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
 RateOption = Annotated[
     str, typer.Option("--rate", help="Requests to serve, as 20/s or 900/min: the fewest devices that do.")
 ]
@@ -346,151 +341,3 @@ def _expected_loss(answer: Answer) -> list[str]:
         f"{'is' if k == 1 else 'are'} timed: {math.expm1(value):.0%}"
         for k, value in answer.regret.items()
     ]
-
-
-@asks("limit", "bottleneck", "current", "software")
-def similar(
-    context: typer.Context,
-    question: ProblemOptions,
-    k: NumberOption = 10,
-    as_json: JsonOption = False,
-) -> None:
-    """List the nearest known problems, and how near each is.
-
-    Example: tunegraph similar --model qwen3-32b --phase serving --hardware 910B3
-    """
-    from cli import output
-
-    raw = question.raw()
-    with open_workspace(context) as workspace:
-        problem, notes = workspace.problem(with_defaults(context, workspace, raw))
-        found = workspace.neighbours(problem, k)
-        notes = (*notes, *workspace.encoder.notes)
-    if as_json:
-        output.as_json({"notes": list(notes), "neighbours": found})
-        return
-    for note in notes:
-        output.note(note)
-    output.table(
-        ("", "operator", "model", "shape", "hardware", "how far", "distance", "copying", "rows", "best"),
-        (
-            (
-                place,
-                item["operator"],
-                item["model"],
-                item["shape_text"],
-                item["hardware_text"],
-                str(item["distance_class"]).replace("_", " "),
-                _differs(item),
-                _cost(item["cost_of_copying_log"]),
-                item["rows"],
-                item["best_text"],
-            )
-            for place, item in enumerate(found, 1)
-        ),
-    )
-
-
-def _cost(log: object) -> str:
-    """The average cost of copying from such a distance, in percent."""
-    return f"+{math.expm1(log):.0%}" if isinstance(log, float) else ""
-
-
-def _differs(item: Mapping[str, Any]) -> str:
-    """The distance of a neighbour and the two kinds of features that make most of it."""
-    most = [name for name, share in list(item["differs_in"].items())[:2] if share >= _SHOWN_SHARE]
-    return f"{item['distance']:.2f}" + (f" ({', '.join(most)})" if most else "")
-
-
-def show(answer: Answer, *, verbose: bool = False) -> None:
-    """Print an answer for people; all of a plan if ``verbose``."""
-    from cli import output
-    from cli.commands.plan_text import show_plan
-
-    for text in answer.notes:
-        output.note(text)
-    problem = answer.problem
-    work = problem.workload
-    what = " ".join(part for part in (work.model, work.operator) if part)
-    shape = f" ({work.shape})" if work.shape else ""
-    say(f"{what}{shape} on {answer.place}, by {problem.objective.metric}\n")
-    if answer.plan is not None:
-        show_plan(answer, answer.plan, verbose=verbose)
-        _show_rest(answer)
-        return
-    listed = list(answer)
-    if answer.abstention is not None:
-        say(f"No recommendation: {answer.abstention.reason}.\nMeasure these next, and ingest them:\n")
-        listed = [item for item in answer if item.id in answer.abstention.measure]
-    for place, item in enumerate(listed, 1):
-        _show_one(place, item)
-    if 1 in answer.regret and answer.abstention is None:
-        parts = (
-            f"{'only the first' if k == 1 else f'the first {k}'}: "
-            f"expect {math.expm1(value):.0%} above the best"
-            for k, value in answer.regret.items()
-        )
-        say(f"If you time {'; '.join(parts)}.")
-    _show_rest(answer)
-
-
-def _show_rest(answer: Answer) -> None:
-    """What the changes win together, the ceiling, and what was not checked or left out."""
-    from cli import output
-
-    if answer.together is not None:
-        say(f"Together: {combination_text(answer)}.")
-    if answer.ceiling is not None:
-        say(f"All observed bottlenecks together: at most {output.factor(answer.ceiling)}.")
-    for limit in answer.unchecked:
-        say(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
-    if answer.refused and answer.plan is None:
-        rules = dict.fromkeys(item.rule for item in answer.refused)
-        say(f"Ruled out: {len(answer.refused)} ({'; '.join(rules)}).")
-
-
-def combination_text(answer: Answer) -> str:
-    """The joint gain of the recommended strategies, and which of them it counts."""
-    from cli import output
-    from recommender.ranking.recommendation import factor_text
-
-    both = answer.together
-    if both is None:
-        return "nothing"
-    places = {item.id: place for place, item in enumerate(answer, 1)}
-    names = ", ".join(str(places[item]) for item in both.ids)
-    cap = "" if both.ceiling is None else f", ceiling {output.factor(both.ceiling)}"
-    out = ", ".join(str(places[item]) for item in both.left_out)
-    return f"{factor_text(both.gain)} with {names}{cap}" + (f" (not with {out})" if out else "")
-
-
-def _show_one(place: int, item: Recommendation) -> None:
-    from cli import output
-    from recommender.ranking.recommendation import factor_text
-
-    say(f"{place}. {item.title}   [{item.id}]")
-    if item.how:
-        say(f"     # {item.how}")
-    for line in item.flags:
-        print(f"     {line}")
-    if item.gain is None:
-        say("   gain        unknown: nobody has published a time")
-    else:
-        helps = "" if item.helps is None else f", {item.helps:.0%} chance to help"
-        say(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
-    say(f"   rests on    {item.basis}")
-    if item.bottleneck:
-        cap = "" if item.ceiling is None else f", at most {output.factor(item.ceiling)}"
-        say(f"   for         {item.bottleneck}{cap}")
-    for support in item.evidence[:2]:
-        say(
-            f"   evidence    {support.kind}: {support.says}"
-            + (f" <{support.source}>" if support.source else "")
-        )
-    if item.conflicts:
-        say(f"   not with    {', '.join(item.conflicts)}")
-    for condition in item.conditions[:3]:
-        say(f"   caution     {condition}")
-    if item.accuracy != "unchanged" and item.strategy:
-        say(f"   accuracy    {item.accuracy.replace('-', ' ')}: measure it")
-    say()

@@ -17,13 +17,15 @@ from pyoxigraph import (
     serialize,
 )
 
+from kg.triples.user_queries.cells import cell_of
+from kg.triples.user_queries.sparql import Cell
 from kg.triples.vocabulary import PREFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.triples.graph import Term
-    from kg.triples.user_queries.sparql import Cell, QueryResult
+    from kg.triples.user_queries.sparql import QueryResult
 
 TABLE_FORMATS = {
     "application/sparql-results+json": QueryResultsFormat.JSON,
@@ -71,28 +73,16 @@ def _json_cell(cell: Cell) -> dict[str, object]:
         triple = _term(cell)
         assert isinstance(triple, Triple)  # noqa: S101  by its type
         parts = {"subject": triple.subject, "predicate": triple.predicate, "object": triple.object}
-        return {"type": "triple", "value": {name: _json_term(term) for name, term in parts.items()}}
+        return {
+            "type": "triple",
+            "value": {name: _json_cell(Cell(**cell_of(term))) for name, term in parts.items()},
+        }
     content: dict[str, object] = {"type": cell.type, "value": cell.value}
     if cell.language:
         content["xml:lang"] = cell.language
     elif cell.datatype:
         content["datatype"] = cell.datatype
     return content
-
-
-def _json_term(term: Term) -> dict[str, object]:
-    match term:
-        case NamedNode():
-            return {"type": "uri", "value": term.value}
-        case BlankNode():
-            return {"type": "bnode", "value": term.value}
-        case Literal() if term.language:
-            return {"type": "literal", "value": term.value, "xml:lang": term.language}
-        case Literal():
-            return {"type": "literal", "value": term.value, "datatype": term.datatype.value}
-        case Triple():
-            parts = {"subject": term.subject, "predicate": term.predicate, "object": term.object}
-            return {"type": "triple", "value": {name: _json_term(part) for name, part in parts.items()}}
 
 
 def _triple(row: Sequence[Cell | None]) -> Triple:

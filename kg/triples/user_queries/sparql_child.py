@@ -14,20 +14,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyoxigraph import (
-    BlankNode,
-    Literal,
-    NamedNode,
-    QueryBoolean,
-    QuerySolutions,
-    QueryTriples,
-    Store,
-    Triple,
-)
+from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store
 
 from kg.triples.graph import TOKEN
+from kg.triples.user_queries.cells import cell_of
 from kg.triples.user_queries.no_network import leave_network, open_no_more, opens_at_once
-from kg.triples.vocabulary import PREFIXES, XSD_STRING
+from kg.triples.vocabulary import PREFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -132,28 +124,12 @@ def _table(
     kept: list[list[dict[str, str] | None]] = []
     size = 0
     for row in rows:
-        cells = [None if term is None else _cell(term) for term in row]
+        cells = [None if term is None else cell_of(term) for term in row]
         size += sum(len(cell["value"]) for cell in cells if cell is not None)
         if len(kept) == most or size > most_bytes:
             return {"form": form, "columns": columns, "rows": kept, "cut": True}
         kept.append(cells)
     return {"form": form, "columns": columns, "rows": kept, "cut": False}
-
-
-def _cell(term: Term) -> dict[str, str]:
-    match term:
-        case NamedNode():
-            return {"type": "uri", "value": term.value}
-        case BlankNode():
-            return {"type": "bnode", "value": term.value}
-        case Literal() if term.language:
-            return {"type": "literal", "value": term.value, "language": term.language}
-        case Literal() if term.datatype != XSD_STRING:
-            return {"type": "literal", "value": term.value, "datatype": term.datatype.value}
-        case Literal():
-            return {"type": "literal", "value": term.value}
-        case Triple():
-            return {"type": "triple", "value": str(term)}
 
 
 def _place(message: str, sparql: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from recommender.report.document import ReportPart
     from recommender.store.experiments import StoredExperiments
-    from recommender.store.workspace_answers import WorkspaceAnswers
+    from recommender.store.views.answers import WorkspaceAnswers
 
 MOST_EXPERIMENTS = 5
 """A/B tests of a workspace that are shown unasked: the newest."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.problems import problem_from
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
-from recommender.store.contents import WorkspaceContents
+from recommender.store.views.contents import WorkspaceContents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from kg.errors import InputError, UnknownEntityError
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
 from recommender.store import answered_questions
-from recommender.store.workspace_questions import WorkspaceQuestions
+from recommender.store.views.questions import WorkspaceQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
