@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
-from kg.terms.metrics import is_step_rate
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.plan.candidate import basis_of, of_recipes, of_strategy, without_conflicts
@@ -150,7 +149,6 @@ class Planner:
             if not any((name, item.value.lower()) in not_to_set for name in _names(item))
         }
         shares = recipe_shares(starts)
-        question = starts.question if is_step_rate(problem.objective, problem.workload.kind) else None
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}
         candidates: list[ChangeCandidate] = []
         reach = Reach(self.strategies.graph, starts.question)
@@ -166,7 +164,7 @@ class Planner:
                 place,
                 begun,
                 self.version,
-                question=question,
+                question=starts.question,
                 reach=reach.of(item.strategy),
             )
             if one is not None and not with_priors:

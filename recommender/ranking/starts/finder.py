@@ -263,7 +263,7 @@ class StartFinder:
         for one in chosen:
             layout = one.option.layout
             kinds.setdefault((layout.tp, layout.pp, layout.ep > 1), one)
-        return list(kinds.values())[:3]
+        return _shown(list(kinds.values()))
 
     def _chosen(
         self, draft: StartDraft, asked: LayoutQuestion, options: Sequence[LayoutOption]
@@ -317,6 +317,15 @@ def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
     total = sum(one.weight / one.reliability for one in local)
     shares = [replace(one, weight=one.weight / total) for one in local] if total else []
     return [item for item in agreed_settings(shares) if item.share >= WORTH_TESTING]
+
+
+def _shown(kinds: Sequence[ChosenLayout]) -> list[ChosenLayout]:
+    """The first three, the last of them the fastest that is modelled where recipes would hide it."""
+    priced = [one for one in kinds if one.option.within_limits and one.option.log_merit is not None]
+    fastest = max(priced, key=lambda one: one.option.log_merit or 0.0, default=None)
+    if fastest is None or fastest in kinds[:3]:
+        return list(kinds[:3])
+    return [*kinds[:2], fastest]
 
 
 def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:

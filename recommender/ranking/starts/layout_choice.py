@@ -32,8 +32,8 @@ SERVER = 8
 """Devices of most servers: the rule splits tensors over them, and an instance has no more where their number
 is not stated."""
 WIDEST = 16
-"""Devices up to which a recipe that splits tensors over all of its devices is taken to do so on others: the
-widest tensor parallelism among shipped recipes."""
+"""Devices up to which a recipe that splits tensors over all of its devices is taken to do so on as many or
+fewer: the widest tensor parallelism among shipped recipes."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -125,16 +125,14 @@ def likeness(
         training: Whether it is trained.
     """
     recipe = one.recipe
-    published = degrees(recipe)
+    published: dict[str, float] = dict(degrees(recipe))
     devices = layout.devices
     if not training and published["tp"] * published["pp"] * recipe.instances >= recipe.devices:
-        published["tp"] = devices if devices <= WIDEST else published["tp"]
+        published["tp"] = _whole(published["tp"], one, model, devices)
     apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp"))
     is_another = model is not None and model.id != recipe.model
     held = model.held(layout.tp, layout.pp, layout.ep) if training and model and is_another else None
-    same = (
-        one.model.held(published["tp"], published["pp"], published["ep"]) if one.model is not None else None
-    )
+    same = None if one.model is None else one.model.held(published["tp"], published["pp"], published["ep"])
     if held is not None and same is not None:
         return math.exp(-apart - _doublings(held, same))
     apart += _doublings(layout.pp, published["pp"])
@@ -143,6 +141,17 @@ def likeness(
     else:
         apart += 2.0 * ((layout.ep > 1) != (published["ep"] > 1))
     return math.exp(-apart)
+
+
+def _whole(tensor: float, one: WeighedRecipe, model: ModelTraits | None, devices: int) -> float:
+    """The tensor parallelism on so many devices of a recipe that splits tensors over all of its own.
+
+    On no more devices all are used again. On more, each holds as many parameters as in the recipe, and
+    the rest are copies.
+    """
+    if devices > one.recipe.devices and model and model.parameters and one.model and one.model.parameters:
+        return min(max(tensor * model.parameters / one.model.parameters, 1.0), devices)
+    return devices if devices <= WIDEST else tensor
 
 
 def _by_rule(layout: ParallelLayout) -> float:

@@ -52,7 +52,7 @@ class ModelTraits:
     is_multimodal: bool = False
     routed: float = 0.0
 
-    def held(self, tp: int, pp: int, ep: int) -> float | None:
+    def held(self, tp: float, pp: float, ep: float) -> float | None:
         """Parameters that each device of a layout holds; None where their number is unknown."""
         if not self.parameters:
             return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
 from recommender.ranking.starts.assumed import longest
+from recommender.ranking.starts.recipe_load import AT_ONCE, AT_ONCE_OF_AN_ENGINE
 
 if TYPE_CHECKING:
     from recommender.ranking.start import ParallelLayout
@@ -15,18 +16,9 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import Situation
 
 _LONGEST = frozenset({"max_model_len", "context_length"})
-AT_ONCE_OF_AN_ENGINE = frozenset({"max_num_seqs"})
-AT_ONCE = frozenset({"max_running_requests"})
 _CAPTURED = frozenset(
     {"cudagraph_capture_sizes", "cuda_graph_bs", "cuda_graph_bs_decode", "cuda_graph_max_bs"}
 )
-
-
-def recipe_load(item: AgreedSetting) -> float:
-    """Requests at once on all devices of the recipe that has this setting."""
-    recipe = item.first
-    engines = recipe.layout.get("dp", 1) if plain_key(item.key) in AT_ONCE_OF_AN_ENGINE else 1
-    return float(item.value) * float(str(engines)) * recipe.instances
 
 
 def falls_short(item: AgreedSetting, at_once: float | None) -> bool:

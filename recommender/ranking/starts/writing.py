@@ -17,10 +17,12 @@ from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfig
 from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
+from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
+from recommender.ranking.starts.recipe_load import is_for_latency
 from recommender.ranking.starts.server_flags import server_lines, server_settings
-from recommender.ranking.starts.values import AT_ONCE, AT_ONCE_OF_AN_ENGINE, adapted, recipe_load
+from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +64,7 @@ def written(
             layout,
             framework.id,
             experts=bool(situation.model.is_mixture),
+            layers=situation.number("layers"),
             origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
@@ -71,7 +74,7 @@ def written(
         at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
         load = min(load, at_once) if load else None
     settings += [
-        _planned(item, situation, layout, load or (at_once if _is_for_latency(item) else None))
+        _planned(item, situation, layout, load or (at_once if is_for_latency(item.first) else None))
         for item in draft.agreed
     ]
     if chosen is not None and layout is not None:
@@ -99,12 +102,6 @@ def written(
         because=(*_checkpoint(settings, chosen), *beside, *_because(draft, chosen)),
         recipes=_recipes(draft, chosen),
     )
-
-
-def _is_for_latency(item: AgreedSetting) -> bool:
-    """Whether it lets in fewer requests than its recipe has devices."""
-    lets_in = plain_key(item.key) in AT_ONCE | AT_ONCE_OF_AN_ENGINE and item.value.isdigit()
-    return lets_in and recipe_load(item) < item.first.devices
 
 
 def _planned(
@@ -219,10 +216,15 @@ def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
 
 def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) -> list[str]:
     """What the weights must be for the settings to work."""
-    if not any(plain_key(item.key) == QUANTISATION and item.origin is Origin.RECIPE for item in settings):
-        return []
-    precision = f" ({chosen.settings['precision']})" if chosen and "precision" in chosen.settings else ""
-    return [f"MODEL is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"]
+    lines = []
+    if any(plain_key(item.key) == QUANTISATION and item.origin is Origin.RECIPE for item in settings):
+        precision = f" ({chosen.settings['precision']})" if chosen and "precision" in chosen.settings else ""
+        lines.append(
+            f"MODEL is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"
+        )
+    if any(item.value == DRAFT_MODEL for item in settings):
+        lines.append(f"{DRAFT_MODEL} is a draft model trained for MODEL")
+    return lines
 
 
 def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:

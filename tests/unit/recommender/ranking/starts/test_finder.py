@@ -164,4 +164,19 @@ def test_a_recipe_for_latency_sets_no_load(shipped: Workspace) -> None:
     found = starts(shipped, model="qwen3-30b-a3b", hardware="ascend-910c", count=16, software={"sglang": ""})
     [at_once] = [item.value for item in found.first.settings if item.key == "--max-running-requests"]
     assert int(str(at_once)) >= 16
-    assert any("the best that fits" in note for note in found.notes)
+
+
+def test_the_fastest_layout_that_is_modelled_is_always_shown(shipped: Workspace) -> None:
+    """A mixture of three thousand million active parameters is not split over sixteen devices for throughput."""
+    found = starts(shipped, model="qwen3-30b-a3b", hardware="ascend-910c", count=16, software={"sglang": ""})
+    layout = found.first.layout
+    assert layout is not None
+    assert layout.tp // (layout.dp if layout.dp_attention else 1) < 16
+    prices = [
+        item.value
+        for one in (found.first, *found.alternatives)
+        for item in one.expected
+        if item.metric == "throughput"
+    ]
+    assert len(prices) == 3
+    assert max(prices) > 1.2 * prices[0]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from recommender.ranking.start import ParallelLayout
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, choose_layouts, degrees, likeness
 from recommender.ranking.starts.layout_options import LayoutOption
+from recommender.ranking.starts.situation import ModelTraits
 from tests.unit.recommender.ranking.starts.situations import MODELS, recipe, weighed
 
 
@@ -100,6 +101,20 @@ def test_training_compares_what_each_device_holds_of_models_of_other_sizes() -> 
     assert likeness(plain, one, large, training=True) == pytest.approx(math.exp(-3))
     assert likeness(plain, one, None, training=True) == pytest.approx(1.0)
     assert likeness(spread, one, small, training=True) == pytest.approx(math.exp(-3))  # its very own degrees
+
+
+def test_a_split_over_all_devices_is_copied_on_more_and_kept_on_fewer() -> None:
+    one = replace(weighed(recipe("r", devices=4, layout={"tp": 4}))[0], model=MODELS["small"])
+    same, twice = MODELS["small"], replace(MODELS["small"], parameters=16e9)
+
+    def best(model: ModelTraits | None, *options: ParallelLayout) -> ParallelLayout:
+        return max(options, key=lambda option: likeness(option, one, model, training=False))
+
+    split, copied, wider = ParallelLayout(tp=16), ParallelLayout(tp=4, dp=4), ParallelLayout(tp=8, dp=2)
+    assert best(same, split, copied, wider) == copied
+    assert best(twice, split, copied, wider) == wider
+    assert best(None, split, copied, wider) == split
+    assert best(same, ParallelLayout(tp=2), ParallelLayout(dp=2)) == ParallelLayout(tp=2)
 
 
 def test_experts_are_held_by_the_devices_that_share_them_out() -> None:
