@@ -335,6 +335,13 @@ TEMPLATES: dict[str, str] = {
     "{software} is assumed; --software NAME=VERSION names another": (
         "假定使用 {software}；用 --software 名称=版本 另行指定"
     ),
+    "nothing reads the size {name}": "尺寸 {name} 无人读取",
+    "nothing reads the trait {name}": "特征 {name} 无人读取",
+    "nothing reads the size {name}; did you mean {other}?": "尺寸 {name} 无人读取；是否指 {other}？",
+    "nothing reads the trait {name}; did you mean {other}?": "特征 {name} 无人读取；是否指 {other}？",
+    "no program named {name} is known; did you mean {other}?": "没有名为 {name} 的程序；是否指 {other}？",
+    "{software} has no setting {name}; did you mean {other}?": "{software} 没有设置 {name}；是否指 {other}？",
+    "{software} was not read; the nearest release is {release}": "{software} 未读取；最近的版本是 {release}",
     "{count} requests at once": "并发 {count} 个请求",
     "{count} requests at once ({each} an engine)": "并发 {count} 个请求（每个引擎 {each} 个）",
     "priced at {load}, the best that fits; --trait concurrency=N says otherwise": (

@@ -130,6 +130,12 @@ class Situation:
         return self.phase == "training"
 
     @property
+    def at_once(self) -> float | None:
+        """Requests at once that the question states, also as the batch of a server; None if it does not."""
+        load = self.number("concurrency")
+        return self.number("batch") if load is None and not self.is_training else load
+
+    @property
     def current(self) -> Configuration | None:
         """The settings that run now."""
         return self.problem.current

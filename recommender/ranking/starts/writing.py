@@ -65,7 +65,7 @@ def written(
             origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
-    load = draft.load or situation.number("concurrency")
+    load = draft.load or situation.at_once
     at_once = None
     if chosen is not None and chosen.option.log_merit is not None and "batch" in chosen.option.settings:
         at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
