@@ -76,6 +76,7 @@ TEMPLATES: dict[str, str] = {
     "No recommendation: {reason}.": "不作推荐：{reason}。",
     "Measure these next, and ingest them:": "请先测量以下各项并导入：",
     "Why: {command}": "原因：{command}",
+    "To test this start: {command}": "测试此起点：{command}",
     "tile model on the facts of the device": "按设备参数建立的分块模型",
     "nothing was measured for it": "没有针对它的实测",
     "{count} tiles in {batch} rounds over {number} cores, {share} of them idle": (
@@ -369,6 +370,12 @@ TEMPLATES: dict[str, str] = {
     ),
     "no phase given: training is assumed": "未给出阶段：假定为训练",
     "recognised as {model} by its sizes": "根据尺寸识别为 {model}",
+    "recognised as {model} by its name and sizes": "根据名称和尺寸识别为 {model}",
+    "the sizes are not those of {model}: name and sizes are as given": "尺寸与 {model} 不符：按所给计算",
+    "no known model has these sizes: advice for one model or family is left out": (
+        "没有已知模型具有这些尺寸：略去针对单一模型或系列的建议"
+    ),
+    "no text model: similarity rests on numbers and names alone": "没有文本模型：相似度仅依据数值和名称",
     "no layout is modelled to keep {limits}": "按建模没有方案满足 {limits}",
     "{names} from {place}": "{names} 取自 {place}",
     "the workspace cannot be written to, so explain will not know these ids": (

@@ -128,7 +128,7 @@ class StartFinder:
     def situation(self, problem: Problem) -> Situation | None:
         """The situation of a question; None where no framework runs such a model on such hardware."""
         name = problem.workload.model or ""
-        model = self._models.find(name)
+        model = self._models.of(problem)
         path = self._tree.path(problem.hardware.name)
         framework = running_framework(
             problem, path[-1] if path else "", model.architecture if model else "", self.frameworks
