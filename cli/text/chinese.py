@@ -64,7 +64,7 @@ TEMPLATES: dict[str, str] = {
     ),
     "MODEL is a checkpoint quantised so ({name})": "MODEL 是这样量化的权重（{name}）",
     "what it loses in accuracy is not known here": "其精度损失此处未知",
-    "recipe {id}, weight {share}": "配方 {id}，权重 {share}",
+    "nearest recipe {id}, weight {share}": "最近的配方 {id}，权重 {share}",
     "Together: {gain}.": "合计：{gain}。",
     "{gain} with {places}": "{gain}（第 {places} 项）",
     "All observed bottlenecks together: at most {gain}.": "消除全部已观察到的瓶颈：至多 {gain}。",

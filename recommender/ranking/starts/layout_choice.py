@@ -32,8 +32,8 @@ SERVER = 8
 """Devices of most servers: the rule splits tensors over them, and an instance has no more where their number
 is not stated."""
 WIDEST = 16
-"""Devices up to which a recipe that splits tensors over all of its devices is taken to do so on others: the
-widest tensor parallelism among shipped recipes."""
+"""Devices up to which a recipe that splits tensors over all of its devices, two or more, is taken to do so on
+others: the widest tensor parallelism among shipped recipes."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -127,8 +127,9 @@ def likeness(
     recipe = one.recipe
     published = degrees(recipe)
     devices = layout.devices
-    if not training and published["tp"] * published["pp"] * recipe.instances >= recipe.devices:
-        published["tp"] = devices if devices <= WIDEST else published["tp"]
+    is_split_over_all = 1 < recipe.devices <= published["tp"] * published["pp"] * recipe.instances
+    if not training and is_split_over_all and devices <= WIDEST:
+        published["tp"] = devices
     apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp"))
     is_another = model is not None and model.id != recipe.model
     held = model.held(layout.tp, layout.pp, layout.ep) if training and model and is_another else None

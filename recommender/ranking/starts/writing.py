@@ -242,7 +242,7 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
     for one in [one for one in near if voted or not one.is_foreign][:3]:
         tested = "" if one.reliability == 1 else f" ({one.reliability:.1g} of it after tests)"
         weight = one.weight / one.reliability
-        lines.append(f"recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
+        lines.append(f"nearest recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
     return lines
 
 
