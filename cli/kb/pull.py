@@ -59,12 +59,12 @@ def pull(
             try:
                 pulled[corpus.id] = workspace.pull(corpus, on_fetch=progress.fetched, on_read=progress.read)
             except (FetchError, InputError) as error:
+                if failed:  # the last one is what the command ends with
+                    print(f"tunegraph: {failed[-1]}", file=sys.stderr)
                 failed.append(error)
             finally:
                 progress.end()
-            if failed and len(failed) + len(pulled) < len(wanted):
-                print(f"tunegraph: {failed[-1]}", file=sys.stderr)
-            elif not as_json and corpus.id in pulled:
+            if not as_json and corpus.id in pulled:
                 _tell(corpus, pulled[corpus.id])
     if as_json:
         output.as_json({"pulled": {name: summary.to_json() for name, summary in pulled.items()}})

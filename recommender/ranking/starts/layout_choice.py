@@ -32,8 +32,8 @@ SERVER = 8
 """Devices of most servers: the rule splits tensors over them, and an instance has no more where their number
 is not stated."""
 WIDEST = 16
-"""Devices up to which a recipe that splits tensors over all of its devices is taken to do so on as many or
-fewer: the widest tensor parallelism among shipped recipes."""
+"""Devices up to which a recipe that splits tensors over all of its devices, two or more, is taken to do so on
+as many or fewer: the widest tensor parallelism among shipped recipes."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -127,7 +127,8 @@ def likeness(
     recipe = one.recipe
     published: dict[str, float] = dict(degrees(recipe))
     devices = layout.devices
-    if not training and published["tp"] * published["pp"] * recipe.instances >= recipe.devices:
+    is_split_over_all = 1 < recipe.devices <= published["tp"] * published["pp"] * recipe.instances
+    if not training and is_split_over_all:
         published["tp"] = _whole(published["tp"], one, model, devices)
     apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp"))
     is_another = model is not None and model.id != recipe.model

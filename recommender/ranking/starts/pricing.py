@@ -67,7 +67,7 @@ def layout_question(
     if situation.is_training and not is_network:
         _hold(draft, settings)
     degrees = {name: size for name, size in settings.items() if name in _DEGREES}
-    draft.load = situation.number("concurrency")
+    draft.load = situation.at_once
     if draft.load is None and problem.objective.metric not in SHORTEST:
         draft.load = _load(draft, degrees, question.machine.count)
     return LayoutQuestion(

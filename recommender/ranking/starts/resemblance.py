@@ -141,7 +141,7 @@ def _is_too_small(situation: Situation, recipe: Recipe) -> bool:
     """Whether the recipe is for short times, and the question for many requests."""
     if situation.is_training or situation.problem.objective.metric in SHORTEST:
         return False
-    load = situation.number("concurrency")
+    load = situation.at_once
     few = load is not None and situation.devices is not None and load < situation.devices
     return not few and is_for_latency(recipe)
 

@@ -33,8 +33,8 @@ def adapted(
 ) -> tuple[str, str]:
     """The value of a setting for a question, and why it is not that of the recipe (empty if it is).
 
-    The longest sequence follows from the lengths that are asked for, and requests at once from the load,
-    which vLLM counts for each engine and SGLang over all of them.
+    The longest sequence follows from the lengths that are asked for, or is at most what the model takes;
+    requests at once follow from the load, which vLLM counts for each engine and SGLang over all of them.
 
     Args:
         item: The setting.
@@ -46,6 +46,9 @@ def adapted(
     tokens = longest(situation)
     if plain in _LONGEST and tokens:
         return str(tokens), "input and output lengths"
+    most = situation.model.most_tokens
+    if plain in _LONGEST and most and item.value.isdecimal() and int(item.value) > most:
+        return str(most), "the longest sequence of the model"
     if not load or plain not in AT_ONCE | AT_ONCE_OF_AN_ENGINE:
         return item.value, ""
     replicas = layout.dp if layout and plain in AT_ONCE_OF_AN_ENGINE else 1

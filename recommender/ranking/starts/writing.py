@@ -68,7 +68,7 @@ def written(
             origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
-    load = draft.load or situation.number("concurrency")
+    load = draft.load or situation.at_once
     at_once = None
     if chosen is not None and chosen.option.log_merit is not None and "batch" in chosen.option.settings:
         at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
@@ -244,7 +244,7 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
     for one in [one for one in near if voted or not one.is_foreign][:3]:
         tested = "" if one.reliability == 1 else f" ({one.reliability:.1g} of it after tests)"
         weight = one.weight / one.reliability
-        lines.append(f"recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
+        lines.append(f"nearest recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
     return lines
 
 

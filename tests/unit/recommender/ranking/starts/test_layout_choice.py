@@ -47,6 +47,12 @@ def test_recipes_outweigh_a_price_that_is_little_better() -> None:
     assert chosen[1].agreement == pytest.approx(math.exp(-3))  # three doublings of tp away
 
 
+def test_a_recipe_of_one_device_splits_nothing() -> None:
+    [alone] = weighed(recipe("alone", layout={"tp": 1}, devices=1))
+    assert likeness(FAST.layout, alone, training=False) == pytest.approx(1.0)
+    assert likeness(USUAL.layout, alone, training=False) == pytest.approx(math.exp(-3))
+
+
 def test_where_a_time_is_to_be_short_the_price_decides_again() -> None:
     chosen = choose_layouts([USUAL, FAST], weighed(PUBLISHED), training=False, trust=TRUST_FOR_LATENCY)
     assert chosen[0].option is FAST
