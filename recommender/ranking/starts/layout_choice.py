@@ -125,34 +125,40 @@ def likeness(
         training: Whether it is trained.
     """
     recipe = one.recipe
-    published: dict[str, float] = dict(degrees(recipe))
-    devices = layout.devices
+    published = degrees(recipe)
     is_split_over_all = 1 < recipe.devices <= published["tp"] * published["pp"] * recipe.instances
     if not training and is_split_over_all:
-        published["tp"] = _whole(published["tp"], one, model, devices)
+        ways = _over_all(published["tp"], one, model, layout.devices)
+        return sum(_served_alike(layout, {**published, "tp": way}) for way in ways) / len(ways)
+    if not training:
+        return _served_alike(layout, published)
     apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp"))
     is_another = model is not None and model.id != recipe.model
-    held = model.held(layout.tp, layout.pp, layout.ep) if training and model and is_another else None
+    held = model.held(layout.tp, layout.pp, layout.ep) if model and is_another else None
     same = None if one.model is None else one.model.held(published["tp"], published["pp"], published["ep"])
     if held is not None and same is not None:
         return math.exp(-apart - _doublings(held, same))
-    apart += _doublings(layout.pp, published["pp"])
-    if training:
-        apart += _doublings(layout.ep, published["ep"])
-    else:
-        apart += 2.0 * ((layout.ep > 1) != (published["ep"] > 1))
-    return math.exp(-apart)
+    return math.exp(-apart - sum(_doublings(getattr(layout, name), published[name]) for name in ("pp", "ep")))
 
 
-def _whole(tensor: float, one: WeighedRecipe, model: ModelTraits | None, devices: int) -> float:
-    """The tensor parallelism on so many devices of a recipe that splits tensors over all of its own.
+def _served_alike(layout: ParallelLayout, published: Mapping[str, float]) -> float:
+    """The likeness of a layout that serves; of experts it counts whether they are spread."""
+    apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp", "pp"))
+    return math.exp(-apart - 2.0 * ((layout.ep > 1) != (published["ep"] > 1)))
 
-    On no more devices all are used again. On more, each holds as many parameters as in the recipe, and
-    the rest are copies.
+
+def _over_all(tensor: int, one: WeighedRecipe, model: ModelTraits | None, devices: int) -> tuple[float, ...]:
+    """What a recipe that splits tensors over all of its devices may mean for so many, equally likely.
+
+    On no more devices it splits over all again. On more it may, or copies instances whose devices hold as
+    many parameters as the recipe's.
     """
-    if devices > one.recipe.devices and model and model.parameters and one.model and one.model.parameters:
-        return min(max(tensor * model.parameters / one.model.parameters, 1.0), devices)
-    return devices if devices <= WIDEST else tensor
+    whole = devices if devices <= WIDEST else tensor
+    if devices <= one.recipe.devices or not (
+        model and model.parameters and one.model and one.model.parameters
+    ):
+        return (whole,)
+    return whole, min(max(tensor * model.parameters / one.model.parameters, 1.0), devices)
 
 
 def _by_rule(layout: ParallelLayout) -> float:

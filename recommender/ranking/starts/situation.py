@@ -57,7 +57,7 @@ class ModelTraits:
     routed: float = 0.0
     most_tokens: int | None = None
 
-    def held(self, tp: float, pp: float, ep: float) -> float | None:
+    def held(self, tp: int, pp: int, ep: int) -> float | None:
         """Parameters that each device of a layout holds; None where their number is unknown."""
         if not self.parameters:
             return None

@@ -109,18 +109,17 @@ def test_training_compares_what_each_device_holds_of_models_of_other_sizes() -> 
     assert likeness(spread, one, small, training=True) == pytest.approx(math.exp(-3))  # its very own degrees
 
 
-def test_a_split_over_all_devices_is_copied_on_more_and_kept_on_fewer() -> None:
+def test_a_split_over_all_devices_is_copied_or_widened_on_more_and_kept_on_fewer() -> None:
     one = replace(weighed(recipe("r", devices=4, layout={"tp": 4}))[0], model=MODELS["small"])
     same, twice = MODELS["small"], replace(MODELS["small"], parameters=16e9)
 
-    def best(model: ModelTraits | None, *options: ParallelLayout) -> ParallelLayout:
-        return max(options, key=lambda option: likeness(option, one, model, training=False))
+    def alike(model: ModelTraits | None, **sizes: Any) -> float:
+        return likeness(ParallelLayout(**sizes), one, model, training=False)
 
-    split, copied, wider = ParallelLayout(tp=16), ParallelLayout(tp=4, dp=4), ParallelLayout(tp=8, dp=2)
-    assert best(same, split, copied, wider) == copied
-    assert best(twice, split, copied, wider) == wider
-    assert best(None, split, copied, wider) == split
-    assert best(same, ParallelLayout(tp=2), ParallelLayout(dp=2)) == ParallelLayout(tp=2)
+    assert alike(same, tp=16) == alike(same, tp=4, dp=4) > alike(same, tp=8, dp=2) > alike(same, dp=16)
+    assert alike(twice, tp=16) == alike(twice, tp=8, dp=2) > alike(twice, tp=4, dp=4)
+    assert alike(None, tp=16) == 1 > alike(None, tp=4, dp=4)
+    assert alike(same, tp=2) == 1 > alike(same, dp=2)
 
 
 def test_experts_are_held_by_the_devices_that_share_them_out() -> None:
