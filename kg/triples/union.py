@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Triple
 
 from kg.errors import TuningError
 from kg.triples import nodes
@@ -24,13 +24,21 @@ from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TERMS, TG, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kg.triples.graph import GraphStore, Subject, Term, Triple
+    from kg.triples.graph import GraphStore, Subject, Term
 
 _LINKS = {Shared.DERIVED_FROM: TG.SOURCE, TG.IN_CONTEXT: TG.CONTEXT}
 """Edges that are written beside a noun, and the class of what they point at."""
 
 _DERIVED = frozenset(
-    {TG.KEY, Shared.NOTATION, Shared.UNIT, Shared.IN_SCHEME, Shared.CLOSE_MATCH, Shared.LICENCE}
+    {
+        TG.KEY,
+        Shared.NOTATION,
+        Shared.UNIT,
+        Shared.IN_SCHEME,
+        Shared.CLOSE_MATCH,
+        Shared.SEE_ALSO,
+        Shared.LICENCE,
+    }
 )
 """Said of a noun and not read back, or spelt otherwise in older exports; made anew for what is taken in."""
 

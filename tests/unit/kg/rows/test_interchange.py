@@ -35,6 +35,8 @@ hardware:
     level: device
     broader: acme
     label: {{en: Acme One}}
+    aliases: [一号]
+    definition: The first of Acme.
     facts: {{memory_bytes: {{value: {memory}, kind: documented, confidence: high, source: guide}}}}
 """
 
@@ -220,13 +222,20 @@ def test_other_gains_of_one_effect_are_for_a_merge(workspace: Callable[..., Path
 
 
 def test_an_export_of_an_older_version_is_read(workspace: Callable[..., Path], tmp_path: Path) -> None:
-    """Before version 2 an effect had its sums on itself, batches had numbers, and a licence was a text."""
+    """Before version 2 effects had their sums on themselves, batches numbers, and all texts were plain."""
     one = workspace("one", 1, row("a", 8, 0.5))
     old = tmp_path / "old.nt"
     with opened(one) as workspace_:
         text = "".join(f"{triple} .\n" for triple in workspace_.graph.triples())
-    assert "<https://spdx.org/licenses/MIT>" in text
-    old.write_text(text.replace("<https://spdx.org/licenses/MIT>", '"MIT"'))
+    for today, before in (
+        ("<https://spdx.org/licenses/MIT>", '"MIT"'),
+        ("^^<http://www.w3.org/2001/XMLSchema#anyURI>", ""),
+        ('"The first of Acme."@en', '"The first of Acme."'),
+        ('"一号"@zh', '"一号"'),
+    ):
+        assert today in text
+        text = text.replace(today, before)
+    old.write_text(text)
     assert "lastEvidence" in old.read_text()
     same, empty = workspace("same", 2, row("a", 8, 0.5)), workspace("empty", 3)
     for path, brings in ((same, False), (empty, True)):
