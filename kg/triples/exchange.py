@@ -119,8 +119,13 @@ def _accepted(stream: IO[bytes], form: RdfFormat, *, batches: bool) -> Iterator[
 
 
 def spelt_anew(triple: Triple) -> Triple:
-    """A triple as it is spelt today; addresses, definitions and Chinese names were once plain texts."""
+    """A triple as it is spelt today.
+
+    Addresses, definitions and Chinese names were once plain texts, and outcomes derived from their source.
+    """
     term = triple.object
+    if triple.predicate == Shared.DERIVED_FROM and str(triple.subject).startswith(_OUTCOME):
+        return Triple(triple.subject, Shared.SOURCE, term)
     if not isinstance(term, Literal) or term.datatype != XSD_STRING:
         return triple
     if triple.predicate == TG.URL:
@@ -130,6 +135,7 @@ def spelt_anew(triple: Triple) -> Triple:
     return Triple(triple.subject, triple.predicate, term)
 
 
+_OUTCOME = f"<{NAMESPACE}outcome/"
 _OF_LANGUAGES = {Shared.DEFINITION: "en", Shared.ALT_LABEL: None}
 """Predicates of texts in a language, and the tag of a text without Chinese characters."""
 

@@ -92,6 +92,7 @@ class Shared:
     ENDED_AT: Final = _term("prov:endedAtTime")
     USED: Final = _term("prov:used")
     TITLE: Final = _term("dcterms:title")
+    SOURCE: Final = _term("dcterms:source")
     LICENCE: Final = _term("dcterms:license")
     RIGHTS: Final = _term("dcterms:rights")
     UNIT: Final = _term("qudt:hasUnit")

@@ -121,6 +121,8 @@ SOURCE = NounTable(
 )
 
 
-def derived_from(name: str = "source", *, many: bool = False) -> Field:
+def derived_from(
+    name: str = "source", *, predicate: NamedNode = Shared.DERIVED_FROM, many: bool = False
+) -> Field:
     """Return the field of a noun's sources."""
-    return Refer(name=name, predicate=Shared.DERIVED_FROM, table=SOURCE, many=many)
+    return Refer(name=name, predicate=predicate, table=SOURCE, many=many)
