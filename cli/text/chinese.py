@@ -12,6 +12,7 @@ TEMPLATES: dict[str, str] = {
     "Start": "起点",
     "one device": "单卡",
     "{metric} {value} ({low} to {high}, {tier})": "{metric} {value}（{low} 至 {high}，{tier}）",
+    "Or {layout}, {expected}; recipes agree by {share}": "备选 {layout}，{expected}；官方配方一致度 {share}",
     "Or {layout}, {expected}": "备选 {layout}，{expected}",
     "Or {layout}": "备选 {layout}",
     "Worth testing on it, in this order:": "建议按以下顺序在此基础上测试：",
@@ -59,8 +60,8 @@ TEMPLATES: dict[str, str] = {
     ),
     "{layout} fits with {memory} GB of each device": "{layout} 装得下：每卡 {memory} GB",
     "{layout} needs {memory} GB of each device": "{layout} 每卡需要 {memory} GB",
-    "{share} of the recipes for such problems, by weight, divide the work so": (
-        "此类问题的官方配方中（按权重）{share} 采用这种切分"
+    "recipes for such problems agree with this layout by {share}": (
+        "此类问题的官方配方（按权重）与此切分的一致度为 {share}"
     ),
     "MODEL is a checkpoint quantised so ({name})": "MODEL 是这样量化的权重（{name}）",
     "what it loses in accuracy is not known here": "其精度损失此处未知",
@@ -346,7 +347,7 @@ TEMPLATES: dict[str, str] = {
     "{count} requests at once": "并发 {count} 个请求",
     "{count} requests at once ({each} an engine)": "并发 {count} 个请求（每个引擎 {each} 个）",
     "priced at {load}, the best that fits; --trait concurrency=N says otherwise": (
-        "按 {load} 估价（能容纳的最佳值）；用 --trait concurrency=N 另行指定"
+        "按{load}估价（能容纳的最佳值）；用 --trait concurrency=N 另行指定"
     ),
     "{load} are assumed; --trait concurrency=N says otherwise": (
         "假定{load}；用 --trait concurrency=N 另行指定"

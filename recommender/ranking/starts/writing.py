@@ -101,6 +101,7 @@ def written(
         expected=_expected(chosen.option) if chosen else (),
         because=(*_checkpoint(settings, chosen), *beside, *_because(draft, chosen)),
         recipes=_recipes(draft, chosen),
+        agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
 
 
@@ -238,7 +239,7 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
         lines.append(said)
         share = f"{chosen.agreement:.0%}"
         if draft.weighed and share != "0%":
-            lines.append(f"{share} of the recipes for such problems, by weight, divide the work so")
+            lines.append(f"recipes for such problems agree with this layout by {share}")
     voted = chosen is not None and chosen.agreement > 0
     near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING]
     for one in [one for one in near if voted or not one.is_foreign][:3]:
