@@ -323,7 +323,7 @@ def main() -> None:
     )
     parser.add_argument("--known", type=Path, required=True)
     parser.add_argument("--asked", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="a sample: two minutes instead of twenty")
+    parser.add_argument("--quick", action="store_true", help="a sample: minutes instead of an hour")
     parser.add_argument("--only", default="", help="one corpus, by the name it is reported under")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CLASSES = ("same_vendor", "other_class", "other_vendor", "known_device")
 TASK_FOLDS = 5
-QUICK_ASKED = 40
+QUICK_ASKED = 25
 """Problems asked of one device with ``--quick``."""
 
 

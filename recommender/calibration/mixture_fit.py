@@ -38,16 +38,6 @@ STEPS = {"popular": (0.0, 0.1, 0.3, 1.0), "modelled": (0.0, 0.3, 1.0, 3.0), "unt
 
 GRID = np.array(list(itertools.product(*(STEPS[name] for name in EXPERTS))))
 
-
-def grid_of(situation: EvidenceClass) -> NDArray[np.float64]:
-    """Return the weights that are tried in a situation, shape (G, E).
-
-    The response model is followed in dense ones alone: in sparse ones most that it praises was not tried
-    there, and lists with it and without lost the same.
-    """
-    return GRID if situation.dense else GRID[GRID[:, EXPERTS.index("modelled")] == 0]
-
-
 WITHIN = math.log(1.05)
 """A configuration within 5 % of the best is right."""
 
@@ -94,7 +84,7 @@ class MixtureFit:
         for place, question in enumerate(questions):
             places[question.situation].append(place)
         self._cells = {
-            situation: (np.array(mine), _Cell([questions[place] for place in mine], grid_of(situation)))
+            situation: (np.array(mine), _Cell([questions[place] for place in mine]))
             for situation, mine in places.items()
         }
 
@@ -113,8 +103,7 @@ class MixtureFit:
 class _Cell:
     """The questions of one situation, padded to few sizes; what a chain of weights picks is kept."""
 
-    def __init__(self, questions: Sequence[OpenQuestion], grid: NDArray[np.float64]) -> None:
-        self._grid = grid
+    def __init__(self, questions: Sequence[OpenQuestion]) -> None:
         names = [(item.corpus, item.device) for item in questions]
         self._group = np.unique([f"{one}\n{other}" for one, other in names], return_inverse=True)[1]
         self._blocks: list[tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.float64]]] = []
@@ -135,21 +124,21 @@ class _Cell:
         """Return the weights by place, learned from the questions that are ``known``."""
         chain: tuple[int, ...] = ()
         for _ in range(PLACES):
-            chain += (_bound_choice(self._tried(chain)[0][:, known], self._group[known], self._grid),)
-        return tuple(tuple(self._grid[at].tolist()) for at in chain)
+            chain += (_bound_choice(self._tried(chain)[0][:, known], self._group[known]),)
+        return tuple(tuple(GRID[at].tolist()) for at in chain)
 
     def _tried(self, chain: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Return losses after one more pick, and the picks, by the weights of the grid, shape (G, n) each."""
         if chain not in self._losses:
             before = [self._tried(chain[:at])[1][choice] for at, choice in enumerate(chain)]
-            regrets = np.full((len(self._grid), self._count), np.inf)
-            picks = np.zeros((len(self._grid), self._count), np.intp)
+            regrets = np.full((len(GRID), self._count), np.inf)
+            picks = np.zeros((len(GRID), self._count), np.intp)
             for mine, costs, truths in self._blocks:
                 rows = np.arange(len(mine))
                 reached = np.full(len(mine), np.inf)
                 for earlier in before:
                     reached = np.minimum(reached, truths[rows, earlier[mine]])
-                for at, weights in enumerate(self._grid.astype(np.float32)):
+                for at, weights in enumerate(GRID.astype(np.float32)):
                     scores = costs[:, 0] + np.tensordot(weights, costs[:, 1:], (0, 1))
                     for earlier in before:
                         scores[rows, earlier[mine]] = np.inf
@@ -164,15 +153,14 @@ def _loss(regrets: NDArray[np.float64]) -> NDArray[np.float64]:
     return 0.5 * (regrets >= WITHIN) + 0.5 * np.minimum(regrets, MOST_REGRET) / MOST_REGRET
 
 
-def _bound_choice(losses: NDArray[np.float64], group: NDArray[np.intp], grid: NDArray[np.float64]) -> int:
+def _bound_choice(losses: NDArray[np.float64], group: NDArray[np.intp]) -> int:
     """Return the place in the grid of the weights that surely beat copying by most; copying where none does.
 
     Args:
         losses: Shape (G, n).
         group: Of each question, shape (n,); a group counts as the square root of its size.
-        grid: The weights, shape (G, E).
     """
-    copying = int(np.flatnonzero((grid == np.array(COPYING[0])).all(axis=1))[0])
+    copying = int(np.flatnonzero((np.array(COPYING[0]) == GRID).all(axis=1))[0])
     _, block, size = np.unique(group, return_inverse=True, return_counts=True)
     if len(size) < LEAST_GROUPS:
         return copying
@@ -183,5 +171,5 @@ def _bound_choice(losses: NDArray[np.float64], group: NDArray[np.intp], grid: ND
     worse = means @ share
     error = np.sqrt(((means - worse[:, None]) ** 2 * share**2).sum(axis=1) * len(size) / (len(size) - 1))
     bound = np.round(worse + error, 6)
-    best = int(np.lexsort((grid.sum(axis=1), bound))[0])
+    best = int(np.lexsort((GRID.sum(axis=1), bound))[0])
     return best if bound[best] < 0 else copying

@@ -46,7 +46,9 @@ _VIRTUAL = 3
 
 def program() -> str:
     """Return an identifier of what opinions are made with: learned weights fit these opinions alone."""
-    return digest(*EXPERTS, str(PLACES), str(WORST), str(NEAR_BEST), str(MOSTLY), str(_VIRTUAL))[:8]
+    return digest(
+        *EXPERTS, str(PLACES), str(WORST), str(NEAR_BEST), str(MOSTLY), str(_VIRTUAL), "numbers alone"
+    )[:8]
 
 
 def voices(evidence: CandidateEvidence) -> NDArray[np.float64]:
@@ -102,8 +104,6 @@ def predictions(
     candidates: Sequence[Configuration],
     model: ResponseModel,
     facts: Facts,
-    *,
-    words_given: bool,
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Return devices, the model's log regrets for each, shape (V, n), and their voices, shape (V,).
 
@@ -119,7 +119,7 @@ def predictions(
     if problem.hardware.name not in devices:
         devices.append(problem.hardware.name)
         heard.append(max(heard, default=1.0))
-    predicted = model.predict(problem, candidates, devices, facts, words_given=words_given)
+    predicted = model.predict(problem, candidates, devices, facts, words_given=True)
     regrets = np.minimum(predicted - predicted.min(axis=1, keepdims=True), WORST)
     return devices, regrets, np.array(heard)
 

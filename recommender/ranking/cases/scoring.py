@@ -55,8 +55,6 @@ def score(
     evidence: CandidateEvidence,
     model: ResponseModel | None,
     facts: Facts,
-    *,
-    words_given: bool = False,
 ) -> Scores:
     """Compute opinions on the candidates, and their expected log regret.
 
@@ -65,9 +63,8 @@ def score(
     Args:
         problem: The question.
         evidence: What the neighbours say.
-        model: What was learned about the operator; None if nothing.
+        model: What was learned about the operator, where candidates differ in numbers alone; None if nothing.
         facts: Facts by hardware id.
-        words_given: The question fixes what has no scale, such as the framework.
     """
     heard = voices(evidence)
     weights = heard * evidence.timed
@@ -78,9 +75,7 @@ def score(
     modelled = None
     if model is not None and len(chosen) > 1:
         candidates = [evidence.candidates[place] for place in chosen]
-        devices, predicted, model_weights = predictions(
-            problem, evidence, candidates, model, facts, words_given=words_given
-        )
+        devices, predicted, model_weights = predictions(problem, evidence, candidates, model, facts)
         modelled = model_weights @ predicted / model_weights.sum()
         model_weights = model_weights / model_weights.sum() * (float(weights.sum()) or 1.0)
         for place, name in enumerate(devices):
