@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 INTERRUPTED = 130
+CLOSED = 141
+"""As a shell says that a program ended by SIGPIPE."""
 SHOWN_FAULTS = 20
 
 
@@ -69,7 +71,10 @@ def _run() -> int:
             output.note(output.harmless(note))
         _say(_message(error), error.hint)
         return error.exit_code
-    except OSError as error:  # without a file name it is the output: full, or nobody reads it
+    except BrokenPipeError:  # whoever read the output, such as head, has enough of it
+        _forget_output()
+        return CLOSED
+    except OSError as error:  # without a file name it is the output: full
         _say(f"cannot use {error.filename or 'the output'}: {error.strerror or error}", "")
         _forget_output()
         return 1

@@ -78,6 +78,8 @@ class ProblemOptions:
             "count": self.count,
             "objective": self.objective,
         }
+        if self.model is not None and raw.get("model") not in (None, self.model):
+            raw.pop("sizes", None)  # they are those of the model that the texts name
         raw.update({name: value for name, value in plain.items() if value is not None})
         tables: dict[str, dict[str, object]] = {
             "shape": pairs("--shape", self.shape),

@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Self
 
 from cli import output
-from kg.nouns.gain import NORMAL_90
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Objective
@@ -64,10 +63,8 @@ class ProgressDisplay:
         if evaluation.values[0] is None:
             return ""
         text = f"{objective.metric} {output.quantity(evaluation.values[0], objective.unit or '')}".strip()
-        spread = evaluation.stdev[0] if evaluation.stdev else None
-        if spread is not None and evaluation.repeats > 1:
-            half = NORMAL_90 * spread / evaluation.repeats**0.5 / abs(evaluation.values[0])
-            text += f" +-{100 * half:.1f} %"
+        if evaluation.half_width is not None and evaluation.values[0]:
+            text += f" +-{100 * evaluation.half_width / abs(evaluation.values[0]):.1f} %"
         return text
 
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from embeddings import index_building
 from embeddings.index_building import faiss_library
-from embeddings.text_encoder import sha256_of
 from embeddings.vector_log import sync_folder
 from kg.errors import WorkspaceError
+from kg.whole_files import sha256_of
 
 if TYPE_CHECKING:
     from pathlib import Path

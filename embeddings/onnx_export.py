@@ -22,9 +22,9 @@ from embeddings.text_encoder import (
     WEIGHTS_SHA256,
     EncoderManifest,
     encoder_folder,
-    sha256_of,
 )
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
+from kg.whole_files import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,6 @@ pooling, normalisation), made once by :mod:`embeddings.onnx_export`. Its folder 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import re
@@ -21,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from embeddings.codes import code, split
 from kg.errors import MissingDependencyError, WorkspaceError
 from kg.nouns.values import digest
+from kg.whole_files import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -277,41 +276,7 @@ class OnnxTextEncoder:
         )
 
 
-class HashingEncoder:
-    """Bags of hashed words: a stand-in for tests that must be fast, never for answers.
-
-    Attributes:
-        name: ``"hashing"``.
-        dimension: Length of its vectors.
-    """
-
-    name = "hashing"
-    available = True
-
-    def __init__(self, dimension: int = 64) -> None:
-        self.dimension = dimension
-
-    @property
-    def hash(self) -> str:
-        """Depends on the dimension alone."""
-        return digest("hashing", self.dimension)
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Normalised sums of word codes, shape (n, dimension)."""
-        out = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for row, text in enumerate(texts):
-            total = np.sum([code(word, self.dimension) for word in split(text) or [text]], axis=0)
-            out[row] = total / max(float(np.linalg.norm(total)), 1e-12)
-        return out
-
-
 def encoder_folder(cache: Path, name: str) -> Path:
     """Return the folder of the model ``name`` in a cache directory."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
     return cache / "encoders" / (slug if name == DEFAULT_MODEL else f"{slug}-{digest(name)[:8]}")
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -6,11 +6,11 @@ the same: a table copied under the name of another device says something else.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.values import digest
+from kg.whole_files import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ class Completion:
         beside = [path.with_name(name.replace("*", path.name)) for name in format_.beside]
         files = [path, *beside]
         return digest(
-            [[file.name, _content(file)] for file in files if file.is_file()],
+            [[file.name, sha256_of(file)] for file in files if file.is_file()],
             path.absolute().parts[-PLACE:],
             [format_.name, format_.version],
             [repr(spaces[name]) for name in sorted(spaces)],
@@ -65,8 +65,3 @@ def read_marks(marks: list[str]) -> dict[str, int]:
     """Rows by key of all completed files; a mark of another kind is passed over."""
     pairs = (text.split() for text in marks)
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
-
-
-def _content(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

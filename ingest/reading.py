@@ -11,7 +11,7 @@ from ingest.door.records import NameResolver, Records
 from ingest.files.content import Content
 from ingest.files.sniffing import Head, read_head
 from ingest.formats.cases.mapped_csv import FORMAT as MAPPED_CSV
-from ingest.formats.cases.mapped_csv import is_table
+from ingest.formats.cases.mapped_csv import UNMAPPED, is_table
 from ingest.formats.registry import FORMATS, companion_reason, recognise
 from kg.errors import Fault, InputError
 from kg.nouns.entities import Case
@@ -103,7 +103,7 @@ def discover(paths: Iterable[Path], *, mapping: Path | None = None) -> list[Read
             seen.add((status.st_dev, status.st_ino))
             item = _identify(path, mapping)
             if item.format is None:
-                raise InputError(f"{path}: {item.skipped}", hint=_looked_for())
+                raise InputError(f"{path}: {item.skipped}", hint=_hint(item))
             found.append(item)
     return found
 
@@ -271,5 +271,8 @@ def _identify(path: Path, mapping: Path | None) -> ReadableFile:
     return ReadableFile(path=path, size=head.size, format=known, skipped=skipped)
 
 
-def _looked_for() -> str:
+def _hint(item: ReadableFile) -> str:
+    """What to do with a file that is named and not read."""
+    if item.skipped == UNMAPPED:
+        return f"a draft of one: tunegraph ingest {item.path} --suggest-mapping"
     return "looked for: " + "; ".join(known.title for known in FORMATS)

@@ -1,7 +1,8 @@
-"""Files written whole: a reader sees the old content or the new one, never half of it."""
+"""Files as a whole: written so that a reader sees the old content or the new one, and their digest."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from typing import TYPE_CHECKING
@@ -37,3 +38,13 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Write JSON for people too: indented, keys in order; see ``write_bytes``."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from recommender.workspace import Workspace
 from tests.postgres_server import NoServerError, PostgresServer
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 _DATABASES = count()
+
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")  # a test that waits for the processor has found no fault
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,10 @@
 
     python -m tools.identify CLONES
 
-``CLONES`` holds clones ``OWNER+NAME`` (or ``OWNER+NAME/repo``) of pciutils/pciids and
-huggingface/pytorch-image-models. A device has the PCI ids whose name in pci.ids is one of its names; a model
-has the repository whose configuration is a source of its facts, a network of timm the first weights declared.
+``CLONES`` holds clones ``OWNER+NAME`` (or ``OWNER+NAME/repo``) of the repositories in ``LISTS`` and of
+huggingface/pytorch-image-models. A device has the PCI ids whose name in a list is one of its names, in the
+first list that has it; a model has the repository whose configuration is a source of its facts, a network
+of timm the first weights declared. What no list names is looked up by hand: ``data/identifiers/pages.csv``.
 """
 
 from __future__ import annotations
@@ -24,30 +25,29 @@ import data
 ROOT = Path(data.__file__).parent
 OUT = ROOT / "identifiers" / "links.csv"
 VENDORS = {"nvidia": "10de", "amd": "1002", "intel": "8086"}
-ASCEND = (
-    ("ascend-310p-series", "19e5:d500", "msprof-analyze"),
-    ("ascend-910", "19e5:d801", "mind-cluster"),
-    ("ascend-910b", "19e5:d802", "msprof-analyze"),
-    ("ascend-a3", "19e5:d803", "msprof-analyze"),
-    ("ascend-950", "19e5:d806", "msprof-analyze"),
-)
-"""Ids that pci.ids lacks, from programs of the vendor that tell generations apart by them."""
-VENDOR_SOURCES = {
-    "msprof-analyze": (
-        "msprof-analyze quick start, chips told apart by lspci",
-        (
-            "https://github.com/Ascend/msprof-analyze/blob/8399c1cdd2ae369c0e7f618694973dd85238cad1/docs/zh/quick_start/"
-            "msprof-analyze_quick_start.md"
-        ),
-    ),
-    "mind-cluster": (
-        "ascend-faultdiag, what lspci prints on an Ascend 910 server",
-        (
-            "https://github.com/Ascend/mind-cluster/blob/22bb3d987bc0208c3eb7395e222b661276133c58/component/"
-            "ascend-faultdiag/test/st_module_testcase/kg_parse/npu_info_before.txt"
-        ),
+ASCEND = {
+    "ascend-310": "310",
+    "ascend-310b": "310B_EP",
+    "ascend-310p-series": "310P",
+    "ascend-910": "910",
+    "ascend-910b": "910B",
+    "ascend-a3": "910_93",
+    "ascend-950": "950",
+}
+"""Generations by their names in the vendor's driver, since pci.ids lacks them."""
+LISTS = {
+    "pci-ids": ("pciutils/pciids", "pci.ids", "The PCI ID Repository"),
+    "libdrm": ("sailfishos-mirror/drm", "data/amdgpu.ids", "libdrm, names of AMD's devices by id"),
+    "device-info": ("GPUOpen-Tools/device_info", "DeviceInfo.cpp", "AMD, device_info"),
+    "driver": (
+        "hicann/driver",
+        "src/custom/dev_prod/user/dcmi/dcmi_inner/inc/dcmi_common.h",
+        "CANN driver, ids of the generations",
     ),
 }
+"""Where names and PCI ids stand side by side: repository, file and title."""
+_CHIP = re.compile(r"#define DCMI_D_(\w+)_DEVICE_ID\s+0x([0-9a-f]{4})")
+_GFX = re.compile(r'0x([0-9A-F]{4}), 0x[0-9A-F]{2}, \w+, \w+, "(gfx\w+)"')
 _CONFIG = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]+)(?:/|$)")
 _FILE = re.compile(
     r"/(?:model_configs/([\w.-]+?)--([\w.-]+?)_config\.json|models/([\w.-]+)/([\w.-]+)\.yaml)$"
@@ -68,18 +68,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("clones", type=Path)
     clones = parser.parse_args().clones
-    pci, timm = (clone(clones, name) for name in ("pciutils+pciids", "huggingface+pytorch-image-models"))
-    sources = {
-        "pci-ids": ("The PCI ID Repository", address("pciutils/pciids", pci, "pci.ids")),
-        **VENDOR_SOURCES,
-    }
-    rows = [(f"hardware/{node}", "pci_id", value, source) for node, value, source in ASCEND]
-    ids = pci_ids(git(pci, "show", "HEAD:pci.ids"))
+    timm = clone(clones, "huggingface+pytorch-image-models")
+    sources, texts = {}, {}
+    for key, (repository, path, title) in LISTS.items():
+        folder = clone(clones, repository.replace("/", "+"))
+        sources[key] = (title, address(repository, folder, path))
+        texts[key] = git(folder, "show", f"HEAD:{path}")
+    chips = dict(_CHIP.findall(texts["driver"]))
+    rows = [(f"hardware/{node}", "pci_id", f"19e5:{chips[name]}", "driver") for node, name in ASCEND.items()]
+    ids, boards = pci_ids(texts["pci-ids"])
     for name, vendor in VENDORS.items():
+        lists = [("pci-ids", ids[vendor])]
+        if name == "amd":
+            lists += [("libdrm", drm_ids(texts["libdrm"])), ("device-info", gfx_ids(texts["device-info"]))]
+        lists.append(("pci-ids", boards[vendor]))
         for device in of_level(f"hardware/{name}.yaml", "device"):
-            if found := sorted({key for text in spellings(device) for key in ids[vendor].get(text, ())}):
-                value = " ".join(f"{vendor}:{key}" for key in found)
-                rows.append((f"hardware/{device['id']}", "pci_id", value, "pci-ids"))
+            for source, by_name in lists:
+                if found := sorted({key for text in spellings(device) for key in by_name.get(text, ())}):
+                    value = " ".join(f"{vendor}:{key}" for key in found)
+                    rows.append((f"hardware/{device['id']}", "pci_id", value, source))
+                    break
     weights = timm_weights(timm)
     for file in sorted(data.files("models", ".yaml")):
         content = yaml.safe_load(data.text(file))
@@ -103,22 +111,50 @@ def main() -> None:
     print(len(rows), "identifiers")
 
 
-def pci_ids(text: str) -> dict[str, dict[str, list[str]]]:
-    """Device ids by vendor and by each plain name in brackets; ``RX 570/580`` names two."""
-    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    vendor = ""
+Names = dict[str, list[str]]
+"""Device ids by plain name."""
+
+
+def pci_ids(text: str) -> tuple[dict[str, Names], dict[str, Names]]:
+    """Device ids by vendor and by each plain name in brackets, and by the names of boards with the device.
+
+    ``RX 570/580`` names two.
+    """
+    found: dict[str, Names] = defaultdict(lambda: defaultdict(list))
+    boards: dict[str, Names] = defaultdict(lambda: defaultdict(list))
+    vendor = key = ""
     for line in text.splitlines():
         if line.startswith("C "):  # classes come after the devices
             break
-        if not line.strip() or line.startswith(("#", "\t\t")):
+        if not line.strip() or line.startswith("#"):
             continue
         if not line.startswith("\t"):
             vendor = line[:4]
-            continue
-        key, name = line[1:5], line[5:].strip()
-        inside = re.search(r"\[(.*)\]", name)
-        for text_ in alternatives(inside[1] if inside else name):
-            found[vendor][plain(text_)].append(key)
+        elif line.startswith("\t\t"):
+            boards[vendor][plain(line[11:])].append(key)
+        else:
+            key, name = line[1:5], line[5:].strip()
+            inside = re.search(r"\[(.*)\]", name)
+            for text_ in alternatives(inside[1] if inside else name):
+                found[vendor][plain(text_)].append(key)
+    return found, boards
+
+
+def drm_ids(text: str) -> Names:
+    """Device ids by each plain name that libdrm has, without the maker's name."""
+    found: Names = defaultdict(list)
+    for line in text.splitlines():
+        if len(cells := line.split(",\t")) == 3:
+            for name in alternatives(cells[2].removeprefix("AMD ")):
+                found[plain(name)].append(cells[0].lower())
+    return found
+
+
+def gfx_ids(text: str) -> Names:
+    """Device ids by what a part is called that has no name but its instruction set's."""
+    found: Names = defaultdict(list)
+    for key, name in _GFX.findall(text):
+        found[plain(f"Radeon Graphics {name}")].append(key.lower())
     return found
 
 

@@ -3,7 +3,7 @@
     python -m tools.terminal_picture docs/pictures/recommend.svg -- recommend --model qwen3-32b ...
 
 The command is run; what it prints is what is drawn, 80 columns wide. No fonts are fetched: the picture names
-common ones. Colours do for light and dark pages alike.
+common ones. Colours do for light and dark pages alike. TUNEGRAPH_LANG=zh draws it in Chinese.
 """
 
 from __future__ import annotations

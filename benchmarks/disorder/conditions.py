@@ -59,7 +59,7 @@ def no_room(place: Path, number: int, rng: Random, say: Say) -> ConditionFigures
         limit = round(2 ** rng.uniform(9, 21))
         done = run(_limited, limit, name, place, path)
         _judge(figures, done, place, name, path, f"{name} with files up to {limit} bytes", say)
-    _clear(path)
+    clear(path)
     return figures
 
 
@@ -76,7 +76,7 @@ def no_permission(place: Path, say: Say) -> ConditionFigures:
             say(f"{name}, read only: readers cannot read: {read.error}")
         _allow(path, writing=True)
         _judge(figures, done, place, name, path, f"{name}, read only", say)
-    _clear(path)
+    clear(path)
     return figures
 
 
@@ -93,7 +93,7 @@ def clock_jumps(place: Path, say: Say) -> ConditionFigures:
     elif done.value["faults"] or done.value["names"] != done.value["expected"]:
         figures.torn += 1
         say(f"clocks: {done.value}")
-    _clear(path)
+    clear(path)
     return figures
 
 
@@ -125,7 +125,7 @@ def many_readers(place: Path, readers: int, duration_s: float, say: Say) -> Cond
         figures.torn += 1
         say(f"the writer beside readers: {written.error}")
     _judge_whole(figures, path, "after readers", say)
-    _clear(path)
+    clear(path)
     return figures
 
 
@@ -166,7 +166,7 @@ def _without_rights(tell: Callable[[object], None], name: str, place: Path, path
     warm = place / "warm"  # what is imported late may lie where only root may read
     _copy(place, name, warm)
     act(tell, name, place, warm)
-    _clear(warm)
+    clear(warm)
     _step_down()
     act(tell, name, place, path)
 
@@ -228,11 +228,12 @@ def _read_on(pipe: object, path: Path, duration_s: float) -> None:
 
 
 def _copy(place: Path, name: str, path: Path) -> None:
-    _clear(path)
+    clear(path)
     shutil.copytree(place / ("grown" if name == "restore" else "base"), path)
 
 
-def _clear(path: Path) -> None:
+def clear(path: Path) -> None:
+    """Remove a workspace, its search log, and what restores left beside it."""
     for item in path.parent.iterdir():
         if item.name == path.name or item.name.startswith((f"{path.name}.", f".{path.name}-", ".backup-")):
             shutil.rmtree(item) if item.is_dir() else item.unlink()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.disorder.acts import ACTS, EVALUATIONS, ONE_STEP, act, look
 from benchmarks.disorder.children import run
+from benchmarks.disorder.conditions import clear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,7 @@ def kill_often(
                 figures.broken += 1
         for fault in judge(figures, place, path, name, reference, ended.told):
             say(f"{name} killed after {moment:.3f} of {reference.duration_s:.3f} s: {fault}")
-    _clear(path)
+    clear(path)
     return figures
 
 
@@ -146,12 +147,5 @@ def _undisturbed(place: Path, name: str) -> Reference:
 
 
 def _fresh(place: Path, name: str, path: Path) -> None:
-    _clear(path)
+    clear(path)
     shutil.copytree(place / START.get(name, "base"), path)
-
-
-def _clear(path: Path) -> None:
-    """Remove a workspace, its search log, and what restores left beside it."""
-    for item in path.parent.iterdir():
-        if item.name == path.name or item.name.startswith((f"{path.name}.", f".{path.name}-", ".backup-")):
-            shutil.rmtree(item) if item.is_dir() else item.unlink()

@@ -26,6 +26,8 @@ _AXE = """async () => {
   return [found.passes.length, found.violations.map(v => [v.impact, v.id, v.nodes.length, v.nodes[0].html.slice(0, 200)])];
 }"""
 STEPS = 200
+READY = "body.js"
+"""What a page is once its script has unpacked the document."""
 _SLIDER = """steps => {
   const input = document.querySelector(".weights input");
   for (let i = 0; i < steps; i++) {
@@ -69,6 +71,8 @@ class Chromium:
         opened = self._browser.new_context(**context).new_page()
         requests, errors = _watched(opened)
         opened.goto(path.resolve().as_uri())
+        if context.get("java_script_enabled", True):
+            opened.wait_for_selector(READY)
         return opened, requests, errors
 
     def page_figures(self, path: Path, looks: int) -> dict[str, Any]:
@@ -84,6 +88,7 @@ class Chromium:
             requests, errors = _watched(opened)
             before = _thread_ms(session)
             opened.goto(path.resolve().as_uri())
+            opened.wait_for_selector(READY)
             end, first = opened.evaluate(_DRAWN)
             cpu.append(_thread_ms(session) - before)
             drawn.append(max(end, first or 0.0))

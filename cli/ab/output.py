@@ -208,7 +208,7 @@ def _plain(
 
 
 def _set(configuration: Settings) -> str:
-    return "(not told)" if UNTOLD in configuration or not configuration else str(configuration)
+    return "(not stated)" if UNTOLD in configuration or not configuration else str(configuration)
 
 
 def _rests_on(item: ArmComparison) -> str:

@@ -210,12 +210,12 @@ def _cause(
         if remedy.condition:
             _line("", f"if {remedy.condition}")
         for case in remedy.to_json()["cases"]:  # type: ignore[attr-defined]  # a list of mappings
-            where = case["hardware"] or "hardware not told"
+            where = case["hardware"] or "hardware not stated"
             seen = f"{case['kind']}, {case['metric']} {case['mean_factor']:.2f}x on {where} (n={case['n']})"
             _line("", seen)
     for past in cases:
         what = f"{past.gain.strategy} against {past.gain.bottleneck}"
-        where = f"{past.gain.model or 'model not told'} on {past.gain.hardware}"
+        where = f"{past.gain.model or 'model not stated'} on {past.gain.hardware}"
         _line("case", f"{what}: {past.gain.metric} {past.factor:.2f}x, {past.gain.kind}, {where}")
     say()
 

@@ -77,8 +77,10 @@ def _expected(item: ExpectedValue) -> str:
 
 def _in_short(start: StartConfiguration) -> str:
     tile = " ".join(f"{item.key}={show_value(item.value)}" for item in start.settings[:_SHORT])
-    return (tile if start.layout is None else str(start.layout)) + "".join(
-        f", {_expected(item)}" for item in start.expected[:1]
+    return (
+        (tile if start.layout is None else str(start.layout))
+        + "".join(f", {_expected(item)}" for item in start.expected[:1])
+        + ("" if start.agreement is None else f"; recipes agree by {start.agreement:.0%}")
     )
 
 

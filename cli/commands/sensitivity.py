@@ -61,7 +61,7 @@ def _show(ranking: Sensitivity, low: str) -> None:
             (
                 group.name,
                 len(group.layers),
-                "not told" if group.parameters is None else f"{group.parameters:,.0f}",
+                "not stated" if group.parameters is None else f"{group.parameters:,.0f}",
                 "" if group.sensitivity is None else f"{group.sensitivity:.4g}",
                 group.kept,
             )

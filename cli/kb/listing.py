@@ -19,11 +19,20 @@ KINDS = (
     "settings", "recipes",
 )  # fmt: skip
 
+_OF_NAMES = ("--like",)
+_TAKEN = {
+    "hardware": ("--vendor", "--like"),
+    "servers": ("--vendor", "--like"),
+    "settings": ("--software",),
+    "recipes": ("--model", "--hardware", "--role", "--framework", "--family", "--like", "ID"),
+}
+"""Options by list; the others take those of :data:`_OF_NAMES`."""
+
 
 def list_(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(help=f"What to list: {', '.join(KINDS)}.")],
-    identifier: Annotated[str, typer.Argument(help="Show this one in full.")] = "",
+    identifier: Annotated[str, typer.Argument(help="Show this recipe in full.")] = "",
     model: Annotated[str, typer.Option("--model", help="Only of this model.")] = "",
     hardware: Annotated[str, typer.Option("--hardware", help="Only for this device or server.")] = "",
     role: Annotated[str, typer.Option("--role", help="Only serve, prefill, decode, train or finetune.")] = "",
@@ -44,6 +53,13 @@ def list_(
 
     if kind not in KINDS:
         raise InputError(f"no list of {kind!r}", hint=f"one of: {', '.join(KINDS)}")
+    given = {
+        "--model": model, "--hardware": hardware, "--role": role, "--framework": framework,
+        "--family": family, "--vendor": vendor, "--like": like, "--software": software, "ID": identifier,
+    }  # fmt: skip
+    if strays := [name for name, value in given.items() if value and name not in _TAKEN.get(kind, _OF_NAMES)]:
+        taken = ", ".join(_TAKEN.get(kind, _OF_NAMES))
+        raise InputError(f"{strays[0]} is not for kb list {kind}", hint=f"it takes {taken}")
     if kind == "settings":
         from cli.kb import settings as kb_settings
 
@@ -66,6 +82,7 @@ def list_(
             framework=framework,
             family=family,
             identifier=identifier,
+            like=like,
         )
     if as_json:
         from ingest.formats.recipes.recipe_records import to_record

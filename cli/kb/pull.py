@@ -42,7 +42,7 @@ def pull(
     from ingest.corpora.corpus import choose
 
     pulled: dict[str, IngestSummary] = {}
-    failed: list[FetchError | InputError] = []
+    failed: FetchError | InputError | None = None
     with open_workspace(context) as workspace:
         state = {corpus.id: (corpus, is_here) for corpus, is_here in workspace.corpora(catalogue)}
         if listed:
@@ -59,12 +59,12 @@ def pull(
             try:
                 pulled[corpus.id] = workspace.pull(corpus, on_fetch=progress.fetched, on_read=progress.read)
             except (FetchError, InputError) as error:
-                failed.append(error)
+                if failed is not None:  # the last one ends the command
+                    print(f"tunegraph: {failed}", file=sys.stderr)
+                failed = error
             finally:
                 progress.end()
-            if failed and len(failed) + len(pulled) < len(wanted):
-                print(f"tunegraph: {failed[-1]}", file=sys.stderr)
-            elif not as_json and corpus.id in pulled:
+            if not as_json and corpus.id in pulled:
                 _tell(corpus, pulled[corpus.id])
     if as_json:
         output.as_json({"pulled": {name: summary.to_json() for name, summary in pulled.items()}})
@@ -72,8 +72,8 @@ def pull(
         with open_for_writing(context) as editor:
             if (stopped := learn_from(editor)) is not None:
                 raise stopped
-    if failed:
-        raise failed[-1]
+    if failed is not None:
+        raise failed
 
 
 class _Progress:

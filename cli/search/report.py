@@ -113,7 +113,7 @@ def _symptoms(course: CourseReport) -> None:
     if checkup.symptoms:
         say()
     for text in checkup.undetermined:
-        output.note(f"not told: {text}")
+        output.note(f"not judged: {text}")
 
 
 def show_courses(file: str, courses: Mapping[str, CourseReport], *, plot: Path | None, as_json: bool) -> None:

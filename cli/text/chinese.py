@@ -12,6 +12,7 @@ TEMPLATES: dict[str, str] = {
     "Start": "起点",
     "one device": "单卡",
     "{metric} {value} ({low} to {high}, {tier})": "{metric} {value}（{low} 至 {high}，{tier}）",
+    "Or {layout}, {expected}; recipes agree by {share}": "备选 {layout}，{expected}；官方配方一致度 {share}",
     "Or {layout}, {expected}": "备选 {layout}，{expected}",
     "Or {layout}": "备选 {layout}",
     "Worth testing on it, in this order:": "建议按以下顺序在此基础上测试：",
@@ -59,12 +60,12 @@ TEMPLATES: dict[str, str] = {
     ),
     "{layout} fits with {memory} GB of each device": "{layout} 装得下：每卡 {memory} GB",
     "{layout} needs {memory} GB of each device": "{layout} 每卡需要 {memory} GB",
-    "{share} of the recipes for such problems, by weight, divide the work so": (
-        "此类问题的官方配方中（按权重）{share} 采用这种切分"
+    "recipes for such problems agree with this layout by {share}": (
+        "此类问题的官方配方（按权重）与此切分的一致度为 {share}"
     ),
     "MODEL is a checkpoint quantised so ({name})": "MODEL 是这样量化的权重（{name}）",
     "what it loses in accuracy is not known here": "其精度损失此处未知",
-    "recipe {id}, weight {share}": "配方 {id}，权重 {share}",
+    "nearest recipe {id}, weight {share}": "最近的配方 {id}，权重 {share}",
     "Together: {gain}.": "合计：{gain}。",
     "{gain} with {places}": "{gain}（第 {places} 项）",
     "All observed bottlenecks together: at most {gain}.": "消除全部已观察到的瓶颈：至多 {gain}。",
@@ -76,6 +77,7 @@ TEMPLATES: dict[str, str] = {
     "No recommendation: {reason}.": "不作推荐：{reason}。",
     "Measure these next, and ingest them:": "请先测量以下各项并导入：",
     "Why: {command}": "原因：{command}",
+    "To test this start: {command}": "测试此起点：{command}",
     "tile model on the facts of the device": "按设备参数建立的分块模型",
     "nothing was measured for it": "没有针对它的实测",
     "{count} tiles in {batch} rounds over {number} cores, {share} of them idle": (
@@ -335,10 +337,17 @@ TEMPLATES: dict[str, str] = {
     "{software} is assumed; --software NAME=VERSION names another": (
         "假定使用 {software}；用 --software 名称=版本 另行指定"
     ),
+    "nothing reads the size {name}": "尺寸 {name} 无人读取",
+    "nothing reads the trait {name}": "特征 {name} 无人读取",
+    "nothing reads the size {name}; did you mean {other}?": "尺寸 {name} 无人读取；是否指 {other}？",
+    "nothing reads the trait {name}; did you mean {other}?": "特征 {name} 无人读取；是否指 {other}？",
+    "no program named {name} is known; did you mean {other}?": "没有名为 {name} 的程序；是否指 {other}？",
+    "{software} has no setting {name}; did you mean {other}?": "{software} 没有设置 {name}；是否指 {other}？",
+    "{software} was not read; the nearest release is {release}": "{software} 未读取；最近的版本是 {release}",
     "{count} requests at once": "并发 {count} 个请求",
     "{count} requests at once ({each} an engine)": "并发 {count} 个请求（每个引擎 {each} 个）",
     "priced at {load}, the best that fits; --trait concurrency=N says otherwise": (
-        "按 {load} 估价（能容纳的最佳值）；用 --trait concurrency=N 另行指定"
+        "按{load}估价（能容纳的最佳值）；用 --trait concurrency=N 另行指定"
     ),
     "{load} are assumed; --trait concurrency=N says otherwise": (
         "假定{load}；用 --trait concurrency=N 另行指定"
@@ -362,6 +371,12 @@ TEMPLATES: dict[str, str] = {
     ),
     "no phase given: training is assumed": "未给出阶段：假定为训练",
     "recognised as {model} by its sizes": "根据尺寸识别为 {model}",
+    "recognised as {model} by its name and sizes": "根据名称和尺寸识别为 {model}",
+    "the sizes are not those of {model}: name and sizes are as given": "尺寸与 {model} 不符：按所给计算",
+    "no known model has these sizes: advice for one model or family is left out": (
+        "没有已知模型具有这些尺寸：略去针对单一模型或系列的建议"
+    ),
+    "no text model: similarity rests on numbers and names alone": "没有文本模型：相似度仅依据数值和名称",
     "no layout is modelled to keep {limits}": "按建模没有方案满足 {limits}",
     "{names} from {place}": "{names} 取自 {place}",
     "the workspace cannot be written to, so explain will not know these ids": (

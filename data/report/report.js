@@ -1,6 +1,7 @@
 "use strict";
-(() => {
-const D = JSON.parse(document.getElementById("document").textContent);
+(async () => {
+const packed = Uint8Array.from(atob(document.getElementById("document").textContent), c => c.charCodeAt(0));
+const D = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 document.body.classList.add("js");
 const make = (name, text, kind) => { const e = document.createElement(name); if (text !== undefined && text !== null) e.textContent = text; if (kind) e.className = kind; return e; };
 const time = us => { if (us === null) return ""; const [n, u] = us >= 1e6 ? [us / 1e6, "s"] : us >= 1e3 ? [us / 1e3, "ms"] : [us, "µs"]; return +n.toPrecision(4) + "\u00a0" + u; };

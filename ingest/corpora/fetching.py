@@ -11,6 +11,7 @@ from ingest.corpora.corpus import MAXIMUM_BYTES
 from ingest.corpora.download import download
 from ingest.corpora.unpacking import unpack
 from kg.errors import InputError, WorkspaceError
+from kg.whole_files import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,7 @@ def _fetch_files(corpus: Corpus, files: Path, on_progress: Callable[[int], None]
             download(address, file, most_bytes=left, on_progress=on_progress)
         else:
             on_progress(file.stat().st_size)
-        found = _sha256(file)
+        found = sha256_of(file)
         if found != digest:
             file.unlink()
             raise _differing(corpus, address, found, digest)
@@ -66,7 +67,7 @@ def _fetch_archive(corpus: Corpus, folder: Path, files: Path, on_progress: Calla
     shutil.rmtree(files, ignore_errors=True)
     try:
         paths = sorted(unpack(archive, files, corpus.take, most_bytes=corpus.size_bytes))
-        lines = "".join(f"{_sha256(files / path)}  {path}\n" for path in paths)
+        lines = "".join(f"{sha256_of(files / path)}  {path}\n" for path in paths)
         found = hashlib.sha256(lines.encode()).hexdigest()
         if found != corpus.digest:
             raise _differing(corpus, corpus.address, found, corpus.digest)
@@ -81,8 +82,3 @@ def _differing(corpus: Corpus, address: str, found: str, digest: str) -> InputEr
         f"{address}: SHA-256 {found[:12]}... is not the {digest[:12]}... of {corpus.id}: dropped",
         hint="nothing was taken in; who publishes it may have changed it",
     )
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -51,6 +51,12 @@ def optional_number(text: object) -> float | None:
     return None if math.isnan(value) else value
 
 
+def optional_size(text: object) -> float | None:
+    """A number that is not negative, or None where none was collected, as -1 says too."""
+    value = number(text)
+    return value if value >= 0 else None
+
+
 def duration_us(text: object) -> float:
     """A duration, microseconds; nan where none was collected or the number cannot be one."""
     value = number(text)

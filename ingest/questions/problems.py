@@ -206,7 +206,7 @@ class _Reader:
                 if not name:
                     raise InputError(f"phase {phase} needs --op")
             model, own = self._model(model, sizes)
-            kind_of = {"architecture": sizes["architecture"]} if own and "architecture" in sizes else {}
+            words = {name: word for name, word in sizes.items() if isinstance(word, str)} if own else {}
             precision = self._text("precision")
             if precision is not None and not is_precision(precision):
                 self.notes.append(f"no number format named {precision!r} is known: it is compared as a name")
@@ -216,14 +216,14 @@ class _Reader:
                 model=model,
                 shape=Settings({**own, **self._sizes()}),
                 precision=None if precision is None else canonical_precision(precision),
-                traits=Settings({**kind_of, **self._settings("traits")}),
+                traits=Settings({**words, **self._settings("traits")}),
             )
 
         workload = self._attempt("workload", read)
         return (workload if isinstance(workload, Workload) else None), found[0]
 
     def _model(self, model: str | None, sizes: Settings) -> tuple[str | None, Settings]:
-        """Id of the model that is named or has the sizes; and the sizes where no known model has them."""
+        """Id of the model that is named or has the sizes; and the sizes where they are not that model's."""
         fitting: tuple[str, ...] = self.names.models_of_size(sizes) if sizes else ()
         nothing = Settings()
         if model is not None:
@@ -240,9 +240,14 @@ class _Reader:
                     return slug(model), Settings(facts)
             else:
                 self._note(resolved)
-                if all(name in sizes for name in DECISIVE) and resolved.id not in fitting:
-                    self.notes.append(f"the sizes given are not those of {resolved.id}, which is taken")
-                return resolved.id, nothing
+                if any(name not in sizes for name in DECISIVE) or resolved.id in fitting:
+                    return resolved.id, nothing
+                closer = next((name for name in fitting if name.startswith(f"{resolved.id}-")), None)
+                if closer is not None:
+                    self.notes.append(f"recognised as {closer} by its name and sizes")
+                    return closer, nothing
+                self.notes.append(f"the sizes are not those of {resolved.id}: name and sizes are as given")
+                return resolved.id, Settings(dict(sizes.numbers()))
         if not sizes:
             return model, nothing
         for first in fitting[:1]:

@@ -17,7 +17,7 @@ from kg.triples.iris import name_of, source_iri
 from kg.triples.serialisation import from_graph, to_triples
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
-from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
+from kg.triples.vocabulary import NAMESPACE, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,9 +140,6 @@ class Ledger:
 
     def _outcomes(self, source_id: str) -> dict[str, Outcome]:
         """Return the outcomes of a source by the configuration they tested."""
-        outcomes: dict[str, Outcome] = {}
-        for node in nodes.subjects(self._graph, Shared.DERIVED_FROM, source_iri(source_id)):
-            if any(self._graph.triples(node, RDF_TYPE, TG.OUTCOME)):
-                outcome = from_graph(self._graph, Outcome, name_of(node))
-                outcomes[outcome.configuration.digest] = outcome
-        return outcomes
+        found = nodes.subjects(self._graph, Shared.SOURCE, source_iri(source_id))
+        outcomes = [from_graph(self._graph, Outcome, name_of(node)) for node in found]
+        return {outcome.configuration.digest: outcome for outcome in outcomes}

@@ -22,6 +22,9 @@ _SHAPES = {
 }
 """Names of shapes by fact."""
 
+SIZE_SPELLINGS = frozenset(name for names in _SHAPES.values() for name in names)
+"""All names of shapes that state a fact."""
+
 _DEGREES = {
     "tp": ("tensor_parallel_size", "tensor_model_parallel_size", "tp"),
     "pp": ("pipeline_parallel_size", "pipeline_model_parallel_size", "pp"),

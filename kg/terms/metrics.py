@@ -151,3 +151,11 @@ def is_step_rate(objective: Objective, kind: WorkloadKind) -> bool:
         or metric in {"step_time", "latency", "run_time"}
         or (objective.better is Better.HIGHER and metric == "compute_rate")
     )
+
+
+def priced_as(objective: Objective, kind: WorkloadKind) -> str:
+    """What of a modelled step an objective is: ``"throughput"``, ``"tpot"``, ``"ttft"``; empty for none."""
+    if is_step_rate(objective, kind):
+        return "throughput"
+    same = metrics_of_same_gain(objective.metric.removesuffix("_p99"), kind)
+    return next((name for name in ("tpot", "ttft") if name in same), "")

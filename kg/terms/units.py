@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+J_PER_KWH = 3.6e6
+"""Joule of a kilowatt hour, exactly."""
+
 
 class Dimension(StrEnum):
     """The kind of quantity that a unit measures."""
@@ -71,7 +74,7 @@ def _table() -> dict[str, Unit]:
         ("mJ", Unit(symbol="J", dimension=energy, denominator=1e3)),
         ("kJ", Unit(symbol="J", dimension=energy, numerator=1e3)),
         ("Wh", Unit(symbol="J", dimension=energy, numerator=3600)),
-        ("kWh", Unit(symbol="J", dimension=energy, numerator=3.6e6)),
+        ("kWh", Unit(symbol="J", dimension=energy, numerator=J_PER_KWH)),
         ("g gCO2 gCO2e", Unit(symbol="g", dimension=Dimension.MASS)),
         ("kg kgCO2 kgCO2e", Unit(symbol="g", dimension=Dimension.MASS, numerator=1e3)),
         ("W watt watts", Unit(symbol="W", dimension=power)),

@@ -12,8 +12,19 @@ from typing import IO, TYPE_CHECKING
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
 
 from kg.errors import InputError
+from kg.triples.iris import language_literal
 from kg.triples.oxigraph_store import quads_of
-from kg.triples.vocabulary import GRAPH, NAMESPACE, PREFIXES, TG, VERSION, VERSION_INFO, Shared
+from kg.triples.vocabulary import (
+    GRAPH,
+    NAMESPACE,
+    PREFIXES,
+    TG,
+    VERSION,
+    VERSION_INFO,
+    XSD_ANY_URI,
+    XSD_STRING,
+    Shared,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -98,12 +109,35 @@ def _accepted(stream: IO[bytes], form: RdfFormat, *, batches: bool) -> Iterator[
         triple = quad.triple
         if isinstance(triple.subject, BlankNode) or isinstance(triple.object, BlankNode):
             raise InputError(f"{triple} has a blank node", hint="every node needs an IRI")
+        triple = spelt_anew(triple)
         if batches:
             yield triple
         elif triple.subject == GRAPH:
             _check_version(triple)
         elif not _is_of_batch(triple):
             yield triple
+
+
+def spelt_anew(triple: Triple) -> Triple:
+    """A triple as it is spelt today.
+
+    Addresses, definitions and Chinese names were once plain texts, and outcomes derived from their source.
+    """
+    term = triple.object
+    if triple.predicate == Shared.DERIVED_FROM and str(triple.subject).startswith(_OUTCOME):
+        return Triple(triple.subject, Shared.SOURCE, term)
+    if not isinstance(term, Literal) or term.datatype != XSD_STRING:
+        return triple
+    if triple.predicate == TG.URL:
+        term = Literal(term.value, datatype=XSD_ANY_URI)
+    elif triple.predicate in _OF_LANGUAGES:
+        term = language_literal(term.value, _OF_LANGUAGES[triple.predicate])
+    return Triple(triple.subject, triple.predicate, term)
+
+
+_OUTCOME = f"<{NAMESPACE}outcome/"
+_OF_LANGUAGES = {Shared.DEFINITION: "en", Shared.ALT_LABEL: None}
+"""Predicates of texts in a language, and the tag of a text without Chinese characters."""
 
 
 def _check_version(triple: Triple) -> None:

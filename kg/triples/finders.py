@@ -6,18 +6,19 @@ What is above ``kg`` asks these instead of walking over triples.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import Source
-from kg.nouns.knowledge import Model, Strategy
+from kg.nouns.knowledge import Confidence, Fact, FactKind, Model, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.nouns.recipe import Recipe
 from kg.triples import nodes
 from kg.triples.iris import batch_iri, bottleneck_iri, name_of, parameter_iri, problem_iri, strategy_iri
+from kg.triples.model_facts import COUNTED, stated_sizes
 from kg.triples.serialisation import batch_numbers, from_graph, table_of
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from kg.nouns.effects import Effect
+    from kg.nouns.entities import Problem
     from kg.triples.graph import GraphStore, Triple
 
     Texts: TypeAlias = dict[str, frozenset[str]]
@@ -236,3 +238,23 @@ class ModelFinder:
             except UnknownEntityError:
                 self._models[name] = None
         return self._models[name]
+
+    def of(self, problem: Problem) -> Model | None:
+        """The model of a question: the graph's of that name, with the sizes that the question states."""
+        name = problem.workload.model
+        found, stated = self.find(name), stated_sizes(problem)
+        if not name or not stated:
+            return found
+        facts = [
+            Fact(name=fact, value=value, source=_QUESTION, kind=FactKind.CONFIG, confidence=Confidence.HIGH)
+            for fact, value in stated.items()
+            if value not in ("", 0)
+        ]
+        if found is not None:
+            facts += [fact for fact in found.facts if fact.name not in {*stated, *COUNTED}]
+            return replace(found, facts=tuple(facts))
+        architecture = str(stated.get("architecture", ""))
+        return Model(id=name, labels={"en": name}, family="", architecture=architecture, facts=tuple(facts))
+
+
+_QUESTION = Source(title="the question")

@@ -8,6 +8,7 @@ Bottlenecks and causes share one path, since a cause edge may point at either.
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -165,6 +166,25 @@ def literal(value: Value) -> Literal:
     if value is None or isinstance(value, tuple):
         return Literal(canonical_json(value), datatype=RDF_JSON)
     return Literal(value)
+
+
+def language_literal(text: str, otherwise: str | None = None) -> Literal:
+    """Convert a text to a literal with the tag of its language: Chinese where it has a Chinese character.
+
+    Args:
+        text: The text.
+        otherwise: Tag of a text without one; None for a name, which is of no language.
+    """
+    language = "zh" if _HAN.search(text) else otherwise
+    return Literal(text, language=language) if language else Literal(text)
+
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+"""Unified Chinese characters.
+
+Source:
+    The Unicode Standard 15.0, block CJK Unified Ideographs.
+"""
 
 
 def value_of(term: Literal) -> Value:

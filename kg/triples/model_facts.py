@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Model
+from kg.terms.circumstances import SIZE_SPELLINGS
 from kg.triples.network_table import network_facts
 from kg.triples.serialisation import from_graph
 
@@ -18,14 +19,25 @@ if TYPE_CHECKING:
 
 SIZED = frozenset({"hidden_size", "flops_per_sample"})
 """Facts of which a model that can be priced has one."""
+COUNTED = frozenset({"parameters", "active_parameters"})
+"""Facts that follow from the sizes: those of a name are not those of other sizes."""
 
 
 def model_facts(graph: GraphStore, problem: Problem) -> dict[str, float | str]:
-    """Facts of the model of a problem, with its architecture: the graph's, or the sizes that it states."""
+    """Facts of the model of a problem, with its architecture: the sizes that it states over the graph's."""
     try:
-        return facts_of(from_graph(graph, Model, problem.workload.model or ""))
+        known = facts_of(from_graph(graph, Model, problem.workload.model or ""))
     except UnknownEntityError:
         return plain_facts({**problem.workload.shape, **problem.workload.traits})
+    if not (stated := stated_sizes(problem)):
+        return known
+    return {**{name: value for name, value in known.items() if name not in COUNTED}, **stated}
+
+
+def stated_sizes(problem: Problem) -> dict[str, float | str]:
+    """Facts of the network that a problem states, where it states its sizes; else none."""
+    stated = plain_facts({**problem.workload.shape, **problem.workload.traits})
+    return {n: v for n, v in stated.items() if n not in SIZE_SPELLINGS} if SIZED & set(stated) else {}
 
 
 def facts_of(model: Model) -> dict[str, float | str]:

@@ -272,7 +272,8 @@ class Names:
         ids = list(dict.fromkeys(name for key in near for name in ids_by_key[key]))[:_NEAREST]
         hints = [f"did you mean {', '.join(ids)}?"] if ids else []
         if kind.add:
-            hints.append(f"add your own with: tunegraph kb add {kind.name} FILE")
+            config = "; of your own: --config-json FILE" if kind is _MODEL else ""
+            hints.append(f"add your own with: tunegraph kb add {kind.name} FILE{config}")
         return UnknownEntityError(f"no {kind.name} named {text!r}", hint="; or ".join(hints))
 
     def _keys(self, kind: _Kind) -> Iterator[tuple[str, str]]:

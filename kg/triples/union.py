@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Triple
 
 from kg.errors import TuningError
 from kg.triples import nodes
@@ -24,13 +24,21 @@ from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TERMS, TG, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kg.triples.graph import GraphStore, Subject, Term, Triple
+    from kg.triples.graph import GraphStore, Subject, Term
 
 _LINKS = {Shared.DERIVED_FROM: TG.SOURCE, TG.IN_CONTEXT: TG.CONTEXT}
 """Edges that are written beside a noun, and the class of what they point at."""
 
 _DERIVED = frozenset(
-    {TG.KEY, Shared.NOTATION, Shared.UNIT, Shared.IN_SCHEME, Shared.CLOSE_MATCH, Shared.LICENCE}
+    {
+        TG.KEY,
+        Shared.NOTATION,
+        Shared.UNIT,
+        Shared.IN_SCHEME,
+        Shared.CLOSE_MATCH,
+        Shared.SEE_ALSO,
+        Shared.LICENCE,
+    }
 )
 """Said of a noun and not read back, or spelt otherwise in older exports; made anew for what is taken in."""
 
@@ -99,7 +107,10 @@ def check_import(base: GraphStore, incoming: OxigraphStore) -> CheckedImport:
             nouns.append(noun)
             said.extend(triples)
     added = dict.fromkeys(said.triples())
+    renamed = _renamed(incoming, said)
     for triple in incoming.triples():
+        if triple.subject in renamed or triple.object in renamed:
+            continue
         term = _LINKS.get(triple.predicate)
         is_link = term is not None and _is_a(union, triple.object, term)
         if triple in added or is_link or _is_foreign(triple):
@@ -125,6 +136,25 @@ def _touched(incoming: OxigraphStore, union: UnionStore) -> set[NamedNode]:
             owners = (triple.subject for triple in union.triples(None, None, node))
             waiting += [owner for owner in owners if isinstance(owner, NamedNode)]
     return touched
+
+
+def _renamed(incoming: OxigraphStore, said: OxigraphStore) -> set[Subject | Term]:
+    """Return the statements of a document that are said under another name today.
+
+    A statement is named by all that is said of it; older programs gave some another unit, so another name.
+    """
+    today = _contents(said)
+    spelt = set(today.values())
+    return {node for node, content in _contents(incoming).items() if node not in today and content in spelt}
+
+
+def _contents(store: OxigraphStore) -> dict[Subject | Term, frozenset[tuple[NamedNode, Term]]]:
+    """Return what is said of each statement, but for what follows from the rest."""
+    found: dict[Subject | Term, set[tuple[NamedNode, Term]]] = {}
+    for triple in store.triples():
+        if _value(triple.subject).startswith(_STATEMENT) and triple.predicate not in _DERIVED:
+            found.setdefault(triple.subject, set()).add((triple.predicate, triple.object))
+    return {node: frozenset(content) for node, content in found.items()}
 
 
 def _tables_of(store: GraphStore, node: NamedNode) -> list[Any]:

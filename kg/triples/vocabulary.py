@@ -42,6 +42,7 @@ RDF_TYPE: Final = _term("rdf:type")
 RDF_JSON: Final = _term("rdf:JSON")
 XSD_DATE_TIME: Final = _term("xsd:dateTime")
 XSD_STRING: Final = _term("xsd:string")
+XSD_ANY_URI: Final = _term("xsd:anyURI")
 
 SPDX: Final = "https://spdx.org/licenses/"
 LICENCES: Final = frozenset(
@@ -91,9 +92,11 @@ class Shared:
     ENDED_AT: Final = _term("prov:endedAtTime")
     USED: Final = _term("prov:used")
     TITLE: Final = _term("dcterms:title")
+    SOURCE: Final = _term("dcterms:source")
     LICENCE: Final = _term("dcterms:license")
     RIGHTS: Final = _term("dcterms:rights")
     UNIT: Final = _term("qudt:hasUnit")
+    SEE_ALSO: Final = _term("rdfs:seeAlso")
 
 
 class TG:
@@ -293,7 +296,15 @@ UNITS: Final[Mapping[str, NamedNode]] = {
         ("Hz", "HZ"),
         ("1", "UNITLESS"),
         ("1/s", "PER-SEC"),
-        ("OP/s", "PER-SEC"),
+        ("OP/s", "NUM-PER-SEC"),
+        ("tokens/s", "NUM-PER-SEC"),
+        ("samples/s", "NUM-PER-SEC"),
+        ("samples_or_tokens/s", "NUM-PER-SEC"),
+        ("images/s", "NUM-PER-SEC"),
+        ("frames/s", "NUM-PER-SEC"),
+        ("requests/s", "NUM-PER-SEC"),
+        ("queries/s", "NUM-PER-SEC"),
+        ("steps/s", "NUM-PER-SEC"),
         ("FLOP/s", "FLOPS"),
         ("B/s", "BYTE-PER-SEC"),
         ("degC", "DEG_C"),

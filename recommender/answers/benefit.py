@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from kg.nouns.entities import Kind
 from kg.nouns.gain import NORMAL_90
+from kg.terms.units import J_PER_KWH
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from recommender.cost_model.change import ModelledConfiguration
-
-JOULES_PER_KWH = 3.6e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,4 +160,4 @@ def carbon_g(now: ModelledConfiguration, intensity_g_per_kwh: float | None) -> f
     """Grams of CO2 equivalent per million tokens or samples; None where energy or grid is not known."""
     if intensity_g_per_kwh is None or now.energy_per_unit_j is None:
         return None
-    return now.energy_per_unit_j * 1e6 / JOULES_PER_KWH * intensity_g_per_kwh
+    return now.energy_per_unit_j * 1e6 / J_PER_KWH * intensity_g_per_kwh

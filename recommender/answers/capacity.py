@@ -10,6 +10,7 @@ import numpy as np
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.gain import NORMAL_90
+from kg.terms.circumstances import sizes_of_shape
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 from recommender.ranking.deployments.deployments import DECODE, PREFILL
 from recommender.ranking.deployments.fleet import Fleet, fewest
@@ -171,8 +172,9 @@ def capacity(
         MissingFactError: A fact of the model or the device is not known.
     """
     work, assumed = _work(problem, deployments)
-    most, at_once = problem.hardware.count or SERVER, problem.workload.traits.get("concurrency")
-    limit = float(at_once) if isinstance(at_once, int | float) and at_once >= 1 else MOST_AT_ONCE
+    sizes = _sizes(problem)
+    most, at_once = problem.hardware.count or SERVER, sizes.get("concurrency", sizes.get("batch"))
+    limit = float(at_once) if at_once is not None and at_once >= 1 else MOST_AT_ONCE
     checked = _CHECKED if request.rate_per_s is None else _CHECKED | {"ttft_p99"}
     question = DeploymentQuestion(
         work=work,
@@ -287,13 +289,19 @@ def _unfit(
     return InfeasibleError(what, hint=f"the smallest that does: {layout}, {size} devices; --count {size}")
 
 
+def _sizes(problem: Problem) -> dict[str, float]:
+    """Lengths and load that a question states, as sizes or as traits."""
+    work = problem.workload
+    return sizes_of_shape({**work.traits, **work.shape})
+
+
 def _work(problem: Problem, deployments: Deployments) -> tuple[Work, tuple[str, ...]]:
     """What is served, in a precision that the device computes in, with notes on what was assumed."""
     work = problem.workload
-    lengths = [work.shape.get(name, work.traits.get(name)) for name in ("input_len", "output_len")]
+    lengths = [_sizes(problem).get(name) for name in ("input_len", "output_len")]
     if not work.model or str(work.kind) != "serving":
         raise InputError("--rate and --pareto are for serving a model", hint="--model NAME --phase serving")
-    if not all(isinstance(item, int | float) and item >= 1 for item in lengths):
+    if not all(item is not None and item >= 1 for item in lengths):
         raise InputError("input_len, output_len: not stated", hint="--shape input_len=1024,output_len=256")
     stated = Work(
         device=problem.hardware.name,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ingest.formats.meters.table import Knowledge
 from kg.errors import InfeasibleError, InputError, MissingFactError
+from kg.terms.units import J_PER_KWH
 from recommender.cost_model.change import modelled_change, modelled_now
 from recommender.green.indices import (
     CarbonEffects,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 MOST_COST = 1.10
 """Device hours of a choice over those of the start: a choice, nothing measures what carbon may cost."""
 
-_J_PER_KWH = 3.6e6
 
 _TIERS = {
     Knowledge.MODELLED: "power is modelled, with a spread of a quarter",
@@ -216,10 +216,10 @@ def choose_for_carbon(
                 name=name,
                 clock=clock,
                 duration_s=lasts,
-                energy_kwh=energy_j / _J_PER_KWH,
+                energy_kwh=energy_j / J_PER_KWH,
                 power_w=point.power_w,
                 cost=cost,
-                carbon_g=energy_j / _J_PER_KWH * intensity,
+                carbon_g=energy_j / J_PER_KWH * intensity,
                 efficiency=carbon_efficiency(point.energy_per_unit_j, intensity),
                 unit=point.unit.partition("/")[0],
                 effects=effects_apart((base_energy_j, energy_j), (once_g_per_kwh, intensity)),
@@ -232,7 +232,7 @@ def choose_for_carbon(
             "no configuration meets the limits", hint="; ".join(f"{a}: {b}" for a, b in refused[:3])
         )
     at_start = WeighedChoice(
-        name="", throughput=base.throughput, carbon_g=base_energy_j / _J_PER_KWH * once_g_per_kwh
+        name="", throughput=base.throughput, carbon_g=base_energy_j / J_PER_KWH * once_g_per_kwh
     )
     weighed = [
         WeighedChoice(name=str(place), throughput=work / item.duration_s, carbon_g=item.carbon_g)

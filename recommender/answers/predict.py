@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, MissingFactError, NoEvidenceError
 from kg.nouns.entities import Kind
 from kg.nouns.gain import NORMAL_90, Gain, joined_gain
-from kg.terms.metrics import is_step_rate
+from kg.terms.metrics import priced_as
 from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
 from recommender.cost_model.change import (
     MEMORY_SPREAD,
     modelled_change,
+    modelled_gain,
     modelled_now,
     with_layout,
 )
@@ -161,8 +162,9 @@ def _benefit(
     is_simulated: bool,
 ) -> Benefit:
     """What one recommendation is worth; a simulated gain has the cost model in it already."""
-    is_rate = is_step_rate(problem.objective, problem.workload.kind)
-    modelled = change.gain if change is not None and is_rate else None
+    result = priced_as(problem.objective, problem.workload.kind)
+    gained = change.log_gain_in(result) if change is not None and result else None
+    modelled = None if gained is None else modelled_gain(gained)
     gain = item.gain if is_simulated else joined_gain(item.gain, modelled)
     if gain is not None and item.ceiling is not None:
         gain = gain.capped(item.ceiling)

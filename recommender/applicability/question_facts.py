@@ -62,11 +62,6 @@ def question_facts(problem: Problem, tree: HardwareTree, model: Model | None) ->
     return facts
 
 
-def unknown_traits(traits: Mapping[str, object]) -> list[str]:
-    """Names of traits that no condition knows."""
-    return sorted(name for name in traits if name.partition("[")[0] not in FACTS)
-
-
 def _stated(traits: Mapping[str, object]) -> dict[str, FactValue]:
     """Facts that a question states by their own names."""
     facts: dict[str, FactValue] = {}

@@ -52,6 +52,8 @@ class ModelledConfiguration:
         power_w: Of one device; None where its facts are missing.
         energy_per_unit_j: Of one token or sample over all devices; None likewise.
         fits: Whether the memory suffices; None if the capacity is unknown.
+        tpot_s: Time of an output token; None where nothing is served. ``ttft_s`` is that to the first.
+        ttft_s: See above.
     """
 
     time_s: float
@@ -63,6 +65,8 @@ class ModelledConfiguration:
     power_w: float | None
     energy_per_unit_j: float | None
     fits: bool | None
+    tpot_s: float | None = None
+    ttft_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,13 @@ class SettingsChange:
     def gain(self) -> Gain:
         """Log gain in throughput with the error that the cost model was seen to make."""
         return modelled_gain(self.log_gain)
+
+    def log_gain_in(self, result: str) -> float | None:
+        """Log gain in ``"throughput"``, ``"tpot"`` or ``"ttft"``; None where that is not modelled."""
+        if result == "throughput":
+            return self.log_gain
+        before, after = getattr(self.before, f"{result}_s"), getattr(self.after, f"{result}_s")
+        return math.log(before / after) if before and after else None
 
     @property
     def log_memory(self) -> float:
@@ -206,6 +217,14 @@ def standings(steps: Steps) -> list[ModelledConfiguration]:
                 power_w=power,
                 energy_per_unit_j=None if power is None else power * float(steps.devices[at]) / throughput,
                 fits=bool(steps.fits[at]) if known else None,
+                tpot_s=_result(steps, "tpot_s", at),
+                ttft_s=_result(steps, "ttft_s", at),
             )
         )
     return found
+
+
+def _result(steps: Steps, name: str, at: int) -> float | None:
+    values = steps.extra.get(name)
+    value = math.nan if values is None else float(values[at])
+    return value if math.isfinite(value) else None

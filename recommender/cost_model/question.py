@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError, MissingFactError
+from kg.terms.circumstances import sizes_of_shape
 from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.facts.device import Device
@@ -275,7 +276,7 @@ class Question:
             facts,
             count=problem.hardware.count or 1,
             phase=phase or work.kind.value,
-            lengths=work.shape,
+            lengths={**work.shape, **sizes_of_shape({**work.traits, **work.shape})},
             precision=work.precision or facts.checkpoint_precision(phase or work.kind.value),
             current=problem.current or {},
         )

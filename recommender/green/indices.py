@@ -11,8 +11,7 @@ import math
 from dataclasses import dataclass
 
 from kg.errors import InfeasibleError, InputError
-
-_J_PER_KWH = 3.6e6
+from kg.terms.units import J_PER_KWH
 
 
 def carbon_efficiency(energy_j: float, g_per_kwh: float, pue: float = 1.0) -> float:
@@ -31,7 +30,7 @@ def carbon_efficiency(energy_j: float, g_per_kwh: float, pue: float = 1.0) -> fl
             f"no carbon efficiency of {energy_j:g} J, {g_per_kwh:g} g/kWh and a PUE of {pue:g}",
             hint="energy and intensity above zero, PUE of 1 or more",
         )
-    return _J_PER_KWH / (energy_j * g_per_kwh * pue)
+    return J_PER_KWH / (energy_j * g_per_kwh * pue)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +149,7 @@ class MeteredRun:
     @property
     def g_per_kwh(self) -> float | None:
         """Mean intensity; None where there is none above zero."""
-        return self.carbon_g / self.energy_j * _J_PER_KWH if self.carbon_g else None
+        return self.carbon_g / self.energy_j * J_PER_KWH if self.carbon_g else None
 
     @property
     def efficiency(self) -> float | None:

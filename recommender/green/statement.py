@@ -16,6 +16,7 @@ from ingest.formats.meters.overlaps import uncounted_shares
 from ingest.formats.meters.registry import read_meter
 from ingest.formats.meters.table import Knowledge, MeteredEnergy
 from kg.errors import InputError
+from kg.terms.units import J_PER_KWH
 from kg.whole_files import write_text
 from recommender.green.history import SLOT_S
 from recommender.green.indices import MeteredRun
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from recommender.green.series import IntensitySeries
 
-_J_PER_KWH = 3.6e6
 
 MATURITY = (
     ("energy is metered", "measured"),
@@ -111,7 +111,7 @@ class CarbonStatement:
         kind = Knowledge.MEASURED if Knowledge.MEASURED in totals else next(iter(totals))
         energy_kwh, carbon_g = totals[kind]
         lasts_s = max(line.duration_s for line in self.lines if line.kind is kind)
-        return MeteredRun(work=work, duration_s=lasts_s, energy_j=energy_kwh * _J_PER_KWH, carbon_g=carbon_g)
+        return MeteredRun(work=work, duration_s=lasts_s, energy_j=energy_kwh * J_PER_KWH, carbon_g=carbon_g)
 
     def checklist(self) -> list[tuple[str, bool]]:
         """What the statement rests on, point by point."""
@@ -326,7 +326,7 @@ def _line(energy: MeteredEnergy, series: IntensitySeries | None, g_per_kwh: floa
             doubts = ["its clock is taken as UTC"] if not energy.has_zone else []
             doubts += [f"{missing} of {len(slots)} half hours filled"] if missing else []
             doubt = ", ".join(doubts)
-    kwh = energy.energy_j / _J_PER_KWH
+    kwh = energy.energy_j / J_PER_KWH
     return StatementLine(
         part=energy.part,
         kind=energy.kind,

@@ -117,6 +117,8 @@ class StartConfiguration:
         because: What it rests on, a line each.
         id: From question, settings and knowledge version; an outcome refers to it. Empty for a kernel.
         recipes: Ids of the recipes that it rests on.
+        agreement: How far recipes for such problems divide the work as it does, 0 to 1: a doubling apart
+            counts e times less; None where none was asked.
     """
 
     framework: str = ""
@@ -128,6 +130,7 @@ class StartConfiguration:
     because: tuple[str, ...] = field(default=())
     id: str = ""
     recipes: tuple[str, ...] = ()
+    agreement: float | None = None
 
     @property
     def configuration(self) -> Settings:

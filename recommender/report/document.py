@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import re
+import zlib
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,11 +20,9 @@ if TYPE_CHECKING:
 FORMAT = "tunegraph report"
 VERSION = 1
 
-_EMBEDDED = re.compile(r'<script type="application/json" id="document">(.*?)</script>', re.DOTALL)
-_SPELLED = {
-    code: f"\\u{code:04x}" for code in (*map(ord, "<>&"), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-}
-"""Signs that could end the element in which JSON stands or a line of script, or turn the order of letters."""
+LARGEST_BYTES = 512 * 1024 * 1024
+"""Plain content of a page beyond which it is not read: a few bytes can be packed to stand for any number."""
+_EMBEDDED = re.compile(r'<script type="application/gzip" id="document">([\w+/=]*)</script>')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,16 +119,30 @@ class ReportDocument:
             ) from None
         found = _EMBEDDED.search(text)
         try:
-            raw = json.loads(found[1] if found else text)
-        except ValueError:
+            raw = json.loads(_unpacked(found[1]) if found else text)
+        except (ValueError, zlib.error):
             raise InputError(f"{path}: holds no report", hint="a page of tunegraph report") from None
         return cls.from_json(raw, str(path))
 
 
 def embedded(content: object) -> str:
-    """JSON that may stand in an element of a page."""
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.translate(_SPELLED).encode("utf-8", "backslashreplace").decode()
+    """JSON that may stand in an element of a page: compressed, in letters that no element ends at."""
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def _unpacked(letters: str) -> bytes:
+    """The inverse of :func:`embedded`, of a page that may be anybody's.
+
+    Raises:
+        ValueError: It is damaged or too large.
+        zlib.error: It is damaged.
+    """
+    reader = zlib.decompressobj(wbits=31)
+    content = reader.decompress(b64decode(letters, validate=True), LARGEST_BYTES)
+    if not reader.eof:
+        raise ValueError("it is cut off or too large")
+    return content
 
 
 def finite(content: Any) -> Any:

@@ -101,7 +101,7 @@ def page(document: ReportDocument, *, language: str = "en", refreshes: bool = Fa
             top,
             tag("main", *sections),
             tag("footer", foot),
-            tag("script", Markup(embedded(document.to_json())), type="application/json", id="document"),
+            tag("script", Markup(embedded(document.to_json())), type="application/gzip", id="document"),
             tag("script", Markup(text("report/report.js"))),
         ]
     )

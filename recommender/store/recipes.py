@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.recipe import Recipe, Role
+from kg.triples.names import normalise
 from kg.triples.serialisation import all_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def recipes(
     framework: str = "",
     family: str = "",
     identifier: str = "",
+    like: str = "",
 ) -> list[Recipe]:
     """Recipes that fit all that is given, by family and id.
 
@@ -39,11 +41,13 @@ def recipes(
         framework: Such as ``"vllm-ascend"``.
         family: Family of recipes.
         identifier: Id of one recipe.
+        like: Text that their ids hold, in any spelling of :func:`kg.triples.names.normalise`.
 
     Raises:
         UnknownEntityError: A name is unknown, or no recipe has it; the hint has the nearest.
     """
-    found = list(all_of(store, Recipe))
+    wanted = normalise(like)
+    found = [item for item in all_of(store, Recipe) if wanted in normalise(item.id)]
     if model:
         found = _with(found, "model", names.model(model).id)
     if role:

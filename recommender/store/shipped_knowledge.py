@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KNOWLEDGE = ("hardware", "models", "knowledge")
 """Folders of knowledge files, in the order they build on each other."""
 CASES = "cases"
-IDENTIFIERS = "identifiers/links.csv"
+IDENTIFIERS = "identifiers"
 RECIPES = "recipes"
 """A file for each family of models, so that a family can be left out whole."""
 
@@ -25,6 +25,11 @@ RECIPES = "recipes"
 def knowledge_files() -> list[str]:
     """Return names of the shipped knowledge files."""
     return [name for folder in KNOWLEDGE for name in data.files(folder, ".yaml")]
+
+
+def identifier_files() -> list[str]:
+    """Names of the shipped tables of identifiers."""
+    return list(data.files(IDENTIFIERS, ".csv"))
 
 
 def case_files() -> list[str]:
@@ -41,7 +46,7 @@ def recipe_files() -> list[str]:
 def version() -> str:
     """Return the identifier of everything shipped; a new one means a workspace can be updated."""
     seen = hashlib.sha256()
-    for name in [*knowledge_files(), IDENTIFIERS, *case_files(), *recipe_files()]:
+    for name in [*knowledge_files(), *identifier_files(), *case_files(), *recipe_files()]:
         seen.update(name.encode() + b"\0" + data.resource(name).read_bytes())
     return seen.hexdigest()[:16]
 
@@ -60,7 +65,9 @@ def knowledge() -> tuple[Noun, ...]:
     from kg.errors import CaseFormatError
 
     stated = [noun for name in knowledge_files() for noun in read_knowledge(data.text(name), name)]
-    nouns = with_symmetric_conflicts(with_identifiers(stated, data.text(IDENTIFIERS), IDENTIFIERS))
+    for name in identifier_files():
+        stated = with_identifiers(stated, data.text(name), name)
+    nouns = with_symmetric_conflicts(stated)
     faults = check_knowledge(nouns)
     if faults:
         raise CaseFormatError("shipped knowledge", faults)

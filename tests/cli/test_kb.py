@@ -217,6 +217,14 @@ def test_recipes_are_listed_by_what_they_are_for(run: Any) -> None:
         assert f"{setting['key']} = {setting['value']}" in shown.out
 
 
+def test_recipes_are_found_by_a_part_of_their_id(run: Any) -> None:
+    ids = [
+        item["id"] for item in run("kb", "list", "recipes", "--like", "Qwen3 32B", "--json").json["recipes"]
+    ]
+    assert ids
+    assert [name for name in ids if "qwen3-32b" not in name] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -224,6 +232,9 @@ def test_recipes_are_listed_by_what_they_are_for(run: Any) -> None:
         (("recipes", "--role", "decoder"), "no role 'decoder'"),
         (("recipes", "nothing"), "no recipe of id 'nothing'"),
         (("recipes", "--family", "qwen9"), "no recipe of family 'qwen9'"),
+        (("recipes", "--vendor", "huawei"), "--vendor is not for kb list recipes"),
+        (("models", "qwen3-8b"), "ID is not for kb list models"),
+        (("models", "--framework", "vllm"), "--framework is not for kb list models"),
     ],
 )
 def test_a_wrong_list_is_refused(run: Any, arguments: tuple[str, ...], says: str) -> None:

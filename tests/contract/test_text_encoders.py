@@ -13,12 +13,12 @@ from embeddings.text_cache import CachedTextEncoder, TextCache
 from embeddings.text_encoder import (
     DEFAULT_HASH,
     DEFAULT_MODEL,
-    HashingEncoder,
     OnnxTextEncoder,
     encoder_folder,
-    sha256_of,
 )
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
+from kg.whole_files import sha256_of
+from tests.hashing_encoder import HashingEncoder
 
 if TYPE_CHECKING:
     from pathlib import Path

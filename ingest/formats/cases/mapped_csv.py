@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case
 
 
+UNMAPPED = "a CSV table in no format that is known; a mapping would explain it"
+
+
 def sniff(head: Head) -> bool:
     """True if it is a table with a mapping beside it."""
     return is_table(head) and mapping_beside(head.path).is_file()
@@ -42,7 +45,7 @@ def companion(head: Head) -> str:
     """The reason why a mapping, or a table without one, is not read by itself; empty for other files."""
     if head.name.endswith(SUFFIX) and MAPPING_FORMAT in head.text:
         return "the mapping of a table"
-    return "a CSV table in no format that is known; a mapping would explain it" if is_table(head) else ""
+    return UNMAPPED if is_table(head) else ""
 
 
 def read(content: Content, records: Records) -> Iterator[Case | Fault]:

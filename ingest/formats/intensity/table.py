@@ -27,7 +27,6 @@ UNITS: Mapping[str, float] = {
 _UNIT = re.compile(
     r"\b(g|kg|t|lbs?)[\s_]*(?:co[2₂](?:[\s_-]*eq?)?)?[\s_]*(?:/|per)[\s_]*(kwh|mwh)\b", re.IGNORECASE
 )
-_NUMERIC_ZONE = re.compile(r"[+-]\d\d:?\d\d$")
 
 
 @dataclass(slots=True, kw_only=True)

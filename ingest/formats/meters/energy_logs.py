@@ -20,6 +20,7 @@ from ingest.formats.meters.table import (
     counted,
 )
 from kg.errors import Fault
+from kg.terms.units import J_PER_KWH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from ingest.files.sniffing import Head
 
 _GPU_ENERGY = re.compile(r"(gpu|cpu|dram)(\d+)_energy")
-_J_PER_KWH = 3.6e6
 _RAM_NOTE = "CodeCarbon models the memory's power from its size"
 _CPU_NOTE = "CodeCarbon does not say whether it read the CPU's counter or took its nominal power: assumed"
 
@@ -147,7 +147,7 @@ def read_codecarbon(content: Content, clock: MeterClock) -> MeterLog:
                 log.energies.append(
                     MeteredEnergy(
                         part=part,
-                        energy_j=value * _J_PER_KWH,
+                        energy_j=value * J_PER_KWH,
                         duration_s=duration,
                         start_s=start,
                         kind=kind,

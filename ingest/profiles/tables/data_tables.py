@@ -16,6 +16,7 @@ from ingest.profiles.cells import (
     nanoseconds,
     number,
     optional_number,
+    optional_size,
     read_lines,
     read_table,
 )
@@ -75,7 +76,7 @@ def pipeline(
         return None
 
     def column(key: str) -> list[float | None]:
-        cells = [_told(cell) for cell in summary.get(key, [])]
+        cells = [optional_size(cell) for cell in summary.get(key, [])]
         return [*cells, *[None] * len(names)][: len(names)]
 
     children = [*summary.get("children_ids", []), *[""] * len(names)]
@@ -101,18 +102,12 @@ def pipeline(
     )
 
 
-def _told(cell: object) -> float | None:
-    """A number that is no -1."""
-    value = optional_number(cell)
-    return None if value is None or value < 0 else value
-
-
 def _share(percent: float | None) -> float | None:
     return None if percent is None else percent / 100
 
 
 def _first(cells: Sequence[object] | None) -> float | None:
-    return _told(cells[0]) if cells else None
+    return optional_size(cells[0]) if cells else None
 
 
 def read_raw(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipeline | None:
@@ -122,13 +117,13 @@ def read_raw(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipe
         identity = optional_number(row.get("op_id"))
         if identity is None:
             continue
-        workers = _told(row.get("num_workers"))
+        workers = optional_size(row.get("num_workers"))
         stages.append(
             DataStage(
                 number=round(identity), name=row.get("op_type", ""),
                 workers=None if workers is None else round(workers),
-                queue_size=_told(row.get("output_queue_average_size")),
-                queue_use=_told(row.get("output_queue_usage_rate")), queue_empty=None, cpu=None,
+                queue_size=optional_size(row.get("output_queue_average_size")),
+                queue_use=optional_size(row.get("output_queue_usage_rate")), queue_empty=None, cpu=None,
                 children=tuple(int(n) for n in re.findall(r"\d+", row.get("children_id", ""))),
             )
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.cells import duration_us, nanoseconds, optional_number, read_table
+from ingest.profiles.cells import duration_us, nanoseconds, optional_size, read_table
 from ingest.profiles.facts.details import Iteration
 from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import UNKNOWN_NS, TextColumn
@@ -46,9 +46,9 @@ def read_iterations(path: Path, file: str, on_fault: Callable[[str], None]) -> l
                 model=row.get("Model ID", ""),
                 length_us=length,
                 end_ns=nanoseconds(row.get("Iteration End(us)")),
-                compute_us=_positive(row.get("FP to BP Time(us)")),
-                refresh_us=_positive(row.get("Iteration Refresh(us)")),
-                data_us=_positive(row.get("Data Aug Bound(us)")),
+                compute_us=optional_size(row.get("FP to BP Time(us)")),
+                refresh_us=optional_size(row.get("Iteration Refresh(us)")),
+                data_us=optional_size(row.get("Data Aug Bound(us)")),
                 reduces=tuple(_reduces(row)),
                 place=FactPlace(file, (line,)),
                 device=row.get("Device_id", ""),
@@ -57,11 +57,6 @@ def read_iterations(path: Path, file: str, on_fault: Callable[[str], None]) -> l
     if without:
         on_fault(f"{path.name}: {without} rows have no length of an iteration, and are left out")
     return found
-
-
-def _positive(cell: str | None) -> float | None:
-    value = optional_number(cell)
-    return None if value is None or value < 0 else value
 
 
 def _reduces(row: Mapping[str, str]) -> list[tuple[int, float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ingest.profiles.cells import number, read_table
+from ingest.profiles.cells import number, optional_number, read_table
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import StepTime
 
@@ -56,12 +56,7 @@ def step_time(step: str, row: Mapping[str, object], place: FactPlace) -> StepTim
         exposed_us=exposed,
         overlapped_us=0.0 if math.isnan(overlapped) else overlapped,
         free_us=free,
-        bubble_us=_known(row.get("Bubble")),
-        preparing_us=_known(row.get("Preparing")),
+        bubble_us=optional_number(row.get("Bubble")),
+        preparing_us=optional_number(row.get("Preparing")),
         place=place,
     )
-
-
-def _known(cell: object) -> float | None:
-    value = number(cell)
-    return None if math.isnan(value) else value

@@ -93,7 +93,7 @@ def read_config(text: str, place: str) -> LaunchFacts:
             f"{place}: no {', '.join(missing)} (a model {kind})",
             hint=f"it must state {wanted}; a network known by name needs --model alone",
         )
-    sizes |= {name: value for name, value in structure(described).items() if isinstance(value, int)}
+    sizes |= structure(described)
     sizes["architecture"] = architecture(content, sizes)
     question: dict[str, object] = {"sizes": sizes}
     name = content.get("_name_or_path")

@@ -24,7 +24,7 @@ from kg.nouns.knowledge import (
 from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.names import normalise
-from kg.triples.tables.fields import EnumField, Labels, LiteralField, TextsField
+from kg.triples.tables.fields import Decoded, EnumField, Labels, LanguageField, LiteralField
 from kg.triples.tables.table import NounTable, Refer
 from kg.triples.vocabulary import TG, Shared
 
@@ -40,8 +40,8 @@ def concept_fields() -> tuple[Field, ...]:
     """Return the fields of names and definition."""
     return (
         Labels(name="labels", predicate=Shared.PREF_LABEL),
-        TextsField(name="aliases", predicate=Shared.ALT_LABEL),
-        LiteralField(name="definition", predicate=Shared.DEFINITION),
+        LanguageField(name="aliases", predicate=Shared.ALT_LABEL, many=True),
+        LanguageField(name="definition", predicate=Shared.DEFINITION, otherwise="en"),
     )
 
 
@@ -110,7 +110,7 @@ SOURCE = NounTable(
     Source,
     TG.SOURCE,
     LiteralField(name="title", predicate=Shared.TITLE),
-    LiteralField(name="url", predicate=TG.URL),
+    Decoded(name="url", predicate=TG.URL, encode=str, decode=str, datatype=names.XSD_ANY_URI),
     LiteralField(name="path", predicate=TG.PATH),
     LiteralField(name="commit", predicate=TG.COMMIT),
     _LicenceField(name="licence", predicate=Shared.LICENCE),
@@ -121,6 +121,8 @@ SOURCE = NounTable(
 )
 
 
-def derived_from(name: str = "source", *, many: bool = False) -> Field:
+def derived_from(
+    name: str = "source", *, predicate: NamedNode = Shared.DERIVED_FROM, many: bool = False
+) -> Field:
     """Return the field of a noun's sources."""
-    return Refer(name=name, predicate=Shared.DERIVED_FROM, table=SOURCE, many=many)
+    return Refer(name=name, predicate=predicate, table=SOURCE, many=many)

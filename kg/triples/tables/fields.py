@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.nouns.values import Settings, canonical_json
-from kg.triples.iris import labels_of, literal, name_of, named, value_of
+from kg.triples.iris import labels_of, language_literal, literal, name_of, named, value_of
 from kg.triples.vocabulary import NAMESPACE, RDF_JSON, RDF_TYPE
 
 if TYPE_CHECKING:
@@ -166,6 +166,29 @@ class TextsField(Field):
     def read(self, node: Node) -> object:
         """Return all texts."""
         return tuple(term.value for term in node.literals(self.predicate)) or MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageField(Field):
+    """A text, or several, with the tag of the language that its letters tell.
+
+    Attributes:
+        otherwise: Tag of a text without Chinese characters; None for a name, which is of no language.
+        many: A tuple of texts.
+    """
+
+    otherwise: str | None = None
+    many: bool = False
+
+    def write(self, value: Any, draft: SubjectDraft) -> None:
+        """Write a literal for each text."""
+        for text in value if self.many else (value,):
+            draft.add(self.predicate, language_literal(text, self.otherwise))
+
+    def read(self, node: Node) -> object:
+        """Return the texts."""
+        texts = tuple(term.value for term in node.literals(self.predicate))
+        return MISSING if not texts else texts if self.many else texts[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

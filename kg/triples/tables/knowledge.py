@@ -50,6 +50,7 @@ _FACT_UNITS = (
     ("_hz", "Hz"),
     ("_w", "W"),
     ("_s", "s"),
+    ("_share", "1"),
 )
 """Units that the names of facts end in, the longer ending first; see docs/fact-names.md."""
 
@@ -73,6 +74,9 @@ _PAGES = {
 }
 """Where others describe what they call so; a PCI id is ``vendor:device``, and there may be several."""
 
+_OF_ADDRESSES = "/:?#[]@!$&'()*+,;=~%"
+"""Marks that an address has as they are."""
+
 
 def _keys_and_matches(concept: HardwareProfile | Model) -> Iterator[Pair]:
     """Yield the keys of a concept, and the pages of others that are about it."""
@@ -82,6 +86,8 @@ def _keys_and_matches(concept: HardwareProfile | Model) -> Iterator[Pair]:
             for name in str(fact.value).split():
                 address = _PAGES[fact.name].format(quote(name.replace(":", "/")))
                 yield Shared.CLOSE_MATCH, NamedNode(address)
+        elif fact.name == "page" and str(fact.value).startswith(("https://", "http://")):
+            yield Shared.SEE_ALSO, NamedNode(quote(str(fact.value), safe=_OF_ADDRESSES))
 
 
 def _facts() -> Field:

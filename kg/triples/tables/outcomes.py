@@ -30,7 +30,7 @@ OUTCOME = NounTable(
         decode=datetime.fromisoformat,
         datatype=XSD_DATE_TIME,
     ),
-    derived_from(),
+    derived_from(predicate=Shared.SOURCE),  # an activity is derived from nothing
     LiteralField(name="gain", predicate=TG.LOG_GAIN),
     LiteralField(name="low", predicate=TG.LOG_GAIN_LOW),
     LiteralField(name="high", predicate=TG.LOG_GAIN_HIGH),

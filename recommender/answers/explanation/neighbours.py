@@ -8,6 +8,7 @@ from kg.nouns.entities import Problem
 from kg.triples.serialisation import from_graph
 
 if TYPE_CHECKING:
+    from kg.rows.trial_rows import Trial
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from recommender.retrieval.neighbours import Neighbour
@@ -32,7 +33,11 @@ def describe(neighbour: Neighbour, graph: GraphStore, trials: TrialStore) -> dic
         "best_value": value,
         "best_unit": None if best is None else best.measurement.unit,
         "best_kind": None if best is None else str(best.kind),
-        "best_text": shown
-        if value is None
-        else f"{value:.4g} {best.measurement.unit if best else ''}: {shown}",
+        "best_text": shown if best is None or value is None else f"{_quantity(value, best)}: {shown}",
     }
+
+
+def _quantity(value: float, row: Trial) -> str:
+    """The value of a row with its unit; a ratio has none."""
+    unit = row.measurement.unit
+    return f"{value:.4g}" if unit in (None, "1") else f"{value:.4g} {unit}"

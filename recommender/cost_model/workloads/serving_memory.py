@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.attention_kinds import cache_bytes
+from recommender.cost_model.workloads.layouts import RESERVED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
-
-RESERVED_BYTES = 4.5e9
 
 
 def kv_bytes(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:

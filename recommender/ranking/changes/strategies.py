@@ -140,7 +140,7 @@ class StrategyRanker:
         )
 
     def _fitting(self, problem: Problem, path: tuple[str, ...]) -> dict[str, Scope]:
-        model = self._models.find(problem.workload.model)
+        model = self._models.of(problem)
         return self._scopes.fitting(problem, kinds_of(model), path)
 
     def _ranked(
@@ -157,7 +157,7 @@ class StrategyRanker:
         in_use = [
             item for item in map(self._strategies.strategy, scopes) if already_set(item, problem.current)
         ]
-        model = self._models.find(problem.workload.model)
+        model = self._models.of(problem)
         facts = question_facts(problem, self._tree, model)
         ranked: list[RankedStrategy] = []
         refused: list[Refusal] = []

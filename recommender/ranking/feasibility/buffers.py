@@ -13,17 +13,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from recommender.ranking.feasibility.rules import Broken, positive_integer
+from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, STATIC_SHARED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kg.nouns.values import Value
 
-THREADS_PER_BLOCK = 1024
-"""Of every device with a compute capability (CUDA C++ Programming Guide, technical specifications)."""
-
-STATIC_SHARED_BYTES = 48 * 1024
-"""Shared memory that a block of any CUDA device may declare; more must be asked for when it is launched."""
 
 _THREADS = (("block_size_x", "block_size_y", "block_size_z"), ("MDIMC", "NDIMC"))
 """Parameters whose product is the threads of a block: Kernel Tuner's names, and CLBlast's for GEMM."""
@@ -62,7 +58,7 @@ def buffers(
     source = f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}"
     most = _number(facts, "max_threads_per_block")
     if most is None and "compute_capability" in facts:
-        most, note = float(THREADS_PER_BLOCK), "CUDA C++ Programming Guide, technical specifications"
+        most, note = float(MOST_THREADS), CUDA_GUIDE
     else:
         note = source
     for names in _THREADS:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
+from kg.terms.circumstances import sizes_of_shape
 from kg.terms.phases import STEP_PHASE
 from kg.triples.model_facts import plain_facts
 from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_positive_integer, positive_integer
@@ -147,7 +148,7 @@ class MemoryNeed:
             return None  # how the model is split decides, and is not told
         layers = positive_integer(self.model.get("layers"))
         settings = dict(translate(stated, phase, count=count, layers=layers).settings)
-        settings = {**_lengths(problem, phase), **settings}
+        settings = {**_stated_sizes(problem, phase), **settings}
         settings = {name: value for name, value in settings.items() if name in _DECIDING}
         if phase == "serving":
             settings = {**_LEAST_SERVED, **settings}
@@ -171,7 +172,7 @@ class MemoryNeed:
             return False
         if self.problem.workload.kind is WorkloadKind.TRAINING:
             return self.problem.current is not None
-        names = {*configuration, *self.problem.workload.shape}
+        names = {*configuration, *_stated_sizes(self.problem, "serving")}
         return {"batch", "input_len", "output_len"} <= names and not _is_paged(configuration)
 
     def _asked(self, phase: str, settings: Mapping[str, object], count: int) -> float | None:
@@ -220,11 +221,8 @@ def _is_paged(configuration: Mapping[str, Value]) -> bool:
     return any(name in configuration for name in _PAGED) or any(name in framework for name in _PAGING)
 
 
-def _lengths(problem: Problem, phase: str) -> dict[str, object]:
+def _stated_sizes(problem: Problem, phase: str) -> dict[str, object]:
     """Return sizes of the workload that decide how much memory it takes."""
-    names = {
-        "training": {"seq_len": "seq_len"},
-        "serving": {"input_len": "input_len", "output_len": "output_len"},
-    }
-    shape = problem.workload.shape
-    return {name: shape[key] for name, key in names[phase].items() if key in shape}
+    names = {"training": ("seq_len",), "serving": ("batch", "input_len", "output_len")}
+    shape = sizes_of_shape(problem.workload.shape)
+    return {name: shape[name] for name in names[phase] if name in shape}

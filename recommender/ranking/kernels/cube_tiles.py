@@ -19,6 +19,7 @@ import numpy as np
 
 from recommender.cost_model.operators.kinds import shipped
 from recommender.ranking.kernels.tile_times import TileTimes, joined
+from recommender.space.made.needs import FRACTAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FRACTAL = 16
 L0A_BYTES_PER_CYCLE = 256.0
 L0B_BYTES_PER_CYCLE = 128.0
 ALIGNED_BYTES = 512.0

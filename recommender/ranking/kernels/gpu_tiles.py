@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.ranking.kernels.tile_times import TileTimes, joined, soft_maximum
-from recommender.space.made.needs import is_nvidia
+from recommender.space.made.needs import MOST_REGISTERS, is_nvidia
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,8 +48,7 @@ SHARED_BYTES_PER_CYCLE = 128.0
 CACHE_BYTES_PER_CYCLE = 40.0
 """From L2 to one processor: 7,219 GB/s over 128 processors at 1.41 GHz (A100, the same table)."""
 REGISTERS = 65536
-"""32-bit registers of a processor, of which a thread may have :data:`MOST_REGISTERS`."""
-MOST_REGISTERS = 255
+"""32-bit registers of a processor,."""
 OTHER_REGISTERS = 40
 """Registers of a thread for what is not a sum: addresses and operands; a choice, above what Triton's own
 need."""

@@ -21,13 +21,13 @@ from recommender.ranking.kernels.gpu_tiles import (
     LAUNCH_S,
     MEMORY_LATENCY_CYCLES,
     MOST_PROGRAMS,
-    MOST_REGISTERS,
     REGISTERS,
     SCHEDULERS,
     SHARED_LATENCY_CYCLES,
     Gpu,
 )
 from recommender.ranking.kernels.tile_times import TileTimes, joined, soft_maximum
+from recommender.space.made.needs import MOST_REGISTERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,7 +23,6 @@ from recommender.ranking.kernels.gpu_tiles import (
     LINE_BYTES,
     MEMORY_LATENCY_CYCLES,
     MOST_PROGRAMS,
-    MOST_REGISTERS,
     MOST_THREADS,
     REGISTERS,
     SHARED_BYTES_PER_CYCLE,
@@ -31,6 +30,7 @@ from recommender.ranking.kernels.gpu_tiles import (
     Gpu,
 )
 from recommender.ranking.kernels.tile_times import TileTimes, joined
+from recommender.space.made.needs import MOST_REGISTERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

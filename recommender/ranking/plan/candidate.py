@@ -9,10 +9,11 @@ from kg.nouns.entities import Kind
 from kg.nouns.gain import joined_gain
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
+from kg.terms.metrics import priced_as
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.recommendations import BASELINE, as_recommendation
-from recommender.ranking.plan.simulation import simulated
+from recommender.ranking.plan.simulation import UNSAID, simulated
 from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.recommendation import Recommendation, Support, recommendation_id
@@ -62,7 +63,8 @@ def of_strategy(
 ) -> ChangeCandidate | None:
     """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
     seen = item.gain if item.effects else None
-    change_of = simulated(question, item.strategy.configuration)
+    result = priced_as(problem.objective, problem.workload.kind)
+    change_of = simulated(question, item.strategy.configuration, result) if result else UNSAID
     is_modelled = change_of.gain is not None and (seen is None or bool(item.against))
     against = "" if is_modelled else item.against
     gain = change_of.gain if is_modelled else joined_gain(seen, change_of.gain)

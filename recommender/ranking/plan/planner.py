@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
-from kg.terms.metrics import is_step_rate
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.plan.candidate import basis_of, of_recipes, of_strategy, without_conflicts
@@ -15,6 +14,7 @@ from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
+from recommender.ranking.plan.undoing import undoing
 from recommender.ranking.plan_change import NotHere
 from recommender.ranking.recommendation import recommendation_id
 from recommender.ranking.starts.agreement import carrier
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Assignment
     from kg.nouns.values import Value
+    from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.changes.strategies import StrategyRanker
     from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
@@ -150,10 +151,10 @@ class Planner:
             if not any((name, item.value.lower()) in not_to_set for name in _names(item))
         }
         shares = recipe_shares(starts)
-        question = starts.question if is_step_rate(problem.objective, problem.workload.kind) else None
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}
         candidates: list[ChangeCandidate] = []
         reach = Reach(self.strategies.graph, starts.question)
+        release = self.starts.release(starts.situation)
         for place, item in enumerate(ranked):
             for key in _places(item.strategy.sets, further):
                 if _same(item, further[key]):
@@ -166,14 +167,14 @@ class Planner:
                 place,
                 begun,
                 self.version,
-                question=question,
+                question=starts.question,
                 reach=reach.of(item.strategy),
             )
             if one is not None and not with_priors:
                 bare = replace(one.recommendation, gain=one.change.gain, basis=basis_of(one.change))
                 one = replace(one, recommendation=bare)
             if one is not None:
-                candidates.append(one)
+                candidates.append(one if release is None else _undone(one, starts, release))
         groups: dict[tuple[SettingPlace, str], list[AgreedSetting]] = {}
         for setting in further.values():
             if any(begun.get(name) is not None for name in _names(setting)):
@@ -203,6 +204,13 @@ class Planner:
             else:
                 allowed.append(one)
         return allowed, refused
+
+
+def _undone(one: ChangeCandidate, starts: Starts, release: ReleaseSettings) -> ChangeCandidate:
+    """The same with the switches taken back that it is contradicted by."""
+    phase = "training" if starts.situation.is_training else "serving"
+    added = undoing(one.change, starts.first.settings, phase, release)
+    return replace(one, change=replace(one.change, settings=(*one.change.settings, *added)))
 
 
 def _names(item: AgreedSetting) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
-from recommender.cost_model.change import modelled_change
+from recommender.cost_model.change import modelled_change, modelled_gain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ class SimulatedChange:
     """What the cost model says of a change.
 
     Attributes:
-        gain: Log gain in throughput with its interval; None where the cost model has nothing to say.
+        gain: Log gain in what is asked for, with its interval; None where the cost model has nothing to say.
         fits: Whether the memory suffices with it.
     """
 
@@ -41,12 +41,15 @@ class SimulatedChange:
 UNSAID = SimulatedChange()
 
 
-def simulated(question: Question | None, configuration: Mapping[str, Value]) -> SimulatedChange:
+def simulated(
+    question: Question | None, configuration: Mapping[str, Value], result: str = "throughput"
+) -> SimulatedChange:
     """A change simulated on a problem.
 
     Args:
         question: The start as the cost model was asked about it; None if it has no price.
         configuration: What the change sets, by the names of a framework.
+        result: What is asked for: ``"throughput"``, ``"tpot"`` or ``"ttft"``.
     """
     if question is None:
         return UNSAID
@@ -57,6 +60,7 @@ def simulated(question: Question | None, configuration: Mapping[str, Value]) -> 
     if change is None or change.settings.keys() <= NOT_TRUSTED:
         return UNSAID
     fits = change.after.fits is not False or change.before.fits is False
-    if abs(change.log_gain) < LEAST_LOG_GAIN:
+    gained = change.log_gain_in(result)
+    if gained is None or abs(gained) < LEAST_LOG_GAIN:
         return SimulatedChange(fits=fits)
-    return SimulatedChange(gain=change.gain, fits=fits)
+    return SimulatedChange(gain=modelled_gain(gained), fits=fits)

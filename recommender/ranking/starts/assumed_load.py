@@ -24,7 +24,7 @@ def load_notes(chosen: ChosenLayout, draft: StartDraft) -> list[str]:
     if situation.is_training or chosen.option.log_merit is None or question is None:
         return []
     notes = []
-    if isinstance(batch, int | float) and situation.number("concurrency") is None:
+    if isinstance(batch, int | float) and situation.at_once is None:
         engines = chosen.option.layout.dp
         each = f" ({batch:.0f} an engine)" if engines > 1 else ""
         number = f"{batch * engines:.0f} requests at once{each}"

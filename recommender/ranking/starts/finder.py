@@ -13,6 +13,7 @@ from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts
+from recommender.applicability.unread_names import unread_names
 from recommender.ranking.start import ParallelLayout, StartConfiguration
 from recommender.ranking.starts.agreement import agreed_settings
 from recommender.ranking.starts.assumed_load import load_notes
@@ -127,7 +128,7 @@ class StartFinder:
     def situation(self, problem: Problem) -> Situation | None:
         """The situation of a question; None where no framework runs such a model on such hardware."""
         name = problem.workload.model or ""
-        model = self._models.find(name)
+        model = self._models.of(problem)
         path = self._tree.path(problem.hardware.name)
         framework = running_framework(
             problem, path[-1] if path else "", model.architecture if model else "", self.frameworks
@@ -153,6 +154,11 @@ class StartFinder:
         """The settings of the release in use; None where none ship."""
         return Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting).release()
 
+    def unread(self, situation: Situation, sizes: Mapping[str, Value]) -> list[str]:
+        """Notes on names in the question that nothing reads, and on a release that was not read."""
+        frameworks = [item.id for item in self.frameworks]
+        return unread_names(situation.problem, sizes, frameworks, self.release(situation))
+
     def priced(
         self, situation: Situation, weighed: Sequence[WeighedRecipe], sizes: Mapping[str, Value]
     ) -> LayoutQuestion | None:
@@ -171,6 +177,7 @@ class StartFinder:
         tests = self._reliability(situation)
         usable = [one.trusted(tests.recipes.get(one.recipe.id, 1.0)) for one in screen.usable(weighed)]
         draft = self._draft(situation, usable)
+        draft.notes += self.unread(situation, sizes)
         draft.tested = tests.layouts
         agreed = _worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
@@ -263,7 +270,7 @@ class StartFinder:
         for one in chosen:
             layout = one.option.layout
             kinds.setdefault((layout.tp, layout.pp, layout.ep > 1), one)
-        return list(kinds.values())[:3]
+        return _shown(list(kinds.values()))
 
     def _chosen(
         self, draft: StartDraft, asked: LayoutQuestion, options: Sequence[LayoutOption]
@@ -317,6 +324,15 @@ def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
     total = sum(one.weight / one.reliability for one in local)
     shares = [replace(one, weight=one.weight / total) for one in local] if total else []
     return [item for item in agreed_settings(shares) if item.share >= WORTH_TESTING]
+
+
+def _shown(kinds: Sequence[ChosenLayout]) -> list[ChosenLayout]:
+    """The first three, the last of them the fastest that is modelled where recipes would hide it."""
+    priced = [one for one in kinds if one.option.within_limits and one.option.log_merit is not None]
+    fastest = max(priced, key=lambda one: one.option.log_merit or 0.0, default=None)
+    if fastest is None or fastest in kinds[:3]:
+        return list(kinds[:3])
+    return [*kinds[:2], fastest]
 
 
 def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:

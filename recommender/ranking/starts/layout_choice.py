@@ -32,8 +32,8 @@ SERVER = 8
 """Devices of most servers: the rule splits tensors over them, and an instance has no more where their number
 is not stated."""
 WIDEST = 16
-"""Devices up to which a recipe that splits tensors over all of its devices is taken to do so on others: the
-widest tensor parallelism among shipped recipes."""
+"""Devices up to which a recipe that splits tensors over all of its devices, two or more, is taken to do so on
+as many or fewer: the widest tensor parallelism among shipped recipes."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -126,23 +126,39 @@ def likeness(
     """
     recipe = one.recipe
     published = degrees(recipe)
-    devices = layout.devices
-    if not training and published["tp"] * published["pp"] * recipe.instances >= recipe.devices:
-        published["tp"] = devices if devices <= WIDEST else published["tp"]
+    is_split_over_all = 1 < recipe.devices <= published["tp"] * published["pp"] * recipe.instances
+    if not training and is_split_over_all:
+        ways = _over_all(published["tp"], one, model, layout.devices)
+        return sum(_served_alike(layout, {**published, "tp": way}) for way in ways) / len(ways)
+    if not training:
+        return _served_alike(layout, published)
     apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp"))
     is_another = model is not None and model.id != recipe.model
-    held = model.held(layout.tp, layout.pp, layout.ep) if training and model and is_another else None
-    same = (
-        one.model.held(published["tp"], published["pp"], published["ep"]) if one.model is not None else None
-    )
+    held = model.held(layout.tp, layout.pp, layout.ep) if model and is_another else None
+    same = None if one.model is None else one.model.held(published["tp"], published["pp"], published["ep"])
     if held is not None and same is not None:
         return math.exp(-apart - _doublings(held, same))
-    apart += _doublings(layout.pp, published["pp"])
-    if training:
-        apart += _doublings(layout.ep, published["ep"])
-    else:
-        apart += 2.0 * ((layout.ep > 1) != (published["ep"] > 1))
-    return math.exp(-apart)
+    return math.exp(-apart - sum(_doublings(getattr(layout, name), published[name]) for name in ("pp", "ep")))
+
+
+def _served_alike(layout: ParallelLayout, published: Mapping[str, float]) -> float:
+    """The likeness of a layout that serves; of experts it counts whether they are spread."""
+    apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp", "pp"))
+    return math.exp(-apart - 2.0 * ((layout.ep > 1) != (published["ep"] > 1)))
+
+
+def _over_all(tensor: int, one: WeighedRecipe, model: ModelTraits | None, devices: int) -> tuple[float, ...]:
+    """What a recipe that splits tensors over all of its devices may mean for so many, equally likely.
+
+    On no more devices it splits over all again. On more it may, or copies instances whose devices hold as
+    many parameters as the recipe's.
+    """
+    whole = devices if devices <= WIDEST else tensor
+    if devices <= one.recipe.devices or not (
+        model and model.parameters and one.model and one.model.parameters
+    ):
+        return (whole,)
+    return whole, min(max(tensor * model.parameters / one.model.parameters, 1.0), devices)
 
 
 def _by_rule(layout: ParallelLayout) -> float:

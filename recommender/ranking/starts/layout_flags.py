@@ -25,6 +25,7 @@ def layout_settings(
     framework: str,
     *,
     experts: bool,
+    layers: float | None = None,
     origin: Origin = Origin.COST_MODEL,
     source: str = "",
 ) -> list[PlanSetting]:
@@ -34,6 +35,7 @@ def layout_settings(
         layout: What.
         framework: Id of the framework.
         experts: Whether the model has experts.
+        layers: Its blocks; None if unknown.
         origin: What the layout comes from.
         source: Where that can be read.
     """
@@ -42,7 +44,7 @@ def layout_settings(
     elif framework == "sglang":
         pairs = _sglang(layout)
     elif framework in MEGATRON:
-        pairs = _megatron(layout, experts=experts)
+        pairs = [*_megatron(layout, experts=experts), *_uneven(layout, framework, int(layers or 0))]
     elif framework == "tensorrt-llm":
         pairs = [("--tp_size", layout.tp), ("--pp_size", layout.pp), ("--ep_size", layout.ep)]
     elif framework == "mindie":
@@ -100,6 +102,22 @@ def _megatron(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value
     if experts:
         pairs.append(("--expert-model-parallel-size", layout.ep))
     return pairs
+
+
+def _uneven(layout: ParallelLayout, framework: str, layers: int) -> list[tuple[str, Value]]:
+    """Stages where blocks do not divide into them: some blocks do nothing, or the last stage has fewer.
+
+    MindSpeed, docs/features/noop-layers.md; Megatron-LM, ``--decoder-last-pipeline-num-layers``.
+    """
+    each = -(-layers // layout.pp)
+    idle = each * layout.pp - layers
+    if not idle:
+        return []
+    if framework == "megatron-lm":
+        last = each - idle
+        return [("--decoder-last-pipeline-num-layers", last)] if last > 0 else []
+    names = ",".join(str(layers + place) for place in range(idle))
+    return [("--num-layers", layers + idle), ("--noop-layers", names)]
 
 
 def _mindie(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:

@@ -14,7 +14,12 @@ from recommender.cost_model.workloads.memory_fit import not_modelled
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import SHORTEST, LayoutQuestion
-from recommender.ranking.starts.values import AT_ONCE, AT_ONCE_OF_AN_ENGINE, recipe_load
+from recommender.ranking.starts.recipe_load import (
+    AT_ONCE,
+    AT_ONCE_OF_AN_ENGINE,
+    is_for_latency,
+    recipe_load,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +67,7 @@ def layout_question(
     if situation.is_training and not is_network:
         _hold(draft, settings)
     degrees = {name: size for name, size in settings.items() if name in _DEGREES}
-    draft.load = situation.number("concurrency")
+    draft.load = situation.at_once
     if draft.load is None and problem.objective.metric not in SHORTEST:
         draft.load = _load(draft, degrees, question.machine.count)
     return LayoutQuestion(
@@ -107,8 +112,8 @@ def _load(draft: StartDraft, degrees: Mapping[str, object], devices: int) -> flo
     for item in draft.agreed:
         name, recipe = plain_key(item.key), item.first
         if name in AT_ONCE_OF_AN_ENGINE | AT_ONCE and item.value.isdigit():
-            at_once = recipe_load(item)
-            if at_once >= recipe.devices:  # fewer are a recipe for latency, whose load is not this one's
+            at_once = recipe_load(recipe)
+            if at_once and not is_for_latency(recipe):  # whose load is not that of this question
                 return max(1.0, round(at_once / recipe.devices * devices))
     return None
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
 from kg.terms.purposes import plain_key
+from recommender.ranking.starts.layout_options import SHORTEST
+from recommender.ranking.starts.recipe_load import is_for_latency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +28,9 @@ asked family left out."""
 SAME_SIZES = 0.25
 """Distance of another model of the same sizes, such as a later training of one network, in models; a
 choice."""
+LATENCY = 2.0
+"""Distance of a recipe for short times, which lets in fewer requests than it has devices, from a question
+for many requests; a choice."""
 FINETUNING = 1.0
 """Distance of fine-tuning from training; a choice."""
 BACKEND = 2.0
@@ -126,9 +131,19 @@ def _distance(
         + SIZE * (0.0 if same_model else _doublings(asked.parameters, model.parameters))
         + GENERATION * _hardware_apart(situation.hardware, path)
         + SCALE * _scales_apart(situation, recipe)
+        + LATENCY * _is_too_small(situation, recipe)
         + FINETUNING * (recipe.role is Role.FINETUNE)
         + BACKEND * (_runs_on_mindspore(recipe) and "mindspore" not in situation.problem.software)
     )
+
+
+def _is_too_small(situation: Situation, recipe: Recipe) -> bool:
+    """Whether the recipe is for short times, and the question for many requests."""
+    if situation.is_training or situation.problem.objective.metric in SHORTEST:
+        return False
+    load = situation.at_once
+    few = load is not None and situation.devices is not None and load < situation.devices
+    return not few and is_for_latency(recipe)
 
 
 def _runs_on_mindspore(recipe: Recipe) -> bool:

@@ -13,6 +13,7 @@ from kg.terms.purposes import QUANTISATION, Purpose, acts_on, plain_key, purpose
 from kg.terms.setting_registry import registry
 from recommender.applicability.gate import judge
 from recommender.ranking.plan_change import NotHere
+from recommender.ranking.starts.drafting import DRAFT_MODELS, DRAFTS, drafted_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
 
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
 _QUANTISES = ("quantization", "kv_cache_dtype")
-_DRAFTS = "speculative_"
 _WITHOUT_PREFIXES = frozenset({"no_enable_prefix_caching", "disable_radix_cache"})
 """Recipes switch the prefix cache off because they are timed on random prompts."""
-_DRAFT_MODELS = frozenset({"speculative_config.model", "speculative_draft_model_path"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +72,8 @@ class Screen:
             elif place not in seen:
                 kept.append(replace(here, share=here.value_share) if before in refused else here)
                 seen |= {before, place}
-        return kept, [why for place, why in refused.items() if place not in seen]
+        kept, alone = drafted_whole(kept, self.situation)
+        return kept, [why for place, why in refused.items() if place not in seen] + alone
 
     def _by_what_runs(self, item: AgreedSetting) -> NotHere | None:
         """Other weights are no setting of what runs: they are a change, with a checkpoint of its own."""
@@ -160,10 +160,10 @@ class Screen:
         precision = str(facts.get("precision", ""))
         if plain in _QUANTISES and precision in SIXTEEN_BIT:
             return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
-        if plain.startswith(_DRAFTS):
+        if plain.startswith(DRAFTS):
             if "speculative" in self.situation.problem.workload.traits and facts.get("speculative") is False:
                 return NotHere(strategy=item.key, because="no drafts are asked for", fact="speculative")
-            if plain in _DRAFT_MODELS and item.first.model != self.situation.model.id:
+            if plain in DRAFT_MODELS and item.first.model != self.situation.model.id:
                 return NotHere(
                     strategy=item.key,
                     because=f"{item.value} drafts for {item.first.reported_model}",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.errors import MissingFactError
 from kg.nouns.recipe import Role
+from kg.triples.model_facts import plain_facts
+from recommender.cost_model.facts.model import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +44,7 @@ class ModelTraits:
         has_draft: Whether it has a multi-token-prediction head; None if unknown.
         is_multimodal: Whether it reads images or sound too.
         routed: Parameters of its routed experts; 0 if it has none, or they are unknown.
+        most_tokens: The longest sequence that it takes; None if unknown.
     """
 
     id: str
@@ -51,6 +55,7 @@ class ModelTraits:
     has_draft: bool | None = None
     is_multimodal: bool = False
     routed: float = 0.0
+    most_tokens: int | None = None
 
     def held(self, tp: int, pp: int, ep: int) -> float | None:
         """Parameters that each device of a layout holds; None where their number is unknown."""
@@ -69,6 +74,9 @@ class ModelTraits:
         is_mixture: bool | None = architecture_has_experts(model.architecture)
         if experts is not None:
             is_mixture = bool(experts)
+        routed = _routed(stated)
+        if parameters is None:
+            parameters, routed = _implied(model, stated)
         is_read = kind is not None or "draft_layers" in stated or "mtp_layers" in stated
         return cls(
             id=model.id,
@@ -78,8 +86,18 @@ class ModelTraits:
             attention="latent" if "kv_lora_rank" in stated else str(kind or ""),
             has_draft=bool(stated.get("mtp_layers") or stated.get("draft_layers")) if is_read else None,
             is_multimodal=model.architecture == "multimodal",
-            routed=_routed(stated),
+            routed=routed,
+            most_tokens=most if isinstance(most := stated.get("max_positions"), int) else None,
         )
+
+
+def _implied(model: Model, facts: Mapping[str, object]) -> tuple[float | None, float]:
+    """Parameters that the sizes of a model imply, and those of its routed experts; none where sizes lack."""
+    try:
+        sizes = model_of(model.id, model.architecture, plain_facts(facts))
+    except MissingFactError:
+        return None, 0.0
+    return sizes.parameters or None, sizes.routed_parameters
 
 
 def _routed(facts: Mapping[str, object]) -> float:
@@ -128,6 +146,12 @@ class Situation:
     def is_training(self) -> bool:
         """Whether the model is trained."""
         return self.phase == "training"
+
+    @property
+    def at_once(self) -> float | None:
+        """Requests at once that the question states, also as the batch of a server; None if it does not."""
+        load = self.number("concurrency")
+        return self.number("batch") if load is None and not self.is_training else load
 
     @property
     def current(self) -> Configuration | None:

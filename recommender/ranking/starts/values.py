@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
 from recommender.ranking.starts.assumed import longest
+from recommender.ranking.starts.recipe_load import AT_ONCE, AT_ONCE_OF_AN_ENGINE
 
 if TYPE_CHECKING:
     from recommender.ranking.start import ParallelLayout
@@ -15,18 +16,9 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import Situation
 
 _LONGEST = frozenset({"max_model_len", "context_length"})
-AT_ONCE_OF_AN_ENGINE = frozenset({"max_num_seqs"})
-AT_ONCE = frozenset({"max_running_requests"})
 _CAPTURED = frozenset(
     {"cudagraph_capture_sizes", "cuda_graph_bs", "cuda_graph_bs_decode", "cuda_graph_max_bs"}
 )
-
-
-def recipe_load(item: AgreedSetting) -> float:
-    """Requests at once on all devices of the recipe that has this setting."""
-    recipe = item.first
-    engines = recipe.layout.get("dp", 1) if plain_key(item.key) in AT_ONCE_OF_AN_ENGINE else 1
-    return float(item.value) * float(str(engines)) * recipe.instances
 
 
 def falls_short(item: AgreedSetting, at_once: float | None) -> bool:
@@ -41,8 +33,8 @@ def adapted(
 ) -> tuple[str, str]:
     """The value of a setting for a question, and why it is not that of the recipe (empty if it is).
 
-    The longest sequence follows from the lengths that are asked for, and requests at once from the load,
-    which vLLM counts for each engine and SGLang over all of them.
+    The longest sequence follows from the lengths that are asked for, or is at most what the model takes;
+    requests at once follow from the load, which vLLM counts for each engine and SGLang over all of them.
 
     Args:
         item: The setting.
@@ -54,6 +46,9 @@ def adapted(
     tokens = longest(situation)
     if plain in _LONGEST and tokens:
         return str(tokens), "input and output lengths"
+    most = situation.model.most_tokens
+    if plain in _LONGEST and most and item.value.isdecimal() and int(item.value) > most:
+        return str(most), "the longest sequence of the model"
     if not load or plain not in AT_ONCE | AT_ONCE_OF_AN_ENGINE:
         return item.value, ""
     replicas = layout.dp if layout and plain in AT_ONCE_OF_AN_ENGINE else 1

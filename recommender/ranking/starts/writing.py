@@ -17,10 +17,12 @@ from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfig
 from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
+from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
+from recommender.ranking.starts.recipe_load import is_for_latency
 from recommender.ranking.starts.server_flags import server_lines, server_settings
-from recommender.ranking.starts.values import AT_ONCE, AT_ONCE_OF_AN_ENGINE, adapted, recipe_load
+from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,16 +64,17 @@ def written(
             layout,
             framework.id,
             experts=bool(situation.model.is_mixture),
+            layers=situation.number("layers"),
             origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
-    load = draft.load or situation.number("concurrency")
+    load = draft.load or situation.at_once
     at_once = None
     if chosen is not None and chosen.option.log_merit is not None and "batch" in chosen.option.settings:
         at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
         load = min(load, at_once) if load else None
     settings += [
-        _planned(item, situation, layout, load or (at_once if _is_for_latency(item) else None))
+        _planned(item, situation, layout, load or (at_once if is_for_latency(item.first) else None))
         for item in draft.agreed
     ]
     if chosen is not None and layout is not None:
@@ -98,13 +101,8 @@ def written(
         expected=_expected(chosen.option) if chosen else (),
         because=(*_checkpoint(settings, chosen), *beside, *_because(draft, chosen)),
         recipes=_recipes(draft, chosen),
+        agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
-
-
-def _is_for_latency(item: AgreedSetting) -> bool:
-    """Whether it lets in fewer requests than its recipe has devices."""
-    lets_in = plain_key(item.key) in AT_ONCE | AT_ONCE_OF_AN_ENGINE and item.value.isdigit()
-    return lets_in and recipe_load(item) < item.first.devices
 
 
 def _planned(
@@ -219,10 +217,15 @@ def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
 
 def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) -> list[str]:
     """What the weights must be for the settings to work."""
-    if not any(plain_key(item.key) == QUANTISATION and item.origin is Origin.RECIPE for item in settings):
-        return []
-    precision = f" ({chosen.settings['precision']})" if chosen and "precision" in chosen.settings else ""
-    return [f"MODEL is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"]
+    lines = []
+    if any(plain_key(item.key) == QUANTISATION and item.origin is Origin.RECIPE for item in settings):
+        precision = f" ({chosen.settings['precision']})" if chosen and "precision" in chosen.settings else ""
+        lines.append(
+            f"MODEL is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"
+        )
+    if any(item.value == DRAFT_MODEL for item in settings):
+        lines.append(f"{DRAFT_MODEL} is a draft model trained for MODEL")
+    return lines
 
 
 def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
@@ -236,13 +239,13 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
         lines.append(said)
         share = f"{chosen.agreement:.0%}"
         if draft.weighed and share != "0%":
-            lines.append(f"{share} of the recipes for such problems, by weight, divide the work so")
+            lines.append(f"recipes for such problems agree with this layout by {share}")
     voted = chosen is not None and chosen.agreement > 0
     near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING]
     for one in [one for one in near if voted or not one.is_foreign][:3]:
         tested = "" if one.reliability == 1 else f" ({one.reliability:.1g} of it after tests)"
         weight = one.weight / one.reliability
-        lines.append(f"recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
+        lines.append(f"nearest recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
     return lines
 
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
-from kg.nouns.gain import NORMAL_90
 from recommender.search.engine.pareto import non_dominated
-from recommender.search.evaluations import cost_of
+from recommender.search.evaluations import cost_of, half_width
 from recommender.search.report.contribution import Contribution, ablation, importances
 from recommender.search.report.estimates import Estimates
 from recommender.search.report.history import History
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
     from recommender.search.log.study import SearchLog
     from recommender.search.log.trial_record import LoggedTrial
     from recommender.search.run.task import Task
-
-_T90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83)
-"""Student's t for a two-sided 90 % interval with 1, 2, ... degrees of freedom; ``NORMAL_90`` beyond the list
-is a little narrow, by 10 % at ten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,16 +287,10 @@ def _interval(evaluations: Sequence[Evaluation]) -> tuple[float, float] | None:
         return None
     mean = statistics.fmean(means)
     if len(means) > 1:
-        error, freedom = statistics.stdev(means) / math.sqrt(len(means)), len(means) - 1
-    elif evaluations[0].stdev and evaluations[0].stdev[0] is not None and evaluations[0].repeats > 1:
-        error, freedom = (
-            evaluations[0].stdev[0] / math.sqrt(evaluations[0].repeats),
-            evaluations[0].repeats - 1,
-        )
+        half: float | None = half_width(statistics.stdev(means), len(means))
     else:
-        return None
-    factor = _T90[freedom - 1] if freedom <= len(_T90) else NORMAL_90
-    return mean - factor * error, mean + factor * error
+        half = evaluations[0].half_width
+    return None if half is None else (mean - half, mean + half)
 
 
 def _reasons(evaluations: Sequence[Evaluation]) -> list[dict[str, object]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
-from recommender.space.made.needs import Need
+from recommender.space.made.needs import FRACTAL, Need
 from recommender.space.made.shapes import power_above, powers
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ TILING = (
 DOUBLE = "Ascend C developer guide: DoubleBuffer scenario"
 RESTRICTIONS = "Ascend C API reference, general restrictions: the unified buffer is 32-byte aligned"
 ADVISOR = "msprof-analyze advisor: byte alignment"
-FRACTAL = 16
-"""Side of a cube's block of 16-bit numbers."""
 LARGEST_BASE = 256
 """Largest side of a base block; a choice."""
 MOST_ROWS = 64

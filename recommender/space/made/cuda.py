@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.space.made.generated import SpaceDraft, rule
-from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, is_nvidia
+from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, STATIC_SHARED_BYTES, is_nvidia
 
 if TYPE_CHECKING:
     from recommender.space.made.needs import KernelRequest
 
 SOURCE = "https://doi.org/10.1016/j.future.2013.09.003"
 """Van Werkhoven et al., Optimizing convolution operations on GPUs using adaptive tiling, FGCS 2014."""
-STATIC_SHARED_BYTES = 48 * 1024
-"""Shared memory that a block may declare; more must be asked for when it is launched (CUDA C++ Guide)."""
 
 
 def convolution(wanted: KernelRequest) -> SpaceDraft:

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 MOST_THREADS = 1024
 """Threads of a block (CUDA C++ Programming Guide, technical specifications; the same in HIP)."""
 CUDA_GUIDE = "CUDA C++ Programming Guide, technical specifications"
+STATIC_SHARED_BYTES = 48 * 1024
+"""Shared memory that a block of any CUDA device may declare (the same)."""
+MOST_REGISTERS = 255
+"""32-bit registers of a thread (the same)."""
+FRACTAL = 16
+"""Side of the blocks of 16-bit numbers that a cube of Ascend multiplies."""
 
 
 @dataclass(frozen=True, slots=True)

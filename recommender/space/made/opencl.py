@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.space.made.generated import SpaceDraft, rule
-from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS
+from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, STATIC_SHARED_BYTES
 
 if TYPE_CHECKING:
     from recommender.space.made.needs import KernelRequest
 
 KERNEL = "https://github.com/CNugteren/CLBlast/blob/master/src/tuning/kernels/xgemm.hpp"
-STATIC_SHARED_BYTES = 48 * 1024
-"""Shared memory that a block may declare (CUDA C++ Programming Guide)."""
 STEP = 32
 """Length of a step along K (KWG), unrolled by two (KWI): the values that public tables hold fixed."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from recommender.space.made import triton_ascend
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
-from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, Need, is_amd, is_nvidia
+from recommender.space.made.needs import CUDA_GUIDE, MOST_REGISTERS, MOST_THREADS, Need, is_amd, is_nvidia
 from recommender.space.made.shapes import power_above, powers
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ LEAST_ROW = 64
 """Smallest block of a row that is proposed; a choice."""
 MOST_ROWS = 32
 """Most rows of a program that are proposed; a choice."""
-MOST_REGISTERS = 255
-"""32-bit registers of a thread (CUDA C++ Programming Guide, technical specifications)."""
 GROUPS = (1, 2, 4, 8, 16, 32, 64)
 """Rows of blocks that follow each other in L2; what published tables have."""
 STAGES = (1, 2, 3, 4, 5, 6)

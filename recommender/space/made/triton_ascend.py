@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
-from recommender.space.made.needs import Need
+from recommender.space.made.needs import FRACTAL, Need
 from recommender.space.made.shapes import power_above, powers
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ TUTORIAL = (
     "https://github.com/sigerror/triton-ascend/blob/efe09cf7e9f8cba4d1a2de65e465503c59e1ff25"
     "/third_party/ascend/tutorials/13-matrix-multiplication-optimized.py"
 )
-FRACTAL = 16
-"""Side of the blocks that a cube multiplies, for 16-bit numbers."""
 LARGEST_BLOCK = 256
 """Largest side of a block; a choice: the largest of the tutorials."""
 LEAST_ROW = 64

@@ -84,13 +84,15 @@ class WorkspaceAnswers(WorkspaceQuestions):
         """
         from recommender.answers.capacity import capacity
 
-        situation = self.snapshot.recommender.planner.starts.situation(problem)
+        starts = self.snapshot.recommender.planner.starts
+        situation = starts.situation(problem)
         if situation is None:
             raise InputError(
                 f"no framework is known that serves {problem.workload.model} on {problem.hardware.name}",
                 hint="--software NAME=VERSION names one",
             )
-        said = [note for note in (*notes, situation.framework.note) if note]
+        unread = starts.unread(situation, self.model_facts(problem))
+        said = [note for note in (*notes, situation.framework.note, *unread) if note]
         return capacity(
             problem,
             request,

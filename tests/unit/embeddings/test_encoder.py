@@ -10,9 +10,10 @@ import pytest
 from embeddings.encoder import NO_TEXT, ProblemEncoder
 from embeddings.features import WIDTH
 from embeddings.projection import TEXT_WIDTH, Projection
-from embeddings.text_encoder import DEFAULT_HASH, HashingEncoder, OnnxTextEncoder
+from embeddings.text_encoder import DEFAULT_HASH, OnnxTextEncoder
 from embeddings.weights import BlockWeights
 from kg.errors import MissingDependencyError
+from tests.hashing_encoder import HashingEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

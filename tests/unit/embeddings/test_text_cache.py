@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from embeddings.text_cache import CachedTextEncoder, TextCache
-from embeddings.text_encoder import HashingEncoder, OnnxTextEncoder
+from embeddings.text_encoder import OnnxTextEncoder
 from kg.errors import MissingDependencyError
+from tests.hashing_encoder import HashingEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -210,3 +210,11 @@ def test_guesses_are_told_for_each_file_again(tmp_path: Path, names: NameResolve
     _, reports = split(read([tmp_path], names))
     expected = ("hardware 'Foo' is not in the knowledge; kept as 'foo'",)
     assert [report.guesses for report in reports] == [expected, expected]
+
+
+def test_a_table_without_a_mapping_is_told_how_to_get_one(tmp_path: Path, names: NameResolver) -> None:
+    table = tmp_path / "runs.csv"
+    table.write_text("batch,throughput\n8,100\n")
+    with pytest.raises(InputError, match="a mapping would explain it") as error:
+        read([table], names)
+    assert error.value.hint == f"a draft of one: tunegraph ingest {table} --suggest-mapping"

@@ -244,7 +244,8 @@ def test_a_name_chooses_among_the_models_that_have_the_sizes() -> None:
     assert ask(model="bert", sizes={"layers": 2})[1] == ()
     problem, notes = ask(model="bert", sizes={"layers": 2, "hidden_size": 8, "attention_heads": 2})
     assert problem.workload.model == "bert-large"
-    assert notes == ("the sizes given are not those of bert-large, which is taken",)
+    assert dict(problem.workload.shape) == {"layers": 2, "hidden_size": 8, "attention_heads": 2}
+    assert notes == ("the sizes are not those of bert-large: name and sizes are as given",)
 
 
 def test_a_model_of_ones_own_is_its_sizes() -> None:

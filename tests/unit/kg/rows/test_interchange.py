@@ -19,6 +19,7 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.queries import CATALOGUE, query_named, text_of
 from kg.triples.serialisation import all_of
 from kg.triples.validation import validate
+from kg.triples.vocabulary import NAMESPACE
 from recommender.store.ingestion import Options
 from recommender.workspace import Workspace
 
@@ -35,6 +36,8 @@ hardware:
     level: device
     broader: acme
     label: {{en: Acme One}}
+    aliases: [一号]
+    definition: The first of Acme.
     facts: {{memory_bytes: {{value: {memory}, kind: documented, confidence: high, source: guide}}}}
 """
 
@@ -220,13 +223,22 @@ def test_other_gains_of_one_effect_are_for_a_merge(workspace: Callable[..., Path
 
 
 def test_an_export_of_an_older_version_is_read(workspace: Callable[..., Path], tmp_path: Path) -> None:
-    """Before version 2 an effect had its sums on itself, batches had numbers, and a licence was a text."""
+    """Before version 2 effects had their sums on themselves, batches numbers, and all texts were plain."""
     one = workspace("one", 1, row("a", 8, 0.5))
     old = tmp_path / "old.nt"
     with opened(one) as workspace_:
         text = "".join(f"{triple} .\n" for triple in workspace_.graph.triples())
-    assert "<https://spdx.org/licenses/MIT>" in text
-    old.write_text(text.replace("<https://spdx.org/licenses/MIT>", '"MIT"'))
+    for today, before in (
+        ("<https://spdx.org/licenses/MIT>", '"MIT"'),
+        ("^^<http://www.w3.org/2001/XMLSchema#anyURI>", ""),
+        ('"The first of Acme."@en', '"The first of Acme."'),
+        ('"一号"@zh', '"一号"'),
+    ):
+        assert today in text
+        text = text.replace(today, before)
+    [unit] = [line for line in text.splitlines(keepends=True) if "unit/BYTE>" in line]
+    text = text.replace(unit, "").replace(unit.split()[0], f"<{NAMESPACE}statement/0>")
+    old.write_text(text)
     assert "lastEvidence" in old.read_text()
     same, empty = workspace("same", 2, row("a", 8, 0.5)), workspace("empty", 3)
     for path, brings in ((same, False), (empty, True)):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kg.nouns.entities import WorkloadKind
-from kg.terms.metrics import metrics_of_same_gain
+from kg.nouns.entities import Better, Objective, WorkloadKind
+from kg.terms.metrics import metrics_of_same_gain, priced_as
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,21 @@ def test_a_gain_of_one_metric_is_no_gain_of_another_but_by_arithmetic(
 
 def test_a_metric_that_no_group_has_stands_for_itself() -> None:
     assert metrics_of_same_gain("accuracy", WorkloadKind.SERVING) == {"accuracy"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric", "result"),
+    [
+        (WorkloadKind.TRAINING, "step_time", "throughput"),
+        (WorkloadKind.SERVING, "output_throughput", "throughput"),
+        (WorkloadKind.SERVING, "tpot", "tpot"),
+        (WorkloadKind.SERVING, "tpot_p99", "tpot"),
+        (WorkloadKind.SERVING, "time_to_first_token", "ttft"),
+        (WorkloadKind.SERVING, "peak_memory", ""),
+        (WorkloadKind.OPERATOR, "run_time", ""),
+    ],
+)
+def test_an_objective_is_held_against_what_of_a_step_it_measures(
+    kind: WorkloadKind, metric: str, result: str
+) -> None:
+    assert priced_as(Objective(metric=metric, better=Better.LOWER), kind) == result

@@ -16,10 +16,11 @@ from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Leve
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
 from kg.triples import vocabulary as names
-from kg.triples.exchange import FORMATS, SUFFIXES, export_triples, format_named, import_graph
+from kg.triples.exchange import FORMATS, SUFFIXES, export_triples, format_named, import_graph, spelt_anew
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
 from kg.triples.serialisation import batch_triples, from_graph, newest_batch, problem_triples, to_triples
+from kg.triples.vocabulary import NAMESPACE, TG, XSD_ANY_URI, Shared
 
 BOOK = Source(title='A "book"\n\\ with a tab\t', note="第一页")
 PROBLEM = Problem(
@@ -160,3 +161,31 @@ def test_a_format_is_known_by_name_and_by_file_name() -> None:
     with pytest.raises(InputError, match="no format 'rdf/xml'") as caught:
         format_named("rdf/xml")
     assert "turtle" in caught.value.hint
+
+
+def test_older_spellings_become_todays() -> None:
+    tested, source, device = (
+        NamedNode(f"{NAMESPACE}{name}") for name in ("outcome/a", "source/b", "hardware/c")
+    )
+    for triple, today in (
+        (
+            Triple(source, TG.URL, Literal("https://acme.example")),
+            Triple(source, TG.URL, Literal("https://acme.example", datatype=XSD_ANY_URI)),
+        ),
+        (
+            Triple(device, Shared.DEFINITION, Literal("A chip.")),
+            Triple(device, Shared.DEFINITION, Literal("A chip.", language="en")),
+        ),
+        (
+            Triple(device, Shared.ALT_LABEL, Literal("昇腾")),
+            Triple(device, Shared.ALT_LABEL, Literal("昇腾", language="zh")),
+        ),
+        (
+            Triple(device, Shared.ALT_LABEL, Literal("910B")),
+            Triple(device, Shared.ALT_LABEL, Literal("910B")),
+        ),
+        (Triple(tested, Shared.DERIVED_FROM, source), Triple(tested, Shared.SOURCE, source)),
+        (Triple(device, Shared.DERIVED_FROM, source), Triple(device, Shared.DERIVED_FROM, source)),
+    ):
+        assert spelt_anew(triple) == today
+        assert spelt_anew(today) == today

@@ -94,7 +94,7 @@ def test_a_problem_is_these_triples() -> None:
         "S dcterms:license <https://spdx.org/licenses/Apache-2.0>",
         'S dcterms:title "ai-dynamo/aiconfigurator"',
         "S rdf:type tg:Source",
-        'S tg:url "https://github.com/ai-dynamo/aiconfigurator"',
+        'S tg:url "https://github.com/ai-dynamo/aiconfigurator"^^xsd:anyURI',
         'W dimension:experts "8"^^xsd:integer',
         'W dimension:hidden "4096"^^xsd:integer',
         'W dimension:inter "14336"^^xsd:integer',

@@ -7,8 +7,9 @@ import rdflib
 from rdflib import RDF, RDFS
 
 import data
+from kg.terms.units import unit
 from kg.triples.tables.common import SCHEMES
-from kg.triples.vocabulary import HEADER, TERMS, TG, VERSION, Shared
+from kg.triples.vocabulary import HEADER, TERMS, TG, UNITS, VERSION, Shared
 
 RDF_PROPERTY = str(RDF.Property)
 
@@ -69,12 +70,21 @@ def test_terms_of_other_vocabularies_are_theirs() -> None:
         "skos": rdflib.SKOS,
         "prov": rdflib.PROV,
         "dcterms": rdflib.DCTERMS,
+        "rdfs": RDFS,
     }
     for name, term in vars(Shared).items():
         if name.isupper():
             iri = rdflib.URIRef(term.value)
             spaces = [space for space in theirs.values() if iri in space]
             assert spaces or term.value == "http://qudt.org/schema/qudt/hasUnit", term
+
+
+def test_units_that_count_have_the_unit_of_counts() -> None:
+    """QUDT has no tokens or images; it has a number per second. What is per device has no unit there."""
+    for word in ("tokens", "samples", "images", "frames", "requests", "queries", "steps"):
+        symbol = unit(f"{word}/s").symbol
+        assert UNITS[symbol].value == "http://qudt.org/vocab/unit/NUM-PER-SEC"
+    assert unit("tokens/s/device").symbol not in UNITS
 
 
 def test_classes_and_properties_are_no_concepts(ontology: rdflib.Graph) -> None:

@@ -10,7 +10,7 @@ from kg.nouns.values import Settings
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-from recommender.applicability.question_facts import question_facts, unknown_traits
+from recommender.applicability.question_facts import question_facts
 
 BOOK = Source(title="a book")
 
@@ -93,7 +93,3 @@ def test_what_nobody_states_is_unknown() -> None:
 def test_a_dense_model_has_no_experts() -> None:
     dense = Model(id="d", labels={"en": "D"}, family="llama", architecture="decoder")
     assert question_facts(problem(), tree(), dense)["experts"] == 0
-
-
-def test_a_trait_that_no_condition_knows_is_named() -> None:
-    assert unknown_traits({"colour": "red", "concurrency": 4, "setting[x]": 1}) == ["colour"]

@@ -120,6 +120,11 @@ def test_settings_are_lengths_precision_and_what_is_set_now(shipped: Workspace) 
     assert question.configuration({"tensor_parallel": 8})["tensor_parallel"] == 8
 
 
+def test_lengths_count_by_any_of_their_names_and_as_traits(shipped: Workspace) -> None:
+    stated = asked(shipped, hardware="910b3", shape={"isl": 3000}, traits={"output_len": 70}).settings
+    assert (stated["input_len"], stated["output_len"]) == (3000, 70)
+
+
 def test_sizes_that_a_problem_states_win(shipped: Workspace) -> None:
     known = asked(shipped, hardware="ascend-910c")
     told = asked(shipped, hardware="ascend-910c", shape={"layers": known.model.layers * 2})

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
+import re
+from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,12 +27,16 @@ JSON = st.recursive(
 )
 
 
+def embedded_in(letters: str) -> str:
+    """A page around an embedded document."""
+    return f'<script type="application/gzip" id="document">{letters}</script>'
+
+
 @given(JSON)
 def test_json_may_stand_in_a_page_and_comes_back(content: object) -> None:
-    text = embedded(finite(content))
-    assert "<" not in text
-    assert "\u2028" not in text
-    assert json.loads(text) == finite(content)
+    letters = embedded(finite(content))
+    assert re.fullmatch(r"[\w+/=]*", letters, re.ASCII)
+    assert json.loads(gzip.decompress(b64decode(letters))) == finite(content)
 
 
 def test_a_document_comes_back() -> None:
@@ -48,12 +55,25 @@ def test_what_json_lacks_is_null() -> None:
     [("<html></html>", "holds no report"), ("{}", "holds no report"), ("[1]", "holds no report"), ("\udcff", "no text"),
      ('{"format": "tunegraph report", "version": 99}', "of version 99"),
      ('{"format": "tunegraph report", "version": 1, "title": "t"}', "damaged report"),
-     ('<script type="application/json" id="document">{broken</script>', "holds no report")],
+     (embedded_in(b64encode(b"no gzip").decode()), "holds no report"),
+     (embedded_in("A"), "holds no report"),
+     (embedded_in(embedded({"cut": "off"})[:-8]), "holds no report"),
+     (embedded_in(embedded({})), "holds no report")],
 )  # fmt: skip
 def test_what_is_no_report_is_refused(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=says):
+        ReportDocument.read(path)
+
+
+def test_a_page_that_unpacks_to_more_than_anything_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recommender.report.document.LARGEST_BYTES", 1000)
+    path = tmp_path / "report.html"
+    path.write_text(embedded_in(embedded(["a"] * 1000)), encoding="utf-8")
+    with pytest.raises(InputError, match="holds no report"):
         ReportDocument.read(path)
 
 

@@ -21,7 +21,7 @@ def test_sizes_and_format() -> None:
     assert told.question == {
         "sizes": {
             "hidden_size": 4096, "layers": 36, "vocabulary_size": 151936, "attention_heads": 32, "kv_heads": 8,
-            "intermediate_size": 12288, "head_dim": 128, "architecture": "decoder",
+            "intermediate_size": 12288, "head_dim": 128, "architecture": "decoder", "attention_kind": "full",
         },
         "precision": "bfloat16",
     }  # fmt: skip

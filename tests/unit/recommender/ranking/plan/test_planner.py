@@ -91,3 +91,17 @@ def test_what_another_framework_reads_is_no_news(shipped: Workspace, reason: str
     assert made is not None
     assert any(f": {reason}: " in refusal.reason for refusal in made.refused)
     assert not any(one.because.startswith(f"{reason}: ") for one in made.plan.not_here)
+
+
+def test_a_short_time_for_each_token_has_gains_of_its_own(shipped: Workspace) -> None:
+    """Drafts halve the time of a token for one user; the same change is worth less where many wait."""
+    question: dict[str, Any] = {"model": "qwen3-32b", "phase": "serving", "count": 4}
+    gains = {}
+    for metric, users in (("tpot", 1), ("throughput", 64)):
+        made = planned(shipped, 50, **question, objective=metric, traits={"concurrency": users})
+        assert made is not None
+        changes = {item.strategy: item for item in made.plan.changes}
+        gain = changes["eagle3"].gain
+        assert gain is not None
+        gains[metric] = gain.expected
+    assert gains["tpot"] > max(gains["throughput"], 0.5)

@@ -22,6 +22,7 @@ QUESTION: dict[str, Any] = {"model": "qwen2.5-7b", "phase": "serving", "hardware
             (),
             ("tokens are assumed", "best that fits"),
         ),
+        ({"shape": {"isl": 4000, "osl": 9, "batch_size": 8}}, (), ("tokens are assumed", "best that fits")),
     ],
 )
 def test_what_the_question_leaves_open_is_said(

@@ -164,4 +164,47 @@ def test_a_recipe_for_latency_sets_no_load(shipped: Workspace) -> None:
     found = starts(shipped, model="qwen3-30b-a3b", hardware="ascend-910c", count=16, software={"sglang": ""})
     [at_once] = [item.value for item in found.first.settings if item.key == "--max-running-requests"]
     assert int(str(at_once)) >= 16
-    assert any("the best that fits" in note for note in found.notes)
+
+
+def test_the_fastest_layout_that_is_modelled_is_always_shown(shipped: Workspace) -> None:
+    """A mixture of three thousand million active parameters is not split over sixteen devices for throughput."""
+    found = starts(shipped, model="qwen3-30b-a3b", hardware="ascend-910c", count=16, software={"sglang": ""})
+    layout = found.first.layout
+    assert layout is not None
+    assert layout.tp // (layout.dp if layout.dp_attention else 1) < 16
+    prices = [
+        item.value
+        for one in (found.first, *found.alternatives)
+        for item in one.expected
+        if item.metric == "throughput"
+    ]
+    assert len(prices) == 3
+    assert max(prices) > 1.2 * prices[0]
+
+
+SIZES = {
+    "layers": 40, "hidden_size": 4096, "attention_heads": 32, "kv_heads": 8, "intermediate_size": 11008,
+    "vocabulary_size": 64000, "max_positions": 8192, "architecture": "decoder", "attention_kind": "full",
+}  # fmt: skip
+
+
+def test_a_model_of_ones_own_is_started_like_others_of_its_architecture(shipped: Workspace) -> None:
+    own = situation(shipped, model=None, sizes=SIZES)
+    assert own is not None
+    assert (own.framework.id, own.model.is_mixture, own.model.attention) == ("vllm-ascend", False, "full")
+    assert own.model.parameters is not None
+    assert 7.0e9 < own.model.parameters < 7.4e9  # 40 layers of 176 million, and the vocabulary
+    found = starts(shipped, model=None, sizes=SIZES)
+    assert {one.recipe.framework for one in found.recipes[:3]} == {"vllm-ascend"}
+    lengths = [int(str(item.value)) for item in found.first.settings if item.key == "--max-model-len"]
+    assert lengths
+    assert max(lengths) <= SIZES["max_positions"]  # type: ignore[operator]  # a number
+
+
+def test_a_cut_down_model_is_priced_as_it_is_cut(shipped: Workspace) -> None:
+    cut = starts(shipped, model="qwen3-8b", sizes=SIZES)
+    whole = starts(shipped, model="qwen3-8b", sizes={})
+    assert cut.situation.model.family == whole.situation.model.family
+    assert cut.question is not None
+    assert whole.question is not None
+    assert (cut.question.model.layers, whole.question.model.layers) == (40, 36)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from recommender.ranking.start import ParallelLayout
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, choose_layouts, degrees, likeness
 from recommender.ranking.starts.layout_options import LayoutOption
+from recommender.ranking.starts.situation import ModelTraits
 from tests.unit.recommender.ranking.starts.situations import MODELS, recipe, weighed
 
 
@@ -44,6 +45,12 @@ def test_recipes_outweigh_a_price_that_is_little_better() -> None:
     assert chosen[0].agreement == pytest.approx(1.0)
     assert chosen[0].nearest is PUBLISHED
     assert chosen[1].agreement == pytest.approx(math.exp(-3))  # three doublings of tp away
+
+
+def test_a_recipe_of_one_device_splits_nothing() -> None:
+    [alone] = weighed(recipe("alone", layout={"tp": 1}, devices=1))
+    assert likeness(FAST.layout, alone, training=False) == pytest.approx(1.0)
+    assert likeness(USUAL.layout, alone, training=False) == pytest.approx(math.exp(-3))
 
 
 def test_where_a_time_is_to_be_short_the_price_decides_again() -> None:
@@ -100,6 +107,19 @@ def test_training_compares_what_each_device_holds_of_models_of_other_sizes() -> 
     assert likeness(plain, one, large, training=True) == pytest.approx(math.exp(-3))
     assert likeness(plain, one, None, training=True) == pytest.approx(1.0)
     assert likeness(spread, one, small, training=True) == pytest.approx(math.exp(-3))  # its very own degrees
+
+
+def test_a_split_over_all_devices_is_copied_or_widened_on_more_and_kept_on_fewer() -> None:
+    one = replace(weighed(recipe("r", devices=4, layout={"tp": 4}))[0], model=MODELS["small"])
+    same, twice = MODELS["small"], replace(MODELS["small"], parameters=16e9)
+
+    def alike(model: ModelTraits | None, **sizes: Any) -> float:
+        return likeness(ParallelLayout(**sizes), one, model, training=False)
+
+    assert alike(same, tp=16) == alike(same, tp=4, dp=4) > alike(same, tp=8, dp=2) > alike(same, dp=16)
+    assert alike(twice, tp=16) == alike(twice, tp=8, dp=2) > alike(twice, tp=4, dp=4)
+    assert alike(None, tp=16) == 1 > alike(None, tp=4, dp=4)
+    assert alike(same, tp=2) == 1 > alike(same, dp=2)
 
 
 def test_experts_are_held_by_the_devices_that_share_them_out() -> None:

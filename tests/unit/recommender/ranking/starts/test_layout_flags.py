@@ -10,10 +10,14 @@ from recommender.ranking.starts.layout_flags import SPLITTING, layout_settings
 
 
 def flags(
-    framework: str, *, experts: bool = False, attention: bool = False, **sizes: int
+    framework: str, *, experts: bool = False, layers: int = 0, attention: bool = False, **sizes: int
 ) -> dict[str, object]:
     made = layout_settings(
-        ParallelLayout(dp_attention=attention, **sizes), framework, experts=experts, source="https://e"
+        ParallelLayout(dp_attention=attention, **sizes),
+        framework,
+        experts=experts,
+        layers=layers,
+        source="https://e",
     )
     assert {(item.origin, item.source) for item in made} <= {(Origin.COST_MODEL, "https://e")}
     return {item.key: item.value for item in made}
@@ -47,6 +51,15 @@ def test_megatron_works_out_the_replicas_itself() -> None:
         "--context-parallel-size": 2,
     }
     assert flags("mindspeed-llm", experts=True, tp=2, ep=4)["--expert-model-parallel-size"] == 4
+
+
+def test_stages_of_blocks_that_do_not_divide_are_filled_or_end_early() -> None:
+    filled = flags("mindspeed-llm", layers=94, pp=8, dp=2)
+    assert (filled["--num-layers"], filled["--noop-layers"]) == (96, "94,95")
+    assert flags("megatron-lm", layers=94, pp=8)["--decoder-last-pipeline-num-layers"] == 10
+    for framework, layers, stages in (("mindspeed-llm", 96, 8), ("megatron-lm", 61, 32), ("vllm", 94, 8)):
+        named = flags(framework, layers=layers, pp=stages)
+        assert not {"--num-layers", "--noop-layers", "--decoder-last-pipeline-num-layers"} & set(named)
 
 
 def test_a_launcher_that_is_told_the_devices_alone_gets_no_flag() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg.nouns.entities import Better
 from kg.nouns.recipe import Role
-from recommender.ranking.starts.resemblance import MOST, SCALE, weigh
+from recommender.ranking.starts.resemblance import LATENCY, MOST, SCALE, weigh
 from tests.unit.recommender.ranking.starts.situations import HARDWARE, MODELS, recipe, situation
 
 if TYPE_CHECKING:
@@ -103,3 +105,14 @@ def test_fine_tuning_and_mindspore_are_farther() -> None:
     asked = situation(phase="training")
     assert distance(recipe("r", role=Role.TRAIN), asked) < distance(recipe("r", role=Role.FINETUNE), asked)
     assert distance(SAME) < distance(ALL[-1])
+
+
+def test_a_recipe_for_short_times_is_further_from_a_question_for_many_requests() -> None:
+    few, many = recipe("few", {"--max-num-seqs": "1"}), recipe("many", {"--max-num-seqs": "64"})
+    assert distance(few) - distance(many) == pytest.approx(LATENCY)
+    assert distance(recipe("unsaid")) == distance(many)
+    single = situation(concurrency=1)
+    assert distance(few, single) == distance(many, single)
+    objective = replace(situation().problem.objective, metric="tpot", better=Better.LOWER)
+    quick = replace(situation(), problem=replace(situation().problem, objective=objective))
+    assert distance(few, quick) == distance(many, quick)

@@ -1,0 +1,80 @@
+"""Names in a question that nothing reads, as notes: a misspelt name must not be passed over in silence."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from kg.nouns.look_up import Standing
+from kg.terms.circumstances import DEGREE_OF, SIZE_SPELLINGS
+from kg.terms.facts import FACTS
+from kg.terms.purposes import plain_key
+from kg.terms.setting_registry import softwares
+from recommender.cost_model.question import BELOW_ENGINES
+from recommender.cost_model.settings.plans import ALIASES, PHASES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from kg.nouns.entities import Problem
+    from kg.terms.setting_registry import ReleaseSettings
+
+ALIKE = 0.8
+"""Likeness (``difflib``'s ratio) from which an unknown name is taken for a misspelling; a choice."""
+_SIZES = frozenset(
+    {*FACTS, *SIZE_SPELLINGS, *ALIASES, *(name for phase in PHASES.values() for name in phase)}
+)
+_OTHERS = frozenset({"architecture", "block_shape"})
+"""Traits that the feasibility of a question reads."""
+
+
+def unread_names(
+    problem: Problem,
+    facts: Collection[str],
+    frameworks: Iterable[str],
+    release: ReleaseSettings | None,
+) -> list[str]:
+    """What is said of names in a question about a model that nothing reads.
+
+    Args:
+        problem: The question.
+        facts: Names of the model's facts, which a question may state.
+        frameworks: Ids of the frameworks of the graph.
+        release: Settings of the release in use; None where none ship.
+    """
+    work = problem.workload
+    notes = [*_unread("size", work.shape, facts), *_unread("trait", work.traits, facts)]
+    notes += _unknown_programs(problem.software, frameworks)
+    if release is not None:
+        notes += [release.note] if release.note else []
+        notes += _unknown_settings(problem.current or (), release)
+    return notes
+
+
+def _unread(kind: str, names: Iterable[str], facts: Collection[str]) -> Iterator[str]:
+    for name in names:
+        if name.partition("[")[0] in _SIZES | _OTHERS:
+            continue
+        near = get_close_matches(name, sorted(_SIZES), 1, ALIKE)
+        if near:
+            yield f"nothing reads the {kind} {name}; did you mean {near[0]}?"
+        elif name not in facts:
+            yield f"nothing reads the {kind} {name}"
+
+
+def _unknown_programs(software: Iterable[str], frameworks: Iterable[str]) -> Iterator[str]:
+    known = {*frameworks, *softwares(), *BELOW_ENGINES}
+    for name in software:
+        near = [] if name in known else get_close_matches(name, sorted(known), 1, ALIKE)
+        if near:
+            yield f"no program named {name} is known; did you mean {near[0]}?"
+
+
+def _unknown_settings(names: Iterable[str], release: ReleaseSettings) -> Iterator[str]:
+    for name in names:
+        if {name, plain_key(name)} & {*_SIZES, *DEGREE_OF}:
+            continue
+        found = release.look_up(name)
+        if found.standing is Standing.UNKNOWN and found.nearest:
+            software = f"{release.registry.software} {release.release}"
+            yield f"{software} has no setting {name}; did you mean {found.nearest[0]}?"

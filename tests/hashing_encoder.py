@@ -1,0 +1,43 @@
+"""A text encoder that needs no model, for tests that must be fast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embeddings.codes import code, split
+from kg.nouns.values import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+class HashingEncoder:
+    """Bags of hashed words.
+
+    Attributes:
+        name: ``"hashing"``.
+        dimension: Length of its vectors.
+    """
+
+    name = "hashing"
+    available = True
+
+    def __init__(self, dimension: int = 64) -> None:
+        self.dimension = dimension
+
+    @property
+    def hash(self) -> str:
+        """Depends on the dimension alone."""
+        return digest("hashing", self.dimension)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Normalised sums of word codes, shape (n, dimension)."""
+        out = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in enumerate(texts):
+            total = np.sum([code(word, self.dimension) for word in split(text) or [text]], axis=0)
+            out[row] = total / max(float(np.linalg.norm(total)), 1e-12)
+        return out

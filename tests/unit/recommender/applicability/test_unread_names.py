@@ -1,0 +1,63 @@
+"""Names in a question that nothing reads are said, with the name that may be meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.values import Settings
+from kg.terms.setting_registry import registry
+from recommender.applicability.unread_names import unread_names
+
+
+def notes(release: str = "0.18.0", /, **stated: dict[str, Any]) -> list[str]:
+    problem = Problem(
+        workload=Workload(
+            kind=WorkloadKind.SERVING,
+            operator="serve",
+            model="m",
+            shape=Settings(stated.get("shape", {})),
+            traits=Settings(stated.get("traits", {})),
+        ),
+        hardware=Hardware(name="npu"),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
+        current=Settings(stated.get("current", {})),
+        software=Settings(stated.get("software", {})),
+    )
+    return unread_names(problem, {"rope_theta"}, ("mindie",), registry("vllm-ascend").at(release))
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ({"shape": {"inputlen": 5}}, "nothing reads the size inputlen; did you mean input_len?"),
+        ({"traits": {"concurency": 5}}, "nothing reads the trait concurency; did you mean concurrency?"),
+        ({"traits": {"colour": "red"}}, "nothing reads the trait colour"),
+        (
+            {"current": {"max_num_seq": 5}},
+            "vllm-ascend 0.18.0 has no setting max_num_seq; did you mean --max-num-seqs?",
+        ),
+        (
+            {"software": {"vllm-ascnd": "1"}},
+            "no program named vllm-ascnd is known; did you mean vllm-ascend?",
+        ),
+    ],
+)
+def test_a_name_that_nothing_reads_is_said(stated: dict[str, dict[str, Any]], said: str) -> None:
+    assert notes(**stated) == [said]
+
+
+def test_a_release_that_was_not_read_is_said() -> None:
+    assert [note.startswith("vllm-ascend 99.0 was not read") for note in notes("99.0")] == [True]
+
+
+def test_what_is_read_is_not_mentioned() -> None:
+    said = notes(
+        shape={"isl": 1, "batch_size": 2, "global_batch": 3, "rope_theta": 4},
+        traits={"concurrency": 1, "setting[x]": 1, "block_shape": "1x2"},
+        current={"max_num_seqs": 4, "--tensor-parallel-size": 2, "HCCL_BUFFSIZE": 5, "micro_batch": 1},
+        software={"mindie": "2", "cann": "8.5", "in-house-engine": "1"},
+    )
+    assert said == []
