@@ -11,7 +11,7 @@ within 5 %; a proposal that was not measured there costs a factor of 10. ``moe_l
 framework and device count, worst/best at least 1.5. Elsewhere the whole configuration is asked for, and a
 proposal that was not measured is a miss that lowers ``coverage``: the share of problems of which at least
 one of five proposals was measured. ``log_regret`` is the mean over those; ``se`` holds standard errors over
-devices.
+devices; ``above_copying`` compares with the nearest case question by question.
 
 Nested: a list follows each expert as far as was learned without the asked device
 (``tools/fitting/fit_ranking.py``); ``constants`` is the hash of what was learned.
@@ -45,6 +45,7 @@ from benchmarks.worlds.world import World, load
 from kg.errors import WorkspaceError
 from kg.nouns.values import Settings
 from recommender.calibration.mixture import ExpertMixture
+from recommender.calibration.mixture_fit import MOST_REGRET
 from recommender.calibration.outlook import LISTED, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader
@@ -240,6 +241,27 @@ def summary(judged: Sequence[Judged]) -> dict[str, Any] | None:
     return figures
 
 
+def above_copying(ours: Sequence[Judged], copied: Sequence[Judged]) -> dict[str, float | None] | None:
+    """By how much ours is above the nearest case copied, question by question, with standard errors over devices.
+
+    The log regret counts what was not measured, and all beyond, as ``MOST_REGRET``: else who proposes what was
+    measured more often would seem to lose more.
+    """
+    if not ours:
+        return None
+    devices = [item.device for item in ours]
+    within = np.array([a.within[0] - b.within[0] for a, b in zip(ours, copied, strict=True)])
+    first = np.array([[a.regrets[0], b.regrets[0]] for a, b in zip(ours, copied, strict=True)])
+    capped = np.minimum(np.where(np.isfinite(first), first, MOST_REGRET), MOST_REGRET)
+    lost = capped[:, 0] - capped[:, 1]
+    return {
+        "k1": _rounded(float(within.mean())),
+        "k1_se": _rounded(standard_error(within.tolist(), devices)),
+        "log_regret_k1": _rounded(float(lost.mean())),
+        "log_regret_k1_se": _rounded(standard_error(lost.tolist(), devices)),
+    }
+
+
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
@@ -261,6 +283,13 @@ def report(judged: Sequence[Judged]) -> dict[str, object]:
 
     return {
         **by_name("ours"),
+        "above_copying": {
+            name: {
+                part: above_copying(grouped[name, part, "ours"], grouped[name, part, "nearest"])
+                for part in CLASSES
+            }
+            for name in names
+        },
         "kernels_infeasible": {part: infeasible(part) for part in CLASSES},
         "baselines": {method: by_name(method) for method in BASELINES},
     }

@@ -76,11 +76,18 @@ def test_one_folder_leaves_devices_out(
     known = str(fill(tmp_path / "known", DEVICES, 1))
     monkeypatch.setattr(sys, "argv", ["unseen", "--known", known, "--asked", known, "--jobs", "1"])
     unseen.main()
-    figures = json.loads(capsys.readouterr().out.splitlines()[-1])["copy"]
+    tree = json.loads(capsys.readouterr().out.splitlines()[-1])
+    figures = tree["copy"]
     assert {part: figures[part]["n"] for part in ("same_vendor", "other_vendor", "known_device")} == {
         "same_vendor": 8,
         "other_vendor": 16,
         "known_device": 12,
+    }
+    assert tree["above_copying"]["copy"]["same_vendor"] == {
+        "k1": 0.0,
+        "k1_se": 0.0,
+        "log_regret_k1": 0.0,
+        "log_regret_k1_se": 0.0,
     }
     assert figures["same_vendor"]["se"] == {"k1": 0.0, "log_regret_k1": 0.0}
 

@@ -25,7 +25,15 @@ def run(k1: float = 0.5) -> dict[str, Any]:
     }
     empty = dict.fromkeys(("other_class", "other_vendor", "known_device"))
     tree = {"kernels": {"same_vendor": ours, **empty}}
-    return {"nested": True, "constants": "abc", **tree, "baselines": dict.fromkeys(figures.METHODS, tree)}
+    above = {"k1": k1 - 0.5, "k1_se": 0.01, "log_regret_k1": -0.1, "log_regret_k1_se": None}
+    paired = {"kernels": {"same_vendor": above}}
+    return {
+        "nested": True,
+        "constants": "abc",
+        **tree,
+        "above_copying": paired,
+        "baselines": dict.fromkeys(figures.METHODS, tree),
+    }
 
 
 def page(k1: float) -> str:
@@ -46,6 +54,7 @@ def test_a_cell_may_differ_by_its_last_digit_alone() -> None:
     assert [line.split(":")[0] for line in figures.differences(told, next(figures.rows(run(0.53))))] == [
         "ours k1",
         *figures.METHODS,
+        "k1 above nearest",
     ]
 
 
