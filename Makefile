@@ -14,7 +14,7 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help demo test test-long check check-style check-mypy check-pyright check-wheel bench clean
+.PHONY: help demo test test-long check check-style check-mypy check-pyright check-wheel bench figures clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
@@ -25,6 +25,7 @@ help:
 	@echo "make mutants            change the code on lines that differ from main, and print what no test sees"
 	@echo "make check              format, lint, types, import contracts, wheel contents"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
+	@echo "make figures CASES=FOLDER recompute a row of the published figures, drawn at random, and compare it"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"
 
 $(VENV)/.made:
@@ -84,6 +85,10 @@ bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.learning.ab_validity --quick
 	$(BIN)/python -m benchmarks.answers.feasibility --known $(CASES) --quick
 	$(BIN)/python -m benchmarks.learning.season --known $(CASES) --quick
+
+figures: $(VENV)/.test
+	@test -n "$(CASES)" || (echo "make figures CASES=FOLDER: which folder of cases?" && exit 2)
+	$(BIN)/python -m tools.figures $(CASES)
 
 clean:
 	rm -rf $(VENV) $(DEMO_WORKSPACE) build

@@ -95,11 +95,6 @@ class LearnedFiles:
     folder: Path
 
     @property
-    def calibration(self) -> Path:
-        """The weight of each kind of evidence."""
-        return self.folder / "calibration.json"
-
-    @property
     def outlook(self) -> Path:
         """What may be expected of answers: intervals and regrets checked on the workspace's own cases."""
         return self.folder / "outlook.json"
@@ -117,7 +112,7 @@ class LearnedFiles:
     @property
     def paths(self) -> tuple[Path, ...]:
         """All of them."""
-        return (self.calibration, self.outlook, self.similarity, self.components)
+        return (self.outlook, self.similarity, self.components)
 
     def contents(self) -> dict[str, bytes]:
         """Return the content of each file by its name."""

@@ -10,8 +10,11 @@ Within 5 % of the best counts as right. ``kernels``: spaces with less than a ten
 within 5 %; a proposal that was not measured there costs a factor of 10. ``moe_layout``: tp x ep at fixed
 framework and device count, worst/best at least 1.5. Elsewhere the whole configuration is asked for, and a
 proposal that was not measured is a miss that lowers ``coverage``: the share of problems of which at least
-one of five proposals was measured. ``log_regret`` is the mean over those; ``*_se`` is the standard error of ours
-over devices. Constants of the ranking and the shipped reliability have seen the public collections.
+one of five proposals was measured. ``log_regret`` is the mean over those; ``se`` holds standard errors over
+devices; ``above_copying`` compares with the nearest case question by question.
+
+Nested: a list follows each expert as far as was learned without the asked device
+(``tools/fitting/fit_ranking.py``); ``constants`` is the hash of what was learned.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,10 +42,14 @@ from benchmarks.protocols.groups import standard_error
 from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import World, load
+from kg.errors import WorkspaceError
 from kg.nouns.values import Settings
+from recommender.calibration.mixture import ExpertMixture
+from recommender.calibration.mixture_fit import MOST_REGRET
 from recommender.calibration.outlook import LISTED, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader
+from recommender.ranking.cases.experts import program
 from recommender.ranking.cases.scoring_against_truth import check
 
 if TYPE_CHECKING:
@@ -61,13 +68,17 @@ lack may run."""
 BASELINES = ("random", "popular", "robust", "nearest")
 QUICK = {
     "*": 1.0,
-    "aiconfigurator_attention_backend": 0,
-    "aiconfigurator_gemm_backend": 0,
-    "aiconfigurator_moe_parallel": 0.08,
+    "aiconfigurator_attention_backend": 0.04,
+    "aiconfigurator_gemm_backend": 0.04,
+    "aiconfigurator_moe_parallel": 0.05,
     "aiter_tuned_kernels": 0,
     "clblast_winners": 0,
+    "inferencex_agentic": 0,
+    "inferencex_slo": 0,
     "lightllm_triton_winners": 0,
     "tpu_tuned_blocks_winners": 0,
+    "trtllm_perf_overview": 0,
+    "tvm_tophub_winners": 0,
     "vllm_mamba_ssu_winners": 0,
     "vllm_sglang_fp8_block_gemm_winners": 0,
     "vllm_sglang_moe_winners": 0,
@@ -204,23 +215,55 @@ def _defaults(
     return {question: Defaults(items) for question, items in tables.items()}
 
 
-def summary(judged: Sequence[Judged]) -> dict[str, float | int | None] | None:
+def summary(judged: Sequence[Judged]) -> dict[str, Any] | None:
     """Figures of one class and method; None without a question."""
     if not judged:
         return None
     within = np.array([item.within for item in judged])
     regrets = np.array([item.regrets for item in judged])
-    figures: dict[str, float | int | None] = {"n": len(judged)}
+    figures: dict[str, Any] = {"n": len(judged), "devices": len({item.device for item in judged})}
     for at, k in enumerate(KS):
         figures[f"k{k}"] = round(float(within[:, at].mean()), 4)
     for at, k in ((0, 1), (2, 5)):
         measured = regrets[np.isfinite(regrets[:, at]), at]
         figures[f"log_regret_k{k}"] = round(float(measured.mean()), 4) if len(measured) else None
     figures["coverage"] = round(float(np.isfinite(regrets[:, -1]).mean()), 4)
-    if judged[0].method == "ours":
-        error = standard_error(within[:, 0].tolist(), [item.device for item in judged])
-        figures["k1_se"] = None if error is None else round(error, 4)
+    devices = np.array([item.device for item in judged])
+    is_measured = np.isfinite(regrets[:, 0])
+    figures["se"] = {
+        "k1": _rounded(standard_error(within[:, 0].tolist(), devices.tolist())),
+        "log_regret_k1": _rounded(
+            standard_error(regrets[is_measured, 0].tolist(), devices[is_measured].tolist())
+        )
+        if is_measured.any()
+        else None,
+    }
     return figures
+
+
+def above_copying(ours: Sequence[Judged], copied: Sequence[Judged]) -> dict[str, float | None] | None:
+    """By how much ours is above the nearest case copied, question by question, with standard errors over devices.
+
+    The log regret counts what was not measured, and all beyond, as ``MOST_REGRET``: else who proposes what was
+    measured more often would seem to lose more.
+    """
+    if not ours:
+        return None
+    devices = [item.device for item in ours]
+    within = np.array([a.within[0] - b.within[0] for a, b in zip(ours, copied, strict=True)])
+    first = np.array([[a.regrets[0], b.regrets[0]] for a, b in zip(ours, copied, strict=True)])
+    capped = np.minimum(np.where(np.isfinite(first), first, MOST_REGRET), MOST_REGRET)
+    lost = capped[:, 0] - capped[:, 1]
+    return {
+        "k1": _rounded(float(within.mean())),
+        "k1_se": _rounded(standard_error(within.tolist(), devices)),
+        "log_regret_k1": _rounded(float(lost.mean())),
+        "log_regret_k1_se": _rounded(standard_error(lost.tolist(), devices)),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def report(judged: Sequence[Judged]) -> dict[str, object]:
@@ -240,6 +283,13 @@ def report(judged: Sequence[Judged]) -> dict[str, object]:
 
     return {
         **by_name("ours"),
+        "above_copying": {
+            name: {
+                part: above_copying(grouped[name, part, "ours"], grouped[name, part, "nearest"])
+                for part in CLASSES
+            }
+            for name in names
+        },
         "kernels_infeasible": {part: infeasible(part) for part in CLASSES},
         "baselines": {method: by_name(method) for method in BASELINES},
     }
@@ -247,7 +297,7 @@ def report(judged: Sequence[Judged]) -> dict[str, object]:
 
 def show(judged: Sequence[Judged]) -> None:
     """Ours beside the baselines, for people."""
-    columns = ("k1", "k3", "k5", "log_regret_k1", "log_regret_k5", "coverage")
+    columns = ("k1", "se", "k3", "k5", "log_regret_k1", "se", "log_regret_k5", "coverage")
     for name in dict.fromkeys(item.name for item in judged):
         for part in CLASSES:
             mine = [item for item in judged if item.name == name and part in item.classes]
@@ -255,13 +305,22 @@ def show(judged: Sequence[Judged]) -> None:
                 figures = summary([item for item in mine if item.method == method]) or {}
                 if method == "ours":
                     print(f"\n{name} / {part} (n = {figures['n']})", file=sys.stderr)
-                    print(f"  {'':8}" + "".join(f"{c[-8:]:>9}" for c in columns), file=sys.stderr)
-                cells = [figures[column] for column in columns]
-                shown = "".join("        -" if cell is None else f"{cell:9.3f}" for cell in cells)
+                    print(
+                        f"  {'':8}" + "".join(f"{c.removeprefix('log_'):>10}" for c in columns),
+                        file=sys.stderr,
+                    )
+                errors = iter(figures["se"].values())
+                cells = [next(errors) if column == "se" else figures[column] for column in columns]
+                shown = "".join(f"{'-':>10}" if cell is None else f"{cell:10.3f}" for cell in cells)
                 print(f"  {method:8}{shown}", file=sys.stderr)
 
 
 _WORLDS: tuple[World, World]
+
+
+def worlds() -> tuple[World, World]:
+    """What :func:`use` set: what is known, and what is asked."""
+    return _WORLDS
 
 
 def use(known: World, asked: World) -> None:
@@ -276,9 +335,12 @@ def shares(chosen: argparse.Namespace, folder: Path) -> dict[str, float]:
     if only == "kernels":
         return {"*": 0} | {path.name.split(".")[0]: 1.0 for path in folder.glob("kerneltuner_*")}
     if only == "moe_layout":
-        return {"*": 0, "aiconfigurator_moe_parallel": 0.08 if chosen.quick else 1.0}
+        return {
+            "*": 0,
+            "aiconfigurator_moe_parallel": QUICK["aiconfigurator_moe_parallel"] if chosen.quick else 1.0,
+        }
     if only:
-        return {"*": 0, only: 1.0}
+        return {"*": 0, only: QUICK.get(only, 1.0) if chosen.quick else 1.0}
     return QUICK if chosen.quick else {"*": 1.0}
 
 
@@ -290,11 +352,15 @@ def main() -> None:
     )
     parser.add_argument("--known", type=Path, required=True)
     parser.add_argument("--asked", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="a sample: two minutes instead of twenty")
+    parser.add_argument("--quick", action="store_true", help="a sample: minutes instead of an hour")
     parser.add_argument("--only", default="", help="one corpus, by the name it is reported under")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
     started = time.monotonic()
+    try:
+        constants = ExpertMixture.shipped(program()).hash
+    except WorkspaceError as error:
+        parser.exit(error.exit_code, f"{error}: {error.hint}\n")
     judged: list[Judged] = []
     checked: list[outlook_figures.Row] = []
     with tempfile.TemporaryDirectory() as place:
@@ -306,6 +372,13 @@ def main() -> None:
         print(f"read {len(known.problems)} problems in {time.monotonic() - started:.0f} s", file=sys.stderr)
         use(known, asked)
         made = folds(known, asked, quick=arguments.quick)
+        if not made:
+            devices = sorted({problem.hardware.name for problem in asked.problems.values()})
+            parser.exit(
+                2,
+                f"{arguments.asked}: {len(asked.problems)} problems on {', '.join(devices) or 'no device'}, none of"
+                " which can be asked: without it no other device or task is known; add cases of another\n",
+            )
         with ExitStack() as stack:
             answered: Iterator[tuple[list[Judged], list[outlook_figures.Row]]] = map(run, made)
             if arguments.jobs > 1:
@@ -328,7 +401,7 @@ def main() -> None:
     by_class = outlook_figures.figures(checked, forecast)
     outlook_figures.show(title, by_class)
     print(f"\n{time.monotonic() - started:.0f} s", file=sys.stderr)
-    last_line(report(judged) | outlook_figures.by_figure(by_class))
+    last_line({"nested": True, "constants": constants} | report(judged) | outlook_figures.by_figure(by_class))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,11 @@ from kg.triples.hardware_tree import Distance
 
 if TYPE_CHECKING:
     from recommender.backtest.subset import SubsetRanker
+    from recommender.calibration.mixture import ExpertMixture
 
 CLASSES = ("same_vendor", "other_class", "other_vendor", "known_device")
 TASK_FOLDS = 5
-QUICK_ASKED = 40
+QUICK_ASKED = 25
 """Problems asked of one device with ``--quick``."""
 
 
@@ -41,13 +42,15 @@ class Fold:
     asked: tuple[int, ...]
     hides_tasks: bool = False
 
-    def ranker(self, known: World, asked: World) -> SubsetRanker:
-        """What answers from the known problems of this fold alone."""
+    def ranker(self, known: World, asked: World, mixture: ExpertMixture | None = None) -> SubsetRanker:
+        """What answers from the known problems of this fold alone; it mixes as what ships if None."""
         tasks = (
             frozenset(asked.problems[key].task_id for key in self.asked) if self.hides_tasks else frozenset()
         )
         problems = {key: known.problems[key] for key in self.known}
-        return known.workspace.snapshot.subset(problems, hides_tasks=self.hides_tasks, tasks=tasks)
+        return known.workspace.snapshot.subset(
+            problems, hides_tasks=self.hides_tasks, tasks=tasks, mixture=mixture
+        )
 
 
 def folds(known: World, asked: World, *, quick: bool) -> list[Fold]:

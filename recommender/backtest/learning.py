@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from kg.errors import MissingDependencyError
 from kg.nouns.entities import Problem
 from kg.triples.serialisation import from_graph
-from recommender.calibration.response import ResponseModels, fit, sample_order
-from recommender.ranking.cases.ranker import COPIED_BELOW
+from recommender.calibration.response import LEARNED_FROM, ResponseModels, fit, sample_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +45,7 @@ def learn(graph: GraphStore, trials: TrialStore, tree: HardwareTree, folder: Pat
     if find_spec("sklearn") is None:
         raise MissingDependencyError("learning needs scikit-learn", hint=INSTALL_HINT)
     models = ResponseModels()
-    for operator, metric, keys in trials.families(at_least=COPIED_BELOW):
+    for operator, metric, keys in trials.families(at_least=LEARNED_FROM):
 
         def problems(wanted: list[int] = keys) -> Iterator[tuple[Problem, int]]:
             for row in sorted(trials.summary(wanted), key=lambda row: sample_order(row.id)):

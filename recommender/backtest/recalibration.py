@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.calibration.reliability import Reliability
 
 _ROWS = 2_000
 """Rows of one problem that are compared; of more, the best."""
@@ -70,7 +69,6 @@ def recalibrate(
     trials: TrialStore,
     tree: HardwareTree,
     encoder: ProblemEncoder,
-    reliability: Reliability,
     *,
     origin: str,
     progress: Callable[[str], None] = lambda _: None,
@@ -82,7 +80,6 @@ def recalibrate(
         trials: What was measured on them.
         tree: Hardware.
         encoder: Makes their vectors.
-        reliability: How far each kind of evidence is trusted.
         origin: What is learned from, in words.
         progress: Told what is being done.
 
@@ -105,7 +102,6 @@ def recalibrate(
         trials=trials,
         tree=tree,
         encoder=encoder,
-        reliability=reliability,
         similarity=similarity or Similarity.shipped(),
     )
     checked = list(backtest.run(progress))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.calibration.outlook import Checked
-    from recommender.calibration.reliability import Reliability
     from recommender.calibration.similarity import Similarity
 
 TASKS = 400
@@ -67,7 +66,6 @@ class Backtest:
         trials: What was measured on them.
         tree: Hardware.
         encoder: Makes their vectors.
-        reliability: How far each kind of evidence is trusted.
         similarity: What differences are worth.
     """
 
@@ -75,7 +73,6 @@ class Backtest:
     trials: TrialStore
     tree: HardwareTree
     encoder: ProblemEncoder
-    reliability: Reliability
     similarity: Similarity
 
     def run(self, progress: Callable[[str], None] = lambda _: None) -> Iterator[Checked]:
@@ -105,9 +102,7 @@ class Backtest:
         hidden = {problems[key].task_id for key in fold.test} if fold.hides_tasks else set()
         visible = {key: problems[key] for key in fold.training if problems[key].task_id not in hidden}
         read = ConfigurationReader(self.trials)
-        with SubsetRanker(
-            visible, self.trials, self.tree, self.encoder, self.reliability, self.similarity
-        ) as ranker:
+        with SubsetRanker(visible, self.trials, self.tree, self.encoder, self.similarity) as ranker:
             for key in fold.test:
                 truth = self._truth(key, read)
                 if len(truth) < 2:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from embeddings.index import ProblemIndex
-from recommender.calibration.response import ResponseModels
+from recommender.calibration.response import LEARNED_FROM, ResponseModels
 from recommender.ranking.cases.evidence import CaseQuestion
-from recommender.ranking.cases.ranker import COPIED_BELOW, Ranker
+from recommender.ranking.cases.ranker import Ranker
 from recommender.ranking.feasibility.feasibility import by_rules
 from recommender.retrieval.neighbours import Retriever
 
@@ -25,10 +25,33 @@ if TYPE_CHECKING:
     from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.calibration.reliability import Reliability
+    from recommender.calibration.mixture import ExpertMixture
+    from recommender.calibration.response import ResponseModel
     from recommender.calibration.similarity import Similarity
     from recommender.ranking.cases.ranker import Ranking
     from recommender.retrieval.neighbours import Neighbour
+
+
+class _OnDemand:
+    """Response models of some problems, trained when the first is asked."""
+
+    def __init__(self, taught: Mapping[int, Problem], trials: TrialStore, tree: HardwareTree) -> None:
+        self._taught = taught
+        self._trials = trials
+        self._tree = tree
+        self._models: ResponseModels | None = None
+
+    def of(self, problem: Problem) -> ResponseModel | None:
+        """Return the model for a problem; None if too little is known to learn from."""
+        if self._models is None:
+            rows = sum(len(self._trials.table(key).costs) for key in self._taught)
+            is_enough = rows >= LEARNED_FROM
+            self._models = (
+                ResponseModels.train(self._taught, self._trials, self._tree.facts)
+                if is_enough
+                else ResponseModels()
+            )
+        return self._models.of(problem)
 
 
 class SubsetRanker:
@@ -42,11 +65,11 @@ class SubsetRanker:
         trials: What was measured on them.
         tree: Hardware.
         encoder: Makes vectors of problems.
-        reliability: How far each kind of evidence is trusted.
         similarity: What differences are worth.
         vectors: Their vectors in the order of ``known``; encoded here if None.
         hides_tasks: Whether a question's own task is hidden wherever it ran.
         tasks: The tasks that are asked about, which models must not have seen; empty where they may.
+        mixture: How far each expert is followed, without the asked hardware; what ships if None.
     """
 
     def __init__(
@@ -55,12 +78,12 @@ class SubsetRanker:
         trials: TrialStore,
         tree: HardwareTree,
         encoder: ProblemEncoder,
-        reliability: Reliability,
         similarity: Similarity,
         *,
         vectors: NDArray[np.float32] | None = None,
         hides_tasks: bool = False,
         tasks: frozenset[str] = frozenset(),
+        mixture: ExpertMixture | None = None,
     ) -> None:
         self._known = known
         self._hides_tasks = hides_tasks
@@ -71,11 +94,8 @@ class SubsetRanker:
             self._index.append(np.fromiter(known, np.int64), 1, rows)
             self._index.catch_up()
         self.taught = {key: item for key, item in known.items() if item.task_id not in tasks}
-        models = None
-        if sum(len(trials.table(key).costs) for key in self.taught) >= COPIED_BELOW:
-            models = ResponseModels.train(self.taught, trials, tree.facts)
         self._retriever = Retriever(trials, self._index, encoder, tree, similarity)
-        self._ranker = Ranker(trials, tree, models, reliability)
+        self._ranker = Ranker(trials, tree, _OnDemand(self.taught, trials, tree), mixture)
         self._feasible = by_rules(tree.facts)
 
     def __enter__(self) -> Self:
@@ -110,4 +130,4 @@ class SubsetRanker:
             neighbours: What :meth:`neighbours` gave for this problem, where it was asked already.
         """
         near = self.neighbours(problem) if neighbours is None else neighbours
-        return self._ranker.rank(problem, near, question or CaseQuestion(), k, self._feasible)
+        return self._ranker.rank(problem, near, question or CaseQuestion(), k, self._feasible, unseen=True)

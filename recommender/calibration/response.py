@@ -2,7 +2,7 @@
 
 A model answers the log cost of a configuration relative to the other configurations of its problem. It
 sees the task, facts of a device and the configuration, so it answers for shapes and devices that were
-never measured; how far to trust that is for :mod:`recommender.calibration.reliability` to say.
+never measured; how far to follow that is for :mod:`recommender.calibration.mixture` to say.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ choice: the largest space of the shipped cases has fewer."""
 
 LEAST_ROWS = 60
 """Rows below which copying answers as well as a model."""
+
+LEARNED_FROM = 5_000
+"""Timed rows of an operator below which no model is learned after an ingest: it costs seconds, and the
+nearest case does as well."""
 
 WORST = 3.0
 """Log ratio to a problem's best at which all bad is equally bad (a factor of 20)."""

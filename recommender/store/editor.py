@@ -17,7 +17,6 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, from_graph, to_triples
 from kg.triples.validation import validate
 from kg.triples.vocabulary import TG
-from recommender.calibration.reliability import Reliability
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import BATCH_SECONDS, ingest_files
@@ -147,13 +146,11 @@ class Editor:
         from recommender.backtest.recalibration import recalibrate
 
         writer = self._writer
-        learned = writer.layout.learned(writer.batch)
         recalibration = recalibrate(
             writer.graph,
             writer.trials,
             HardwareTree(writer.graph),
             writer.encoder,
-            Reliability.load(learned.calibration),
             origin=f"calibrate --retrieval on knowledge {knowledge}",
             progress=progress,
         )

@@ -21,7 +21,6 @@ from kg.triples.serialisation import from_graph, newest_batch
 from kg.triples.snapshots import newest, open_newest
 from recommender.answers.recommend import Recommender
 from recommender.calibration.outlook import Outlook
-from recommender.calibration.reliability import Reliability
 from recommender.calibration.response import ResponseModels
 from recommender.calibration.similarity import Similarity
 from recommender.evolution import components
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.triples.graph import GraphStore
     from recommender.backtest.subset import SubsetRanker
+    from recommender.calibration.mixture import ExpertMixture
     from recommender.files import LearnedFiles, WorkspaceFiles
     from recommender.ranking.deployments.deployments import Deployments
 
@@ -154,6 +154,7 @@ class WorkspaceSnapshot:
         *,
         hides_tasks: bool = False,
         tasks: frozenset[str] = frozenset(),
+        mixture: ExpertMixture | None = None,
     ) -> SubsetRanker:
         """A ranker over some of the problems alone, for backtests; see the class for the arguments."""
         from recommender.backtest.subset import SubsetRanker
@@ -164,11 +165,11 @@ class WorkspaceSnapshot:
             self.trials,
             self.hardware,
             self.encoder,
-            Reliability.load(self.learned.calibration),
             Similarity.load(self.learned.similarity),
             vectors=self.index.vectors(np.array([row_of[key] for key in problems], np.int64)),
             hides_tasks=hides_tasks,
             tasks=tasks,
+            mixture=mixture,
         )
 
     @cached_property
@@ -193,7 +194,7 @@ class WorkspaceSnapshot:
     def recommender(self) -> Recommender:
         """Answers problems with ranked configurations."""
         models = ResponseModels.load(self.layout.models)
-        ranker = Ranker(self.trials, self.hardware, models, Reliability.load(self.learned.calibration))
+        ranker = Ranker(self.trials, self.hardware, models)
         outlook = Outlook.load(self.learned.outlook, CIRCUMSTANCES)
         shares = components.load(self.learned.components)
         strategies = StrategyRanker(self.graph, self.hardware, shares, self.trials)

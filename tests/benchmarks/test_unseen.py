@@ -18,12 +18,21 @@ if TYPE_CHECKING:
 DEVICES = ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "AMD Instinct MI300X")
 
 
-def fill(folder: Path, devices: tuple[str, ...], size_from: int) -> Path:
+def fill(
+    folder: Path,
+    devices: tuple[str, ...],
+    size_from: int,
+    *,
+    name: str = "copy",
+    sizes: int = 4,
+    slower: float = 1.0,
+    better: str = "lower",
+) -> Path:
     """Tables of a kernel whose best tile is 64 everywhere."""
-    folder.mkdir()
-    with gzip.open(folder / "copy.jsonl.gz", "wt") as stream:
+    folder.mkdir(exist_ok=True)
+    with gzip.open(folder / f"{name}.jsonl.gz", "wt") as stream:
         for device in devices:
-            for size in range(size_from, size_from + 4):
+            for size in range(size_from, size_from + sizes):
                 for tile in (16, 32, 64, 128):
                     case = {
                         "task": {"kind": "operator", "op": "copy", "shape": {"size": 64 * size}},
@@ -32,8 +41,8 @@ def fill(folder: Path, devices: tuple[str, ...], size_from: int) -> Path:
                         "outcome": {
                             "metric": "latency",
                             "unit": "ms",
-                            "value": math.exp(abs(math.log2(tile) - 6)),
-                            "better": "lower",
+                            "value": slower * math.exp(abs(math.log2(tile) - 6)),
+                            "better": better,
                             "status": "ok",
                         },
                         "source": {"repo": "a/b", "path": "c.json", "commit": "d", "licence": "MIT"},
@@ -67,10 +76,62 @@ def test_one_folder_leaves_devices_out(
     known = str(fill(tmp_path / "known", DEVICES, 1))
     monkeypatch.setattr(sys, "argv", ["unseen", "--known", known, "--asked", known, "--jobs", "1"])
     unseen.main()
-    figures = json.loads(capsys.readouterr().out.splitlines()[-1])["copy"]
+    tree = json.loads(capsys.readouterr().out.splitlines()[-1])
+    figures = tree["copy"]
     assert {part: figures[part]["n"] for part in ("same_vendor", "other_vendor", "known_device")} == {
         "same_vendor": 8,
         "other_vendor": 16,
         "known_device": 12,
     }
-    assert figures["same_vendor"]["k1_se"] == 0.0
+    assert tree["above_copying"]["copy"]["same_vendor"] == {
+        "k1": 0.0,
+        "k1_se": 0.0,
+        "log_regret_k1": 0.0,
+        "log_regret_k1_se": 0.0,
+    }
+    assert figures["same_vendor"]["se"] == {"k1": 0.0, "log_regret_k1": 0.0}
+
+
+@pytest.mark.long
+def test_a_corpus_of_one_device_and_task_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = str(fill(tmp_path / "alone", DEVICES[:1], 1, sizes=1))
+    monkeypatch.setattr(sys, "argv", ["unseen", "--known", alone, "--asked", alone, "--jobs", "1"])
+    with pytest.raises(SystemExit) as ended:
+        unseen.main()
+    assert ended.value.code == 2
+    assert "alone: 1 problems on h100-sxm, none of which can be asked" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_contradictory_copies_and_another_sign_neither_stop_nor_turn_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two times of one configuration the better counts; a latency that is better higher is refused."""
+    folder = fill(tmp_path / "known", DEVICES, 1)
+    fill(folder, DEVICES[:1], 1, name="again", slower=2.0)
+    fill(folder, DEVICES[1:], 1, name="turned", better="higher")
+    monkeypatch.setattr(
+        sys, "argv", ["unseen", "--known", str(folder), "--asked", str(folder), "--jobs", "1"]
+    )
+    unseen.main()
+    figures = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert figures["nested"] is True
+    assert len(figures["constants"]) == 12
+    asked = [figures[name]["known_device"] for name in ("again", "copy") if name in figures]
+    assert sum(part["n"] for part in asked if part) == 12
+    assert all(part["k1"] == 1.0 for part in asked if part)
+
+
+def test_weights_of_another_program_stop_it_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(unseen, "program", lambda: "another")
+    monkeypatch.setattr(sys, "argv", ["unseen", "--known", str(tmp_path), "--asked", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        unseen.main()
+    assert ended.value.code == 1
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    assert "the program's are another: python -m tools.fitting.fit_ranking" in told[0]

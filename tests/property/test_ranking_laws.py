@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg.rows.trial_rows import Trial
-from recommender.calibration.reliability import Reliability
 from recommender.ranking.cases.evidence import CaseQuestion
+from recommender.ranking.cases.experts import WORST
 from recommender.ranking.cases.ranker import Ranker, Ranking
-from recommender.ranking.cases.scoring import WORST
 from tests.unit.recommender.known_cases import neighbour, problem, store, tree, trial
 
 DEVICES = ("near", "far", "foreign")
@@ -30,7 +29,7 @@ def rank(tables: dict[str, list[float]], order: list[str]) -> Ranking:
         known = {problem(name): table(tables[name]) for name in order}
         with store(Path(place), known) as trials:
             neighbours = [neighbour(trials, about, asked) for about in known]
-            ranker = Ranker(trials, tree(), None, Reliability.shipped())
+            ranker = Ranker(trials, tree(), None)
             return ranker.rank(asked, neighbours, CaseQuestion(), 4)
 
 

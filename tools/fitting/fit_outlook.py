@@ -26,17 +26,12 @@ from benchmarks.protocols.processes import ROOT
 from benchmarks.worlds.world import load
 from recommender.calibration.outlook import Checked, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
+from tools.fitting.fit_ranking import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PATH = ROOT / "data" / "retrieval" / "outlook.json"
-SHARE = {
-    "*": 1.0,
-    "aiconfigurator_attention_backend": 0.15,
-    "aiconfigurator_gemm_backend": 0.15,
-    "aiconfigurator_moe_parallel": 0.15,
-}
 
 
 def checked(fold: Fold) -> list[tuple[str, tuple[str, ...], Checked]]:
@@ -50,7 +45,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("cases", type=Path)
-    parser.add_argument("--asked", type=int, default=60, help="problems asked in each fold at most")
+    parser.add_argument("--asked", type=int, default=40, help="problems asked in each fold at most")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     rows: list[tuple[str, tuple[str, ...], Checked]] = []

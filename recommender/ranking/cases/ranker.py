@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
-from kg.nouns.entities import Trust
+from recommender.calibration.mixture import COPYING, PLACES, ExpertMixture, asks_model, listed
 from recommender.ranking.cases.evidence import CandidateEvidence, CaseQuestion, ConfigurationReader, gather
+from recommender.ranking.cases.experts import program, situation_of
 from recommender.ranking.cases.scoring import Scores, score
-from recommender.ranking.cases.selection import cover, select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,20 +16,14 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Configuration, Problem
     from kg.rows.trials import TrialStore
     from kg.triples.hardware_tree import Distance, HardwareTree
-    from recommender.calibration.reliability import Reliability
-    from recommender.calibration.response import ResponseModels
+    from recommender.calibration.mixture import EvidenceClass, Weights
+    from recommender.calibration.response import ResponseModel
     from recommender.retrieval.neighbours import Neighbour
 
     Feasible = Callable[[Problem, Configuration], bool]
 
-
-COPIED_BELOW = 5_000
-"""Timed rows of an operator below which nothing that can be learned from them beats copying the nearest
-source: on end-to-end tables of 264 to 2,250 rows a blend lost to it in every class
-(benchmarks/answers/unseen.py)."""
-
-DENSE = 200
-"""Timed rows of one problem that are a space of their own to learn from, however few the problems are."""
+VOTES: Weights = ((1.0, 0.0, 0.0),) * PLACES
+"""Where nothing was timed the most popular leads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +34,20 @@ class Ranking:
         order: Candidates to try, indices into ``scores.chosen``, best first.
         evidence: What the neighbours say.
         scores: What is expected of each candidate.
-        distance: How far the nearest source of times is; None if there is none.
+        kept: Places in ``scores`` of what can run.
+        situation: What decides how far copying is to be trusted; None without a source of times.
     """
 
     order: tuple[int, ...]
     evidence: CandidateEvidence
     scores: Scores
-    distance: Distance | None
+    kept: tuple[int, ...]
+    situation: EvidenceClass | None
+
+    @property
+    def distance(self) -> Distance | None:
+        """How far the nearest source of times is; None if there is none."""
+        return None if self.situation is None else self.situation.distance
 
     def configuration(self, place: int) -> Configuration:
         """Return the configuration at a place of ``scores``."""
@@ -60,27 +59,37 @@ class Ranking:
         return [self.configuration(place) for place in self.order]
 
 
+class Models(Protocol):
+    """The response models that a ranker may ask."""
+
+    def of(self, problem: Problem) -> ResponseModel | None:
+        """Return the model for a problem; None if nothing was learned about its operator."""
+
+
 class Ranker:
     """Ranks the candidates of neighbours.
 
     Args:
         trials: What was measured.
         tree: Facts of hardware.
-        models: What was learned about operators; None for tables alone.
-        reliability: How far each kind of evidence is trusted; also an attribute.
+        models: What was learned about operators, asked where a list follows it; None for tables alone.
+        mixture: How far each expert is followed; what ships if None.
+
+    Raises:
+        WorkspaceError: What ships was learned for other experts.
     """
 
     def __init__(
         self,
         trials: TrialStore,
         tree: HardwareTree,
-        models: ResponseModels | None,
-        reliability: Reliability,
+        models: Models | None,
+        mixture: ExpertMixture | None = None,
     ) -> None:
         self._trials = trials
         self._tree = tree
         self._models = models
-        self.reliability = reliability
+        self.mixture = ExpertMixture.shipped(program()) if mixture is None else mixture
         self._read = ConfigurationReader(trials)
 
     def rank(
@@ -90,6 +99,8 @@ class Ranker:
         question: CaseQuestion,
         k: int,
         feasible: Feasible | None = None,
+        *,
+        unseen: bool = False,
     ) -> Ranking:
         """Rank the k best configurations; fewer if there are fewer candidates.
 
@@ -99,95 +110,37 @@ class Ranker:
             question: What is fixed and what is to be decided.
             k: How many.
             feasible: Whether a configuration can run; infeasible ones are left out.
+            unseen: Follow the experts as was learned without the asked hardware.
         """
         evidence = gather(neighbours, question, self._trials, self._read)
-        model = self._models.of(problem) if self._models is not None else None
-        scores = score(
-            problem,
-            evidence,
-            model,
-            self._tree.facts,
-            self.reliability,
-            words_given=_words_given(evidence),
-        )
-        timed = [
-            source for source, is_timed in zip(evidence.sources, evidence.timed, strict=True) if is_timed
-        ]
-        distance = min((source.device for source in timed), default=None)
-        kept = [
+        situation = situation_of(evidence)
+        learned = self.mixture.left_out(problem.hardware.name) if unseen else self.mixture.weights
+        weights = VOTES if situation is None else learned.get(situation, COPYING)
+        model = None
+        if self._models is not None and asks_model(weights) and _numbers_alone(evidence):
+            model = self._models.of(problem)
+        scores = score(problem, evidence, model, self._tree.facts)
+        kept = tuple(
             place
             for place, column in enumerate(scores.chosen)
             if feasible is None or feasible(problem, evidence.candidates[column])
-        ]
-        drift = 0.0 if distance is None else self.reliability.classes[distance].drift
-        order = select(
-            [evidence.candidates[scores.chosen[place]] for place in kept], scores.charged[kept], drift, k
         )
-        copied = _copied(evidence, scores, kept)
-        if model is None or (model.rows < COPIED_BELOW and _largest(evidence) < DENSE):
-            covering = cover(scores.best[:, kept], scores.fate, scores.charged[kept], k)
-            leader = _leader(evidence)
-            known_task = leader is not None and evidence.sources[leader].same_task
-            order = _in_turn(copied, covering, order, known_task=known_task)[:k]
-        elif drift <= 0:
-            order = _backed(order, copied)[:k]
+        order = listed(scores.opinions[:, list(kept)], weights, k)
         return Ranking(
-            order=tuple(kept[place] for place in order), evidence=evidence, scores=scores, distance=distance
+            order=tuple(kept[place] for place in order),
+            evidence=evidence,
+            scores=scores,
+            kept=kept,
+            situation=situation,
         )
 
 
-def _in_turn(copied: list[int], covering: list[int], blended: list[int], *, known_task: bool) -> list[int]:
-    """Alternate between the nearest source's best and the best of most sources, where little was learned.
+def _numbers_alone(evidence: CandidateEvidence) -> bool:
+    """Return whether the candidates differ in numbers alone.
 
-    If the nearest source did the very same task its first three lead.
+    Where words are open, such as the framework, lists that followed the response model as elsewhere lost to
+    copying: backends of GEMM on a known device .72 against .84, serving tables more.
     """
-    head = copied[:3] if known_task else copied[:1]
-    order = list(head)
-    rest = [item for item in copied if item not in head]
-    for place in range(max(len(rest), len(covering))):
-        order += covering[place : place + 1] + rest[place : place + 1]
-    return list(dict.fromkeys([*order, *blended]))
-
-
-def _backed(blended: list[int], copied: list[int]) -> list[int]:
-    """Return the candidates expected to be best, with the nearest source's two best third and fifth.
-
-    A list that has them is never much worse than copying.
-    """
-    return list(dict.fromkeys([*blended[:2], *copied[:1], *blended[2:3], *copied[1:2], *blended]))
-
-
-def _largest(evidence: CandidateEvidence) -> int:
-    """Return the timed rows of the largest source."""
-    return int(np.isfinite(evidence.ratios).sum(axis=1).max(initial=0))
-
-
-def _leader(evidence: CandidateEvidence) -> int | None:
-    """Return the nearest timed source; one of low trust only where no other did as near a task."""
-    timed = np.flatnonzero(evidence.timed)
-    if not len(timed):
-        return None
-    first = evidence.sources[timed[0]]
-    trusted = (
-        int(place)
-        for place in timed
-        if (source := evidence.sources[place]).problem.trust is not Trust.LOW
-        and source.same_task >= first.same_task
-    )
-    return next(trusted, int(timed[0]))
-
-
-def _copied(evidence: CandidateEvidence, scores: Scores, kept: Sequence[int]) -> list[int]:
-    """Return places in ``kept`` of what the leading source has, its best first."""
-    leader = _leader(evidence)
-    if leader is None:
-        return []
-    ratios = evidence.ratios[leader][scores.chosen[list(kept)]]
-    return [int(place) for place in np.argsort(ratios, kind="stable") if np.isfinite(ratios[place])]
-
-
-def _words_given(evidence: CandidateEvidence) -> bool:
-    """Return whether the candidates have the same words, and so differ in numbers alone."""
     words = {
         tuple((name, value) for name, value in item.items() if isinstance(value, str))
         for item in evidence.candidates

@@ -1,15 +1,15 @@
-"""What candidates are expected to cost: likeness of devices, and a charge for what few have tried."""
+"""What candidates are expected to cost: tables and the response model, side by side."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from kg.nouns.values import Settings
-from recommender.calibration.reliability import Reliability
 from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader, gather
-from recommender.ranking.cases.scoring import UNTRIED, Scores, score, source_weights
+from recommender.ranking.cases.scoring import Scores, score
 from tests.unit.recommender.known_cases import neighbour, problem, store, tree, trial
 
 if TYPE_CHECKING:
@@ -31,31 +31,38 @@ def gathered(folder: Path, asked: Problem, known: Mapping[str, Sequence[Trial]])
 
 
 def scored(asked: Problem, evidence: CandidateEvidence) -> Scores:
-    return score(asked, evidence, None, tree().facts, Reliability.shipped())
+    return score(asked, evidence, None, tree().facts)
 
 
-def test_among_devices_as_far_away_the_one_that_is_more_alike_weighs_more(tmp_path: Path) -> None:
-    """``same`` has the 100 compute units of the device asked for, ``far`` has 40; both are of the other vendor."""
-    asked, rows = problem("foreign"), [trial(A, 1.0), trial(B, 2.0)]
-    evidence = gathered(tmp_path, asked, {"same": rows, "far": rows})
-    names = [source.problem.hardware for source in evidence.sources]
-    found = source_weights(asked, evidence, tree().facts, Reliability.shipped())
-    weights = dict(zip(names, found.tolist(), strict=True))
-    assert weights["same"] > 1.2 * weights["far"] > 0
-
-
-def test_a_candidate_is_charged_for_the_sources_that_have_not_tried_it(tmp_path: Path) -> None:
-    """Two devices of one architecture; only one has tried B, which is as good as A there."""
+def test_what_a_table_lacks_is_expected_as_the_others_have_it(tmp_path: Path) -> None:
     asked = problem("near")
+    rows = {"same": [trial(A, 1.0), trial(B, 2.0)], "near": [trial(A, 1.0), trial({"x": 4}, 3.0)]}
+    evidence = gathered(tmp_path, asked, rows)
+    found = scored(asked, evidence)
+    expected = {
+        evidence.candidates[at]: v for at, v in zip(found.chosen.tolist(), found.expected, strict=True)
+    }
+    assert expected[Settings(A)] == pytest.approx(0.0)
+    assert expected[Settings(B)] == pytest.approx(np.log(2.0))
+    assert expected[Settings({"x": 4})] == pytest.approx(np.log(3.0))
+
+
+def test_the_nearer_table_weighs_twice_a_step_of_the_tree(tmp_path: Path) -> None:
+    asked = problem("same")
+    rows = [trial(A, 1.0), trial(B, 2.0)]
+    other = [trial(A, 1.0), trial(B, 4.0)]
+    evidence = gathered(tmp_path, asked, {"near": rows, "far": other, "foreign": other})
+    steps = {item.problem.hardware: int(item.device) for item in evidence.sources}
+    weights = dict(zip(steps, scored(asked, evidence).weights.tolist(), strict=True))
+    for name in ("far", "foreign"):
+        assert weights["near"] / weights[name] == pytest.approx(2.0 ** (steps[name] - steps["near"]))
+
+
+def test_tables_that_differ_leave_a_spread(tmp_path: Path) -> None:
+    asked = problem("same")
     evidence = gathered(
-        tmp_path,
-        asked,
-        {"same": [trial(A, 1.0), trial(B, 1.0)], "near": [trial(A, 1.0), trial({"x": 4}, 3.0)]},
+        tmp_path, asked, {"near": [trial(A, 1.0), trial(B, 1.5)], "far": [trial(A, 1.5), trial(B, 1.0)]}
     )
     found = scored(asked, evidence)
-    place = {evidence.candidates[at]: k for k, at in enumerate(found.chosen.tolist())}
-    a, b = place[Settings(A)], place[Settings(B)]
-    charge = found.charged - found.expected
-    votes = (1 - found.fate @ found.best) * 0.3  # of small spaces, for what was seldom among the best
-    assert (charge - votes)[a] == pytest.approx(0.0, abs=1e-9)
-    assert 0.2 * UNTRIED < (charge - votes)[b] < 0.8 * UNTRIED
+    assert (found.spread > 0.1).all()
+    assert np.isfinite(found.opinions).all()
