@@ -1,6 +1,6 @@
 """Recomputes a row of published figures that is drawn at random, and compares it with the page.
 
-``python -m tools.figures CASES`` draws a row of the nested table of docs/figures-recommendations.md, runs
+``python -m tools.figures CASES`` draws a row of the nested table of docs/figures-by-class.md, runs
 the command that the page names, and ends with exit code 1 where a cell differs by more than its last digit.
 ``--seed`` draws the same row again; ``--from FILE`` takes the last line of an earlier run; ``--write`` puts
 all rows of that run into the page instead.
@@ -23,7 +23,7 @@ from benchmarks.protocols.processes import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-PAGE = ROOT / "docs" / "figures-recommendations.md"
+PAGE = ROOT / "docs" / "figures-by-class.md"
 HEAD = (
     "| problems | class | n (devices) | ours k1 | nearest | robust | popular | random"
     " | ours k3 | nearest | k1 above nearest | log regret above nearest |"

@@ -37,7 +37,16 @@ from kg.triples.vocabulary import PREFIXES, RDF_TYPE, TG, Shared
 BOOK = Source(
     title="ai-dynamo/aiconfigurator", url="https://github.com/ai-dynamo/aiconfigurator", licence="Apache-2.0"
 )
-DOCUMENT = (Path(__file__).parents[4] / "docs" / "ontology.md").read_text(encoding="utf-8")
+DOCUMENT = "".join(
+    (Path(__file__).parents[4] / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    for page in (
+        "ontology",
+        "ontology-questions",
+        "ontology-classes",
+        "ontology-evidence",
+        "ontology-knowledge",
+    )
+)
 PROBLEM = Problem(
     workload=Workload(
         kind=WorkloadKind.OPERATOR,
