@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from html.parser import HTMLParser
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from recommender.report.document import ReportDocument
 
 HEADER = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim"
 
@@ -89,19 +90,11 @@ class Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.links: list[str] = []
-        self.open: list[str] = []
-        self.data = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.links += [
             value for name, value in attrs if name in {"src", "href"} and value and value[0] != "#"
         ]
-        self.open.append("data" if ("id", "document") in attrs else tag)
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] == "data":
-            self.data += data
-            self.open.append("read")
 
 
 def test_the_page_is_whole_and_needs_no_network(run: Any, profile: Path, tmp_path: Path) -> None:
@@ -110,8 +103,8 @@ def test_the_page_is_whole_and_needs_no_network(run: Any, profile: Path, tmp_pat
     parsed = Page()
     parsed.feed(page.read_text())
     assert all(link.startswith("https://") for link in parsed.links)  # sources, which a reader may open
-    [part] = json.loads(parsed.data)["parts"]
-    heat = part["content"]["heat"]
+    [part] = ReportDocument.read(page).parts
+    heat = part.content["heat"]
     assert {item["name"] for item in heat["operators"]} == {"MatMulV3", "Cast"}
     assert heat["rows"][0][1] >= 2
     assert [item.name for item in tmp_path.iterdir() if item.name.startswith(".page")] == []
@@ -125,10 +118,8 @@ def test_names_of_kernels_are_text_on_the_page(run: Any, profile: Path, tmp_path
     text = page.read_text()
     assert "<script>alert" not in text
     assert text.count("</script>") == 2
-    parsed = Page()
-    parsed.feed(text)
-    [part] = json.loads(parsed.data)["parts"]
-    names = [item["name"] for item in part["content"]["heat"]["operators"]]
+    [part] = ReportDocument.read(page).parts
+    names = [item["name"] for item in part.content["heat"]["operators"]]
     assert any("</script><script>alert(1)</script>__TITLE__" in name for name in names)
     assert "default-src 'none'" in text
 
