@@ -95,7 +95,7 @@ class PostgresServer:
         with log.open("ab") as out:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", "data", "-p", str(self.port), "-k", self._folder,
-                 "-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=16MB", "-c", "max_connections=40",
+                 "-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=16MB", "-c", "max_connections=100",
                  "-c", "fsync=off"],  # what dies here is the server, never the machine
                 cwd=self._folder, stdout=out, stderr=out, start_new_session=True, **self._user,
             )  # fmt: skip
