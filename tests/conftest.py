@@ -30,7 +30,9 @@ if (
     # as in the background of a shell or under nohup: what the tests start would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "busy machine", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("busy machine")  # a test that waits for the processor has found no fault
 
 

@@ -288,7 +288,7 @@ def test_nothing_outlives_a_test_that_was_killed(
 ) -> None:
     marker = tmp_path / "lives"
     slow = f"touch {marker}; sleep 300"
-    process = start(script, clean, place, "--control", slow, "--treatment", "sleep 301", "--name", "slow")
+    process = start(script, clean, place, "--control", slow, "--treatment", f"{slow}1", "--name", "slow")
     while not marker.exists():
         assert process.poll() is None
         time.sleep(0.05)
