@@ -66,7 +66,3 @@ def test_one_gain_has_no_variance_and_none_has_no_mean() -> None:
         EMPTY.add([0.5]).without([to_unats(0.5), to_unats(0.1)])
     with pytest.raises(ValueError, match="not the same effect"):
         EMPTY.merge(replace(EMPTY, trust=Trust.LOW))
-
-
-def test_distrust_costs_more_than_praise_gains() -> None:
-    assert [trust.weight for trust in (Trust.LOW, Trust.MEDIUM, Trust.HIGH)] == [0.25, 1.0, 2.0]
