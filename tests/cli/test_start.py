@@ -141,6 +141,6 @@ def _without_text_model(tmp_path: Path) -> Path:
     (place / "sitecustomize.py").write_text(
         "import importlib.util\n"
         "_find = importlib.util.find_spec\n"
-        "importlib.util.find_spec = lambda name, *rest: None if name == 'torch' else _find(name, *rest)\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'onnx' else _find(name, *rest)\n"
     )
     return place

@@ -157,7 +157,10 @@ class Writer:
             triples = to_triples(noun)
             removed += description(self.graph, table_of(type(noun)).iri(noun))
             added += triples
-        self.graph.replace(removed, added)
+        if removed:
+            self.graph.replace(removed, added)
+        else:  # a new workspace: four times as fast
+            self.graph.extend(added)
         self.changed()
 
     def changed(self) -> None:
