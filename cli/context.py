@@ -31,6 +31,7 @@ def settings(context: typer.Context) -> Places:
 def open_workspace(context: typer.Context) -> Workspace:
     """Open the workspace for reading; the first time, make it from the shipped knowledge."""
     opened = settings(context).open(say_aside)
+    opened.keep_completions()
     if language() != "en":
         use_terms(opened.terms(language()))
     return opened

@@ -205,6 +205,11 @@ class WorkspaceFiles:
         return self.root / "models"
 
     @property
+    def completions(self) -> Path:
+        """The names that a shell completes; made again where it is missing."""
+        return self.root / "completions.txt"
+
+    @property
     def lock(self) -> Path:
         """Who is writing."""
         return self.root / "lock"
@@ -291,6 +296,7 @@ class WorkspaceFiles:
                 self.texts,
                 self.experiments,
                 self.green,
+                self.completions,
             )
             ours = {*(item.name for item in parts), "index"}
             found = [item.name for item in self.root.iterdir()]

@@ -75,6 +75,13 @@ class Workspace(WorkspacePages):
         self.snapshot.close()
         self.snapshot = snapshot
 
+    def keep_completions(self) -> None:
+        """Write the names that a shell completes where they are missing; writers keep them up to date."""
+        if not self.layout.completions.exists():
+            from recommender.store.lists.completions import keep_completions
+
+            keep_completions(self.layout, self.snapshot.graph, self.snapshot.trials)
+
     @staticmethod
     def exists(path: Path) -> bool:
         """Return whether ``path`` holds a workspace."""

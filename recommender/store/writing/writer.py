@@ -32,6 +32,7 @@ from kg.triples.serialisation import (
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import Shared
+from recommender.store.lists.completions import keep_completions
 from recommender.store.upkeep.imports import import_to_undo, save_import
 from recommender.store.writing.batch_chain import BatchChain
 from recommender.store.writing.problem_vectors import ProblemVectors
@@ -137,6 +138,7 @@ class Writer:
             self._chain.publish()
             self._vectors.catch_up(self.batch)
             if kind is None:
+                keep_completions(self.layout, self.graph, self.trials)
                 self._lock.finish()
 
     @property
