@@ -78,7 +78,7 @@ class Workspace(WorkspacePages):
     def keep_completions(self) -> None:
         """Write the names that a shell completes where they are missing; writers keep them up to date."""
         if not self.layout.completions.exists():
-            from recommender.store.lists.completions import keep_completions
+            from recommender.store.writing.completions import keep_completions
 
             keep_completions(self.layout, self.snapshot.graph, self.snapshot.trials)
 

@@ -125,7 +125,7 @@ def test_the_first_command_makes_a_workspace_and_says_so_beside_the_result(run: 
     made = tmp_path / "made"
     environment = {
         "TUNEGRAPH_CACHE": str(tmp_path / "cache"),
-        "PYTHONPATH": str(_without_text_model(tmp_path)),
+        "PYTHONPATH": os.pathsep.join([str(_without_text_model(tmp_path)), os.environ.get("PYTHONPATH", "")]),
     }
     ran = run("kb", "stats", "--json", workspace=made, environment=environment)
     assert ran.code == 0

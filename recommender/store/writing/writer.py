@@ -32,9 +32,9 @@ from kg.triples.serialisation import (
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import Shared
-from recommender.store.lists.completions import keep_completions
 from recommender.store.upkeep.imports import import_to_undo, save_import
 from recommender.store.writing.batch_chain import BatchChain
+from recommender.store.writing.completions import keep_completions
 from recommender.store.writing.problem_vectors import ProblemVectors
 from recommender.store.writing.source_trusts import SourceTrusts
 
