@@ -1,6 +1,9 @@
 """Chinese for the texts that the program prints, by their English; ``{name}`` stands for what varies."""
 
+from cli.text.chinese_lists import LISTS
+
 TEMPLATES: dict[str, str] = {
+    **LISTS,
     # plans
     "note": "说明",
     "{work} on {hardware}, by {metric}": "{work}，硬件 {hardware}，目标：{metric}",
@@ -409,5 +412,7 @@ TEMPLATES: dict[str, str] = {
     "{path}: line {line}: unknown key {name}": "{path}：第 {line} 行：未知的键 {name}",
     "{path}: line {line}, at {word}: {reason}": "{path}：第 {line} 行，{word} 处：{reason}",
     "Wrote {path}": "已写入 {path}",
+    "wrote {path}": "已写入 {path}",
+    "no plot: no change here has a gain with an interval": "没有图：此处没有带区间的收益",
     "Open {path}: it follows what runs": "打开 {path}：它会随运行更新",
 }
