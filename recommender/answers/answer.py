@@ -196,7 +196,7 @@ class Answer:
         Raises:
             InputError: The file cannot be written.
         """
-        from recommender.report.place import write_figures
+        from recommender.report.writing import write_figures
         from recommender.report.sections.ladders import gain_ladder
         from recommender.report.words import Words
 

@@ -104,7 +104,7 @@ class Estimate:
         Raises:
             InputError: A file cannot be written.
         """
-        from recommender.report.place import write_figures
+        from recommender.report.writing import write_figures
         from recommender.report.sections.estimate import draw_roofline, split_chart
         from recommender.report.sections.pareto import front_chart
         from recommender.report.words import Words

@@ -8,10 +8,7 @@ from kg import whole_files
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
-
-    from recommender.report.markup import Markup
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -28,20 +25,3 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise InputError(
             f"{path}: cannot be written ({fault.strerror or fault})", hint="name another place"
         ) from None
-
-
-def write_figures(figures: Mapping[Path, Markup | None]) -> tuple[Path, ...]:
-    """Write figures as SVG files of their own, which follow the reader's light or dark scheme.
-
-    Args:
-        figures: Each with the file to write; None for one that there is not.
-
-    Raises:
-        InputError: A file cannot be written.
-    """
-    from recommender.report.charts import standalone
-
-    drawn = {path: figure for path, figure in figures.items() if figure is not None}
-    for path, figure in drawn.items():
-        write_bytes(path, standalone(figure).encode())
-    return tuple(drawn)

@@ -71,7 +71,7 @@ class CourseReport:
         Raises:
             InputError: The file cannot be written.
         """
-        from recommender.report.place import write_figures
+        from recommender.report.writing import write_figures
         from recommender.report.sections.search import course_chart
         from recommender.report.words import Words
         from recommender.search.report.point_cloud import course_points
@@ -109,7 +109,7 @@ class SearchReport:
         Raises:
             InputError: A file cannot be written.
         """
-        from recommender.report.place import write_figures
+        from recommender.report.writing import write_figures
         from recommender.report.sections.ladders import contribution_chart
         from recommender.report.sections.pareto import front_chart
         from recommender.report.words import Words
