@@ -196,8 +196,8 @@ class Answer:
         Raises:
             InputError: The file cannot be written.
         """
-        from recommender.report.writing import write_figures
         from recommender.report.sections.ladders import gain_ladder
         from recommender.report.words import Words
+        from recommender.report.writing import write_figures
 
         return write_figures({path: gain_ladder(self.to_json(), Words())})

@@ -104,10 +104,10 @@ class Estimate:
         Raises:
             InputError: A file cannot be written.
         """
-        from recommender.report.writing import write_figures
         from recommender.report.sections.estimate import draw_roofline, split_chart
         from recommender.report.sections.pareto import front_chart
         from recommender.report.words import Words
+        from recommender.report.writing import write_figures
 
         content, words = self.page_content(), Words()
         roofline, front = content["roofline"], content["front_points"]

@@ -71,9 +71,9 @@ class CourseReport:
         Raises:
             InputError: The file cannot be written.
         """
-        from recommender.report.writing import write_figures
         from recommender.report.sections.search import course_chart
         from recommender.report.words import Words
+        from recommender.report.writing import write_figures
         from recommender.search.report.point_cloud import course_points
 
         write_figures({path: course_chart(course_points(self.history), Words())})
@@ -109,10 +109,10 @@ class SearchReport:
         Raises:
             InputError: A file cannot be written.
         """
-        from recommender.report.writing import write_figures
         from recommender.report.sections.ladders import contribution_chart
         from recommender.report.sections.pareto import front_chart
         from recommender.report.words import Words
+        from recommender.report.writing import write_figures
 
         self.course.plot(path)
         words, front = Words(), self.result.front_points()
