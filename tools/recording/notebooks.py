@@ -1,4 +1,4 @@
-"""Runs the notebooks in ``examples/`` and keeps what they show: ``python -m tools.notebooks``.
+"""Runs the notebooks in ``examples/`` and keeps what they show: ``python -m tools.recording.notebooks``.
 
 A cell runs as in Jupyter: what it prints is a stream, and its last expression is shown by its
 ``_repr_mimebundle_``, or by ``repr``.
@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples"
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
 
 
 def run_cells(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
@@ -37,7 +37,10 @@ def kinds(outputs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 def _run(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    end = tree.body[-1] if tree.body else None
+    last = end if isinstance(end, ast.Expr) else None
+    if last is not None:
+        tree.body.pop()
     printed, value = io.StringIO(), None
     with redirect_stdout(printed), redirect_stderr(io.StringIO()):
         exec(compile(tree, f"cell {number}", "exec"), names)  # noqa: S102  our own notebooks

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tools.notebooks import FOLDER, kinds, run_cells
+from tools.recording.notebooks import FOLDER, kinds, run_cells
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
