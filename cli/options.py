@@ -32,7 +32,7 @@ ProblemFile = Annotated[
 ]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Model, such as bert-large.")]
 OperatorOption = Annotated[
-    str | None, typer.Option("--op", "--kernel", help="Operator or kernel, such as moe_layer.")
+    str | None, typer.Option("--op", "--kernel", help="Operator or kernel, such as gemm.")
 ]
 PhaseOption = Annotated[
     str | None, typer.Option("--phase", help="training, serving, prefill, decode, operator, kernel or hpc.")
