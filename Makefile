@@ -14,7 +14,7 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help demo test test-long check check-style check-mypy check-pyright check-wheel bench figures clean
+.PHONY: help site demo test test-long check check-style check-mypy check-pyright check-wheel bench figures clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
@@ -26,6 +26,7 @@ help:
 	@echo "make check              format, lint, types, import contracts, wheel contents"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make figures CASES=FOLDER recompute a row of the published figures, drawn at random, and compare it"
+	@echo "make site               build the documentation as a site with a search, in build/site"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"
 
 $(VENV)/.made:
@@ -86,6 +87,10 @@ bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.learning.ab_validity --quick
 	$(BIN)/python -m benchmarks.answers.feasibility --known $(CASES) --quick
 	$(BIN)/python -m benchmarks.learning.season --known $(CASES) --quick
+
+site: $(VENV)/.made
+	$(BIN)/python -m pip install --quiet furo myst-parser sphinx
+	$(BIN)/python -m tools.shipping.website build/site
 
 figures: $(VENV)/.test
 	@test -n "$(CASES)" || (echo "make figures CASES=FOLDER: which folder of cases?" && exit 2)
