@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from cli.text.language import language, localised, use_terms
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
 
 def say_aside(text: str) -> None:
     """Print something to know on the way, on stderr."""
-    print(localised(text), file=sys.stderr)
+    from cli.output import aside
+
+    aside(localised(text))
 
 
 def settings(context: typer.Context) -> Places:

@@ -301,7 +301,10 @@ class WorkspaceFiles:
             ours = {*(item.name for item in parts), "index"}
             found = [item.name for item in self.root.iterdir()]
         except OSError as error:
-            raise WorkspaceError(f"cannot make a workspace at {self.root}: {error.strerror}") from None
+            raise WorkspaceError(
+                f"cannot make a workspace at {self.root}: {error.strerror}",
+                hint="name a place that you may write: --workspace FOLDER, or TUNEGRAPH_WORKSPACE",
+            ) from None
         strangers = [name for name in found if not name.startswith(tuple(ours))]
         if strangers:
             raise WorkspaceError(
