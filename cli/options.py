@@ -75,7 +75,7 @@ CommandOption = Annotated[
     ),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config-json", help="A model's config.json, of Hugging Face transformers.")
+    Path | None, typer.Option("--config-json", help="A model's config.json from Hugging Face.")
 ]
 SmiOption = Annotated[
     Path | None, typer.Option("--smi", help="What npu-smi info or nvidia-smi printed, in a file.")
