@@ -117,10 +117,12 @@ def _message(error: Exception) -> str:
 
 
 def _say(message: str, hint: str) -> None:
-    from cli.output import harmless
+    from cli.output import aside, harmless
     from cli.text.language import localised
 
-    _print(harmless(localised(message)), harmless(localised(hint)))
+    _print(harmless(localised(message)), "")
+    if hint:
+        aside(harmless(f"  {localised(hint)}"))
 
 
 def _print(message: str, hint: str) -> None:
