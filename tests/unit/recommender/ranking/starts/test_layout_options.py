@@ -205,3 +205,14 @@ def test_the_smallest_fit_is_on_the_fewest_devices() -> None:
     assert layout_options(question("qwen3-32b", at=machine(count)))
     assert not layout_options(question("qwen3-32b", at=machine(count // 2)))
     assert smallest_fit(question("qwen3-32b", at=machine(LARGEST))) is None
+
+
+def test_no_engine_is_left_without_a_request_where_all_can_have_one() -> None:
+    question = Question(
+        model=model("qwen3-8b"), machine=machine(4), phase="serving", settings=LENGTHS["serving"]
+    )
+    for at_once in (1, 2, 3):
+        asked = LayoutQuestion(question=question, objective="throughput", concurrency=at_once)
+        found = layout_options(asked)
+        assert found
+        assert max(option.layout.dp for option in found) <= at_once
