@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from cli.text.language import language, localised, use_terms
@@ -24,6 +25,14 @@ def say_aside(text: str) -> None:
     aside(localised(text))
 
 
+def show_step(text: str) -> None:
+    """Show what is being done in a line that moves, on a terminal alone."""
+    from cli.output import moving_line
+
+    if sys.stderr.isatty():
+        moving_line(localised(text))
+
+
 def settings(context: typer.Context) -> Places:
     """The folders of this run, and what the user has set."""
     return context.find_object(Places) or Places.resolve(None, os.environ)
@@ -31,7 +40,7 @@ def settings(context: typer.Context) -> Places:
 
 def open_workspace(context: typer.Context) -> Workspace:
     """Open the workspace for reading; the first time, make it from the shipped knowledge."""
-    opened = settings(context).open(say_aside)
+    opened = settings(context).open(say_aside, show_step)
     opened.keep_completions()
     if language() != "en":
         use_terms(opened.terms(language()))
@@ -64,5 +73,5 @@ def open_for_writing(context: typer.Context, *, durable: bool = False) -> Editor
     from recommender.workspace import Workspace
 
     chosen = settings(context)
-    chosen.make(say_aside)
+    chosen.make(say_aside, show_step)
     return Workspace.editor(chosen.workspace, cache=chosen.cache, durable=durable)

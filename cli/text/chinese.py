@@ -394,6 +394,9 @@ TEMPLATES: dict[str, str] = {
     ),
     "no recommendation: {reason}; exit code 3": "不作推荐：{reason}；退出码 3",
     "Making a workspace from the shipped knowledge at {path} ...": "正在用自带知识创建工作区 {path} …",
+    "making the text model's ONNX file, once": "正在生成文本模型的 ONNX 文件（仅一次）",
+    "reading the shipped knowledge, some five seconds": "正在读取自带知识，约五秒",
+    "taking in the shipped cases, some four seconds": "正在录入自带案例，约四秒",
     # errors
     "no {kind} named {name}": "没有名为 {name} 的{kind}",
     "model family": "模型系列",

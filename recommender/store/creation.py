@@ -30,6 +30,7 @@ def create(
     text_model: str | None,
     with_shipped: bool,
     clock: Callable[[], datetime],
+    on_step: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Make a workspace; it is one once this returns.
 
@@ -40,6 +41,7 @@ def create(
             be had if empty.
         with_shipped: Fill it with the shipped knowledge and cases.
         clock: Tells the time.
+        on_step: Called with what begins, in words, where it takes more than a second.
 
     Raises:
         WorkspaceError: The directory holds something else, or cannot be written.
@@ -47,16 +49,18 @@ def create(
     """
     layout.prepare()
     model = default_model(cache) if text_model == "" else text_model
-    prepare(cache, model)
+    prepare(cache, model, on_step)
     if with_shipped and _create_from_ready_made(layout, cache, model, clock):
         return
     if with_shipped and model is not None:
         keep_shipped_texts(layout, model)
     with editor(layout, cache, model, clock, command="create", durable=True) as writing:
         if with_shipped:
+            on_step("reading the shipped knowledge, some five seconds")
             writing.add_knowledge([*shipped.knowledge(), *shipped.recipes()])
             from importlib.resources import as_file
 
+            on_step("taking in the shipped cases, some four seconds")
             with ExitStack() as files:
                 paths = [files.enter_context(as_file(data.resource(name))) for name in shipped.case_files()]
                 # in one batch on any machine, so that the same knowledge has the same version everywhere

@@ -14,6 +14,7 @@ from embeddings.text_cache import CachedTextEncoder, TextCache
 from embeddings.text_encoder import DEFAULT_MODEL, DIMENSION, OnnxTextEncoder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from embeddings.features import HardwareFacts
@@ -30,8 +31,8 @@ def default_model(cache: Path) -> str | None:
     return None
 
 
-def prepare(cache: Path, model: str | None) -> None:
-    """Make the ONNX files of a text model if they are not there.
+def prepare(cache: Path, model: str | None, on_step: Callable[[str], None]) -> None:
+    """Make the ONNX files of a text model if they are not there, and say so before.
 
     Raises:
         MissingDependencyError: What makes them is not installed.
@@ -40,6 +41,7 @@ def prepare(cache: Path, model: str | None) -> None:
     if model is not None and not OnnxTextEncoder(cache, model).available:
         from embeddings.onnx_export import export
 
+        on_step("making the text model's ONNX file, once")
         export(cache, model)
 
 
