@@ -26,7 +26,8 @@ MODELS = {
     "deepseek-r1": "deepseek-ai/DeepSeek-V3", "mixtral-8x7b": "mistralai/Mixtral-8x7B-v0.1",
 }  # fmt: skip
 """Its models of the same sizes whose configuration it carries: nothing is downloaded."""
-SECONDS = 600
+SECONDS = 1800
+"""Until which an answer is waited for; later is none."""
 _PROGRAM = """
 import contextlib, io, json, sys, time
 asked = json.load(sys.stdin)
@@ -73,14 +74,17 @@ def ask_aiconfigurator(
         "tpot": next((item.maximum * 1e3 for item in question.limits if item.metric == "tpot"), 1e6),
     }
     started = time.monotonic()
-    done = subprocess.run(
-        [python, "-W", "ignore", "-c", _PROGRAM],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [python, "-W", "ignore", "-c", _PROGRAM],
+            input=json.dumps(asked),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return [], SECONDS
     if done.returncode or not done.stdout.strip():
         return None, time.monotonic() - started
     rows, cpu_s = json.loads(done.stdout.splitlines()[-1])

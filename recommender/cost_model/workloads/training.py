@@ -47,6 +47,9 @@ It was 6 until the published gain of a captured graph came out as nothing: that 
 ATTENTION_BACKWARD = 2.5  # five products for two (Dao 2023)
 OPTIMISER_BYTES = 28.0  # Adam: read weight, gradient, two moments; write weight, moments, 16-bit weight
 UNFUSED_OPTIMISER = 3.0  # as elementwise kernels: each intermediate is written and read again
+OVERLAP_TAX = 0.189
+"""Time that compute takes longer for each second of communication behind it: the mean slowdown of overlapped
+compute on four GPUs (arXiv:2507.03114, abstract); taken for Ascend devices too."""
 OVERLAP = 0.8  # of the last backward pass that can hide gradients: an assumption
 FLOPS_SPREAD = 1.1  # where only the operation count is known: set after seeing those errors
 
@@ -137,7 +140,9 @@ def training_step(
     waiting = count * layers * work.experts_us * (1 + BACKWARD + redo) * (1 - 1 / busiest)
     split["synchronisation"] = waiting
     split["compute"] = split["compute"] - waiting
-    hidden = count * layers * (cover + ring_hidden) + wire_hidden + count * swap_hidden
+    behind = count * layers * (cover + ring_hidden) + wire_hidden
+    split["communication_exposed"] = split["communication_exposed"] + OVERLAP_TAX * behind
+    hidden = behind + count * swap_hidden
     flops = count * (3 * layers * work.flops + 3 * head_flops / np.maximum(pp, 1)) / 1.0
     return _finish(device, s, split, hidden, devices, flops, memory_parts(model, s, tokens), "tokens",
                    s["global_batch"] * length, factor=factor)  # fmt: skip
@@ -304,7 +309,7 @@ def _by_operations(
     wire, hidden = _gradients(operators, network, model, s, compute / count * 2 / 3, count)
     split = {
         "compute": compute, "memory": vector + _update(operators, device, model, s),
-        "communication_exposed": wire, "scheduling": np.zeros_like(wire),
+        "communication_exposed": wire + OVERLAP_TAX * hidden, "scheduling": np.zeros_like(wire),
         "synchronisation": np.zeros_like(wire), "bubble": np.zeros_like(wire), "host": host,
     }  # fmt: skip
     memory = trained_memory_parts(model, s)
