@@ -103,7 +103,7 @@ def test_a_search_finds_the_best_and_says_what_it_gained(run: Run, place: Path) 
     assert ran.json["gain_factor"] == pytest.approx(10)
     assert ran.json["state"] == {"ended": 18, "running": 0, "waiting": 0, "failed": 0}
     assert "evaluation 18 of 18" in ran.err
-    assert "best kernel_time 1 s" in ran.err
+    assert "; best 1 s" in ran.err
     assert (place / "a.svg").read_text().startswith("<svg")
     report = search(run, place, "report", "toy.journal", "--json")
     assert report.json["contributions"][0]["parameters"] == ["x"]
