@@ -111,12 +111,17 @@ class SearchSampler(BaseSampler):
                 search.follow(study.get_trials(deepcopy=False), trial.number)
                 proposal = search.propose(trial.number, skip=int(rng.integers(attempt + 1)))
                 if proposal is None:
-                    return search.params(search.again(rng))
+                    return self._taken(trial, search.params(search.again(rng)))
+                attempt += 1
+                params = search.params(proposal)
+                drawn = (n for n, held in self._drawn.items() if n != trial.number and held == params)
+                if attempt < _RIVALS and (other := next(drawn, None)) is not None:
+                    search.give_way(trial.number, other)  # which a thread drew, and has not written yet
+                    continue
                 internal = search.internal(proposal)  # where Optuna's own samplers keep such things
                 study._storage.set_trial_system_attr(trial._trial_id, PROPOSAL, internal)
-                attempt += 1
                 if attempt == _RIVALS or not search.rival(trial.number, study.get_trials(deepcopy=False)):
-                    return search.params(proposal)
+                    return self._taken(trial, params)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -165,6 +170,11 @@ class SearchSampler(BaseSampler):
         key = (id(study._storage), study._study_id)
         if self._study != key:
             self._forget(key)
+
+    def _taken(self, trial: FrozenTrial, params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of a trial, which no other in this process draws from now on."""
+        self._drawn[trial.number] = dict(params)
+        return params
 
     def _following(self, study: Study, search_space: dict[str, BaseDistribution]) -> StudySearch:
         if self._search is None or self._search[0] != search_space:

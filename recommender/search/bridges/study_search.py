@@ -116,11 +116,17 @@ class StudySearch:
         for other in trials:
             same = other.number != trial and other.system_attrs.get(PROPOSAL) == mine
             if same and mine is not None and not (other.state.is_finished() and other.number in self._ended):
-                number = self._held.pop(trial)
-                if not other.state.is_finished():
-                    self._held.setdefault(other.number, number)
+                if other.state.is_finished():
+                    self._held.pop(trial)
+                else:
+                    self.give_way(trial, other.number)
                 return True
         return False
+
+    def give_way(self, trial: int, other: int) -> None:
+        """Leave what was proposed for a trial to another that runs."""
+        number = self._held.pop(trial)
+        self._held.setdefault(other, number)
 
     def params(self, configuration: Settings) -> dict[str, Any]:
         """A configuration as Optuna has it."""

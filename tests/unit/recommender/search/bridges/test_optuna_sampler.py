@@ -247,6 +247,27 @@ def test_threads_complete_every_trial_and_repeat_none(threads: int) -> None:
     assert different(study) == 24
 
 
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_draw_that_is_not_written_yet_and_a_proposal_are_never_alike(*, seed: int, is_first: bool) -> None:
+    """Three values: one has ended, one is drawn by a thread that began before, one is proposed to another."""
+    way = optuna.distributions.IntDistribution(1, 3)
+    study = optuna.create_study(sampler=sampler(seed=seed))
+    ended, begun = study.ask(), study.ask()
+    assert begun.relative_params == {}  # nothing has ended: it will be drawn at random
+    study.tell(ended, float(ended.suggest_int("k", 1, 3)))
+    blank = study.get_trials()[1]
+    if is_first:  # the thread that began before has drawn, and has not written what it drew
+        drawn = study.sampler.sample_independent(study, blank, "k", way)
+        proposed = study.ask().suggest_int("k", 1, 3)
+    else:  # the proposal is made, and none of its parameters is written
+        later = study.ask()
+        assert set(later.relative_params) == {"k"}
+        drawn = begun.suggest_int("k", 1, 3)
+        proposed = later.suggest_int("k", 1, 3)
+    assert {ended.params["k"], drawn, proposed} == {1, 2, 3}
+
+
 def test_two_samplers_that_choose_at_the_same_moment_choose_differently() -> None:
     """Two processes with one seed read the same study, and both propose before either has written."""
     declared = {
