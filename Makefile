@@ -14,7 +14,7 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help site demo test test-long check check-style check-mypy check-pyright check-wheel bench figures clean
+.PHONY: help site demo test test-long mutants check check-style check-mypy check-pyright check-wheel bench figures clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
@@ -57,11 +57,16 @@ $(VENV)/.check: $(VENV)/.test
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
 	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
 
+test test-long mutants: export OMP_NUM_THREADS := 1  # a worker a core: threads of the algebra beside them take a third longer
+
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not long" $(PYTEST_ARGS)
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m long $(PYTEST_ARGS)
+
+mutants: $(VENV)/.test
+	$(BIN)/python -m tools.mutants $(MUTANTS_ARGS)
 
 check: check-style check-mypy check-pyright check-wheel
 

@@ -343,6 +343,7 @@ TEMPLATES: dict[str, str] = {
     "{software} is assumed; --software NAME=VERSION names another": (
         "假定使用 {software}；用 --software 名称=版本 另行指定"
     ),
+    "a model of images has no sequences: {name} is not read": "图像模型没有序列：{name} 不被读取",
     "nothing reads the size {name}": "尺寸 {name} 无人读取",
     "nothing reads the trait {name}": "特征 {name} 无人读取",
     "nothing reads the size {name}; did you mean {other}?": "尺寸 {name} 无人读取；是否指 {other}？",

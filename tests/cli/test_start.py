@@ -121,6 +121,7 @@ def test_what_is_no_command_is_a_usage_error(run: Any) -> None:
     assert "No such command 'recomend'" in ran.err
 
 
+@pytest.mark.long  # .ci/run begins so too, with the runtime dependencies alone
 def test_the_first_command_makes_a_workspace_and_says_so_beside_the_result(run: Any, tmp_path: Path) -> None:
     made = tmp_path / "made"
     environment = {
