@@ -96,6 +96,7 @@ def test_onnx_agrees_with_torch(models: Path) -> None:
     assert np.abs(OnnxTextEncoder(models).encode(texts) - expected).max() < 1e-4
 
 
+@pytest.mark.long
 def test_the_default_model_needs_no_torch(tmp_path: Path, models: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from embeddings.onnx_export import export; "
