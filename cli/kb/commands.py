@@ -10,6 +10,7 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.kb.backup import backup, restore
+from cli.kb.base import init, push, rebase
 from cli.kb.listing import list_
 from cli.kb.pull import pull
 from cli.late import LateTyper
@@ -28,6 +29,9 @@ app.command("list")(list_)
 app.command("backup")(backup)
 app.command("restore")(restore)
 app.command("pull")(pull)
+app.command("init")(init)
+app.command("rebase")(rebase)
+app.command("push")(push)
 
 DEADLINE_S = 30.0
 SHOWN_CONFLICTS = 10
@@ -197,7 +201,7 @@ def export(
 @app.command()
 def merge(
     context: typer.Context,
-    other: Annotated[Path, typer.Argument(help="Directory of the other workspace; it is only read.")],
+    other: Annotated[Path, typer.Argument(help="Another workspace, or a backup of one; it is only read.")],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be added; write nothing.")
     ] = False,

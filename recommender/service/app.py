@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse
 
 from kg.errors import TuningError, UnknownEntityError
 from recommender.service import openapi, reply
@@ -22,6 +23,7 @@ from recommender.service.access import Access, read_body
 from recommender.service.lane import BusyError, Lane, snapshot_state
 from recommender.service.meters import Meters
 from recommender.service.problem_details import MEDIA_TYPE, RefusedError, details, status_of
+from recommender.service.snapshot_file import SnapshotFile
 from recommender.service.sparql import AT_ONCE, LIMITS, SparqlEndpoint, add_sparql
 from recommender.service.upload import discard, received, unpacked
 
@@ -53,6 +55,7 @@ class TuningService:
         diagnoses: Reads profiles, which takes seconds: it keeps no question waiting.
         meters: Counters.
         limits: What a user's SPARQL may use.
+        snapshots: The workspace as a file, for others to rest on.
     """
 
     access: Access
@@ -60,6 +63,7 @@ class TuningService:
     diagnoses: Lane
     meters: Meters = field(default_factory=Meters)
     limits: Limits = LIMITS
+    snapshots: SnapshotFile = field(default_factory=SnapshotFile)
 
     @classmethod
     def of(
@@ -113,6 +117,7 @@ def make_app(service: TuningService, version: str) -> FastAPI:
         yield
         await service.answers.close()
         await service.diagnoses.close()
+        service.snapshots.close()
 
     app = FastAPI(
         title="tunegraph",
@@ -232,6 +237,21 @@ def _add_lookups(app: FastAPI, service: TuningService) -> None:
     )
     async def stats() -> Response:
         return await service.ask(lambda workspace: reply.Reply(content=workspace.stats()))
+
+    @app.get(
+        "/v1/snapshot",
+        summary="The newest published state as one file, for kb init --base.",
+        responses={
+            **openapi.RESPONSES,
+            200: {
+                "description": "A backup without questions and samples; its last line is its digest.",
+                "content": {"application/octet-stream": {}},
+            },
+        },
+    )
+    async def snapshot() -> Response:
+        path = await service.diagnoses.run(service.snapshots.newest)
+        return FileResponse(path, media_type="application/octet-stream")
 
 
 def _id_in_path() -> Any:

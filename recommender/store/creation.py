@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import data
 from embeddings.text_encoder import OnnxTextEncoder
+from kg.triples.snapshots import newest
 from recommender.files import PINNED
 from recommender.store import shipped_knowledge as shipped
+from recommender.store.base import Base
 from recommender.store.encoding import default_model, prepare, problem_encoder
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from recommender.files import WorkspaceFiles
     from recommender.store.editor import Editor
+    from recommender.store.writing.writer import Writer
 
 
 def create(
@@ -56,6 +59,8 @@ def create(
                 paths = [files.enter_context(as_file(data.resource(name))) for name in shipped.case_files()]
                 # in one batch on any machine, so that the same knowledge has the same version everywhere
                 writing.ingest(paths, batch_s=math.inf)
+    if with_shipped and (folder := newest(layout.graph)):
+        Base.of(folder, "", shipped.version()).keep(layout, folder)
     layout.create(
         {
             "created": clock().isoformat(timespec="seconds"),
@@ -77,12 +82,25 @@ def editor(
     durable: bool,
 ) -> Editor:
     """Return the writing side of a workspace; it takes the lock when it is entered."""
-    # A question is answered without these; the readers of all formats come with them.
-    from recommender.store.editor import Editor
-    from recommender.store.writing.writer import Writer
+    from recommender.store.editor import Editor  # the readers of all formats come with it
+
+    return Editor(writer(layout, cache, model, clock, command=command, durable=durable))
+
+
+def writer(
+    layout: WorkspaceFiles,
+    cache: Path,
+    model: str | None,
+    clock: Callable[[], datetime],
+    *,
+    command: str,
+    durable: bool,
+) -> Writer:
+    """Return what adds batches to a workspace; it takes the lock when it is entered."""
+    from recommender.store.writing.writer import Writer  # a question is answered without it
 
     encoder = partial(problem_encoder, layout=layout, cache=cache, model=model, read_only=False)
-    return Editor(Writer(layout, encoder, clock, command=command, durable=durable))
+    return Writer(layout, encoder, clock, command=command, durable=durable)
 
 
 def text_model(manifest: Mapping[str, object]) -> str | None:
