@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.answers.unseen import WITHIN, counts, questions
+from benchmarks.answers.unseen import counts, questions
 from benchmarks.protocols.baselines import LONGEST, UNTRIED, Defaults, nearest_copied, random_choice
 from benchmarks.protocols.folds import CLASSES, Fold, folds
 from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import World, load
+from recommender.calibration.mixture_fit import WITHIN
 from recommender.calibration.outlook import Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES, circumstances
 from recommender.ranking.cases.evidence import ConfigurationReader

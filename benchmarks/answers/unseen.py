@@ -45,7 +45,7 @@ from benchmarks.worlds.world import World, load
 from kg.errors import WorkspaceError
 from kg.nouns.values import Settings
 from recommender.calibration.mixture import ExpertMixture
-from recommender.calibration.mixture_fit import MOST_REGRET
+from recommender.calibration.mixture_fit import MOST_REGRET, WITHIN
 from recommender.calibration.outlook import LISTED, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
     Truth = Mapping[Configuration, float]
 
-WITHIN = math.log(1.05)
 KS = (1, 3, 5)
 EXHAUSTIVE = 0.95
 """A table is exhaustive that has so much of the largest one of its task; others are samples, and what they

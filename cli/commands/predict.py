@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recommender.answers.benefit import Benefit, Expected, Prediction
 
 
-@asks("operator", "trait")
+@asks("operator")
 def predict(
     context: typer.Context,
     question: ProblemOptions,
@@ -86,17 +86,20 @@ def show(prediction: Prediction) -> None:
 
 
 def _show(item: Benefit, unit: str) -> None:
-    for name, gain in (("throughput", item.throughput), ("memory", item.memory), ("energy", item.energy)):
+    from recommender.answers.benefit import THROUGHPUT
+
+    first = item.quantity if item.quantity == THROUGHPUT else f"{item.quantity} gain"
+    for name, gain in ((first, item.gain), ("memory", item.memory), ("energy", item.energy)):
         if gain is not None:
             say(f"   {name:<12}{_factor(gain)}, {gain.kind}")
-        elif name == "throughput":
+        elif name == first:
             say(f"   {name:<12}unknown: no evidence supports a figure")
     if item.carbon_g is not None:
         expected, low, high = item.carbon_g
         each = f"a million {_unit(unit)}s"
         say(f"   {'carbon':<12}{expected:.3g} g saved ({low:.3g} to {high:.3g}) {each}, modelled")
-    if item.throughput is not None:
-        say(f"   {'rests on':<12}{item.throughput.reason}")
+    if item.gain is not None:
+        say(f"   {'rests on':<12}{item.gain.reason}")
 
 
 def _factor(gain: Expected) -> str:

@@ -58,6 +58,9 @@ TEMPLATES: dict[str, str] = {
     "{layout} fits with {memory} GB of each device at {batch} sequences an engine": (
         "{layout} 装得下：每卡 {memory} GB，每个引擎 {batch} 条序列"
     ),
+    "{layout} fits with {memory} GB of each device at {batch} sequence an engine": (
+        "{layout} 装得下：每卡 {memory} GB，每个引擎 {batch} 条序列"
+    ),
     "{layout} fits with {memory} GB of each device": "{layout} 装得下：每卡 {memory} GB",
     "{layout} needs {memory} GB of each device": "{layout} 每卡需要 {memory} GB",
     "recipes for such problems agree with this layout by {share}": (
@@ -345,11 +348,15 @@ TEMPLATES: dict[str, str] = {
     "{software} has no setting {name}; did you mean {other}?": "{software} 没有设置 {name}；是否指 {other}？",
     "{software} was not read; the nearest release is {release}": "{software} 未读取；最近的版本是 {release}",
     "{count} requests at once": "并发 {count} 个请求",
+    "{count} request at once": "并发 {count} 个请求",
     "{count} requests at once ({each} an engine)": "并发 {count} 个请求（每个引擎 {each} 个）",
     "priced at {load}, the best that fits; --trait concurrency=N says otherwise": (
         "按{load}估价（能容纳的最佳值）；用 --trait concurrency=N 另行指定"
     ),
     "{load} are assumed; --trait concurrency=N says otherwise": (
+        "假定{load}；用 --trait concurrency=N 另行指定"
+    ),
+    "{load} is assumed; --trait concurrency=N says otherwise": (
         "假定{load}；用 --trait concurrency=N 另行指定"
     ),
     "priced at {count} samples of each device at once; --current micro_batch=N says otherwise": (

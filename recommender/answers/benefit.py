@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from recommender.cost_model.change import ModelledConfiguration
 
+THROUGHPUT = "throughput"
+"""The quantity of a gain in what is done a second."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
@@ -63,28 +66,32 @@ class Benefit:
     Attributes:
         id: Of the recommendation; empty for all together.
         title: What it is.
-        throughput: Factor of throughput; None if nothing supports one.
+        gain: Factor of what is to improve, above 1 is better; None if nothing supports one.
         memory: Factor of memory on the fullest device; None if it is not modelled.
         energy: Factor of energy per token or sample; None likewise.
         carbon_g: Grams of CO2 equivalent saved per million tokens or samples, with interval; None where
             no intensity was given or energy is not known.
+        quantity: What the gain is in: ``"throughput"``, or another metric such as ``"tpot"``.
         rests_on: What it rests on.
     """
 
     id: str
     title: str
-    throughput: Expected | None
+    gain: Expected | None
     memory: Expected | None
     energy: Expected | None
     carbon_g: tuple[float, float, float] | None
+    quantity: str = THROUGHPUT
     rests_on: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain content; what is unknown is null."""
+        """Plain content; what is unknown is null. The gain stands under the name of its quantity."""
         return {
             "id": self.id or None,
             "title": self.title,
-            "throughput": None if self.throughput is None else self.throughput.to_json(),
+            "gain_in": self.quantity,
+            THROUGHPUT: None,
+            self.quantity: None if self.gain is None else self.gain.to_json(),
             "memory": None if self.memory is None else self.memory.to_json(),
             "energy_per_unit": None if self.energy is None else self.energy.to_json(),
             "carbon_saved_g_per_million": None

@@ -1,7 +1,7 @@
-"""What tuning is worth before any of it is done: throughput, memory, energy and carbon, with intervals.
+"""What tuning is worth before any of it is done: the gain, memory, energy and carbon, with intervals.
 
-g: log gain in throughput. The recommendations bring one from cases and published effects, the cost model
-another where it has settings for the change; where both speak they are weighed by their precision.
+g: log gain in what is to improve. The recommendations bring one from cases and published effects, the
+cost model another where it has settings for the change; where both speak they are weighed by their precision.
 Energy and carbon follow from time and power of the cost model; without it nothing is said of them.
 """
 
@@ -12,10 +12,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError, NoEvidenceError
-from kg.nouns.entities import Kind
+from kg.nouns.entities import Kind, WorkloadKind
 from kg.nouns.gain import NORMAL_90, Gain, joined_gain
-from kg.terms.metrics import priced_as
-from recommender.answers.benefit import Benefit, Expected, Prediction, carbon_g
+from kg.terms.metrics import METRICS, priced_as
+from kg.terms.units import Dimension
+from recommender.answers.benefit import THROUGHPUT, Benefit, Expected, Prediction, carbon_g
 from recommender.cost_model.change import (
     MEMORY_SPREAD,
     modelled_change,
@@ -71,7 +72,7 @@ def predict(
         )
         for item in answer
     ]
-    supported = [item for item in benefits if item.throughput is not None]
+    supported = [item for item in benefits if item.gain is not None]
     if not supported or answer.abstention is not None:
         why = answer.abstention.reason if answer.abstention else "no case, effect or estimate of it is known"
         work = answer.problem.workload
@@ -175,17 +176,19 @@ def _benefit(
         rests.append("cost model: " + ", ".join(f"{n} {a} to {b}" for n, (a, b) in change.settings.items()))
         if change.after.fits is False:
             rests.append("by which it does not fit the memory")
-    throughput = None
+    expected = None
     if gain is not None:
-        throughput = Expected(
+        expected = Expected(
             factor=math.exp(gain.expected), low=math.exp(gain.low), high=math.exp(gain.high), kind=kind,
             reason="; ".join(rests),
         )  # fmt: skip
-    energy = _energy(gain, change)
+    quantity = gain_quantity(problem)
+    energy = _energy(gain, change, quantity)
     return Benefit(
         id=item.id,
         title=item.title,
-        throughput=throughput,
+        gain=expected,
+        quantity=quantity,
         memory=_memory(change, rests[-1] if rests else ""),
         energy=energy,
         carbon_g=_saved(energy, now, intensity_g_per_kwh),
@@ -201,8 +204,26 @@ def _memory(change: SettingsChange | None, reason: str) -> Expected | None:
     return Expected.of(change.log_memory, spread, str(Kind.MODELLED), reason)
 
 
-def _energy(gain: Gain | None, change: SettingsChange | None) -> Expected | None:
-    """Factor of energy per unit of work: power may change, and what is done in less time takes less."""
+def gain_quantity(problem: Problem) -> str:
+    """What the gains of a question are in: throughput where time and throughput are one, else its metric."""
+    kind, objective = problem.workload.kind, problem.objective
+    if kind is WorkloadKind.KERNEL:
+        listed = METRICS.get(objective.metric)
+        is_speed = listed is None or listed.dimension in {Dimension.TIME, Dimension.RATE}
+        return THROUGHPUT if is_speed else objective.metric
+    return priced_as(objective, kind) or objective.metric
+
+
+def _energy(gain: Gain | None, change: SettingsChange | None, quantity: str) -> Expected | None:
+    """Factor of energy per unit of work: power may change, and what is done in less time takes less.
+
+    A gain in another quantity than throughput says nothing of it: there the cost model speaks alone.
+    """
+    if quantity != THROUGHPUT:
+        if change is None or change.log_energy is None:
+            return None
+        spread = math.hypot(modelled_gain(change.log_gain).deviation, POWER_SPREAD)
+        return Expected.of(change.log_energy, spread, str(Kind.MODELLED), "time and power of the cost model")
     if gain is None:
         return None
     spread = gain.deviation
@@ -248,7 +269,7 @@ def _together(
     by_id = {item.id: item for item in benefits}
     parts = []
     for item in chosen:
-        told = by_id[item.id].throughput
+        told = by_id[item.id].gain
         if told is not None:
             share = answer.problem.bottlenecks.get(item.bottleneck) if item.bottleneck else None
             parts.append(
@@ -268,13 +289,15 @@ def _together(
         with suppress(InputError, MissingFactError):
             modelled = modelled_change(question, settings)
     kinds = dict.fromkeys(
-        kind for item in chosen if (t := by_id[item.id].throughput) for kind in t.kind.split(" + ")
+        kind for item in chosen if (t := by_id[item.id].gain) for kind in t.kind.split(" + ")
     )
-    energy = _energy(gain, modelled)
+    quantity = gain_quantity(answer.problem)
+    energy = _energy(gain, modelled, quantity)
     return Benefit(
         id="",
         title=f"{len(chosen)} together",
-        throughput=Expected(
+        quantity=quantity,
+        gain=Expected(
             factor=math.exp(gain.expected), low=math.exp(gain.low), high=math.exp(gain.high),
             kind=" + ".join(kinds), reason="gains of the parts, without what overlaps",
         ),

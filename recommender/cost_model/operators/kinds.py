@@ -60,6 +60,10 @@ class OperatorKind:
 GPU_KERNEL_US = 3.4
 """Time of the smallest kernel in a captured graph of CUDA, what lies between two kernels included
 (developer.nvidia.com/blog/cuda-graphs); the fixed costs that are fitted are those of an Ascend device."""
+GPU_MEMORY_SHARE = 0.85
+"""Share of the nominal bandwidth at which products of at most 32 rows read weights beyond 50 MB: 0.78 (A100) to
+0.89 (H100) in 16 bit, 0.82 to 0.87 in 8 bit, medians of five GPUs, launch apart
+(github.com/ai-dynamo/aiconfigurator@095f58a51c, systems/data/*/gemm)."""
 
 _OPERATOR_KINDS = (
     OperatorKind(
@@ -144,11 +148,12 @@ class CalibratedOperator:
     header: Mapping[str, object]
 
     def constants_on(self, device: Device) -> Mapping[str, float]:
-        """The constants with the fixed cost of a call on such a device."""
+        """The constants with the fixed cost of a call, and of products their stream, on such a device."""
         if device.ascend or "launch_us" not in self.constants:
             return self.constants
         launch = min(self.constants["launch_us"], self.kind.gpu_kernels * GPU_KERNEL_US)
-        return {**self.constants, "launch_us": launch}
+        share = {"memory_share": GPU_MEMORY_SHARE} if self.kind.stem.startswith(("matmul", "moe")) else {}
+        return {**self.constants, "launch_us": launch, **share}
 
     def times_us(self, device: Device, x: Floats) -> Floats:
         """Times with the learned residual where the device has the cores it was learned on."""

@@ -28,6 +28,10 @@ NETWORK_START_US = 60.0  # an assumption: START_US and one more hop of host work
 CAPTURED_START_US = 14.0
 """The same where no host launches it: smallest all-reduce of eight ranks in a captured graph (machine A)."""
 CAPTURED_NETWORK_START_US = 28.0  # an assumption: as much again for the second hop
+GPU_START_US = 9.4
+"""Smallest all-reduce between GPUs on NVLink: 8.8 to 10.1 us for two to eight H100
+(github.com/sgl-project/sglang/pull/2904, the kernel of vLLM)."""
+GPU_CAPTURED_START_US = 4.8  # 3.7 to 5.9 us where nothing is copied first (the other kernel of that table)
 MEASURED_RANKS = 32.0
 LARGE = 16 * 2**20
 """From here on a measured table is extended by its last slope."""
@@ -58,6 +62,16 @@ class Network:
     def mesh(self) -> bool:
         """True if every pair of devices has its own link."""
         return "mesh" in str(self.facts.get("link_topology", ""))
+
+    @property
+    def direct(self) -> bool:
+        """True if the GPUs of a node are joined by NVLink."""
+        return str(self.facts.get("link_type", "")).startswith("NVLink")
+
+    @property
+    def start_us(self) -> tuple[float, float]:
+        """Start of a collective inside a node: by the host, and in a captured graph."""
+        return (GPU_START_US, GPU_CAPTURED_START_US) if self.direct else (START_US, CAPTURED_START_US)
 
     @property
     def plane(self) -> bool:
@@ -118,7 +132,7 @@ def collective_us(
         np.asarray(stride, dtype=np.float64),
     )
     out = np.zeros(size.shape)
-    start = np.broadcast_to(np.where(captured, CAPTURED_START_US, START_US), size.shape)
+    start = np.broadcast_to(np.where(captured, *reversed(network.start_us)), size.shape)
     far = np.broadcast_to(np.where(captured, CAPTURED_NETWORK_START_US, NETWORK_START_US), size.shape)
     active = (ranks > 1) & (size > 0)
     if not np.any(active):
@@ -155,7 +169,7 @@ def point_us(network: Network, size: Floats, far: NDArray[np.bool_]) -> Floats:
     out = np.zeros(size.shape)
     near = (size > 0) & ~far
     if np.any(near):
-        out[near] = START_US + size[near] / network.inside(np.array([2.0]))[0] * 1e6
+        out[near] = network.start_us[0] + size[near] / network.inside(np.array([2.0]))[0] * 1e6
     away = (size > 0) & far
     if np.any(away):
         out[away] = NETWORK_START_US + size[away] / network.outside * 1e6

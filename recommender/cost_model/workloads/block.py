@@ -41,6 +41,11 @@ UNFUSED_KERNELS = 26.0  # the same with norm, rotary and activation as elementwi
 UNFUSED_NORM = 3.0  # passes of an elementwise norm over those of a fused one: square, mean, scale
 UNFUSED_ROTARY = 3.0
 CACHE_OVER_MEMORY = 2.2  # bandwidth of L2 over that of memory, as fitted for matrix products
+GPU_SMALL_KERNELS = {"dense": 4.0, "latent": 4.0, "experts": 2.0, "shared": 2.0}
+"""Small kernels of a block on a GPU, beside those that one call of a product, of attention or of experts
+launches: two norms with their additions, rotary embedding, activation; of compressed rows two norms, split and
+join; of experts gate and choice; of shared ones activation and sum. Counted in vLLM's decode graphs of Llama
+and DeepSeek-V3."""
 LOOP_KERNELS = 6.0  # of one expert in a loop: gather, two products, activation in two, scatter
 _QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
@@ -199,10 +204,10 @@ def forward(
     epilogue = 0.5 if device.joint else 1.0  # a joint core applies the activation before it writes
     moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
     kernels = np.where(fused > 0, FUSED_KERNELS, UNFUSED_KERNELS) + more_kernels(model, settings)
-    vector = stream_us(operators, device, moved, kernels - 5.0)
+    small = kernels - 5.0 if device.ascend else _small_kernels(model, fused)
+    vector = stream_us(operators, device, moved, small)
     if phase == "decode":
-        least = SMALL_KERNEL_US if device.ascend else GPU_KERNEL_US
-        vector = np.maximum(vector, (kernels - 5.0) * least)
+        vector = np.maximum(vector, small * (SMALL_KERNEL_US if device.ascend else GPU_KERNEL_US))
     looped = settings.get("grouped_matmul", np.ones_like(tokens)) == 0
     if model.experts:
         local = np.maximum(model.experts / settings["expert_parallel"], 1)
@@ -251,6 +256,19 @@ def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
     more = more + LINEAR_KERNELS * model.linear_layers / max(model.layers, 1.0)
     quantised = np.isin(settings["precision"], _QUANTISED) * QUANTISED_KERNELS
     return np.asarray(more + EXPERT_KERNELS * bool(model.experts) + quantised, dtype=np.float64)
+
+
+def _small_kernels(model: ModelSizes, fused: Floats) -> Floats:
+    """Small kernels of a block on a GPU."""
+    held = {
+        "dense": 1.0,
+        "latent": float(bool(model.latent)),
+        "experts": float(bool(model.experts)),
+        "shared": float(bool(model.experts and model.shared)),
+    }
+    count = sum(GPU_SMALL_KERNELS[name] * times for name, times in held.items())
+    count += LINEAR_KERNELS * model.linear_layers / max(model.layers, 1.0)
+    return np.where(fused > 0, count, count + UNFUSED_KERNELS - FUSED_KERNELS)
 
 
 def _launch(operators: Operators, device: Device, stem: str) -> float:

@@ -27,8 +27,12 @@ def load_notes(chosen: ChosenLayout, draft: StartDraft) -> list[str]:
     if isinstance(batch, int | float) and situation.at_once is None:
         engines = chosen.option.layout.dp
         each = f" ({batch:.0f} an engine)" if engines > 1 else ""
-        number = f"{batch * engines:.0f} requests at once{each}"
-        found = f"priced at {number}, the best that fits" if draft.load is None else f"{number} are assumed"
+        is_one = round(batch * engines) == 1
+        number = f"{batch * engines:.0f} request{'' if is_one else 's'} at once{each}"
+        verb = "is" if is_one else "are"
+        found = (
+            f"priced at {number}, the best that fits" if draft.load is None else f"{number} {verb} assumed"
+        )
         notes.append(f"{found}; --trait concurrency=N says otherwise")
     assumed = [] if networks else [name for name in LENGTHS if name not in question.settings]
     if assumed:

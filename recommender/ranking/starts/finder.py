@@ -204,7 +204,7 @@ class StartFinder:
             question = started_question(draft.question, one, found[place])
             questions.append(question)
             if question is not None:
-                found[place] = repriced(found[place], one.option, question)
+                found[place] = repriced(found[place], one.option, question, situation.problem)
         if layouts:
             draft.notes += load_notes(layouts[0], draft)
         return self._starts(draft, found, questions[0] if questions else None)

@@ -110,7 +110,14 @@ def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
             other = best.get(option.layout)
             if other is None or _order(option) < _order(other):
                 best[option.layout] = option
-    return sorted(best.values(), key=_order)
+    return sorted(_without_idle(asked, list(best.values())), key=_order)
+
+
+def _without_idle(asked: LayoutQuestion, options: list[LayoutOption]) -> list[LayoutOption]:
+    """The layouts whose engines all have a request, where there are such; each is priced as if it had."""
+    if asked.question.phase == "training" or not asked.concurrency:
+        return options
+    return [option for option in options if option.layout.dp <= asked.concurrency] or options
 
 
 def smallest_fit(asked: LayoutQuestion) -> LayoutOption | None:

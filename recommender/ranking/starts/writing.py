@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, MissingFactError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.setting import SettingPlace
+from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.cost_model.estimate import estimate_question
@@ -27,6 +28,7 @@ from recommender.ranking.starts.values import adapted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
     from recommender.ranking.starts.agreement import AgreedSetting
@@ -98,7 +100,7 @@ def written(
         layout=layout,
         fits=True if chosen and chosen.option.is_sure_to_fit else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
-        expected=_expected(chosen.option) if chosen else (),
+        expected=_expected(chosen.option, situation.problem) if chosen else (),
         because=(*_checkpoint(settings, chosen), *beside, *_because(draft, chosen)),
         recipes=_recipes(draft, chosen),
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
@@ -188,7 +190,9 @@ def _with_current(
     return found
 
 
-def repriced(start: StartConfiguration, option: LayoutOption, question: Question) -> StartConfiguration:
+def repriced(
+    start: StartConfiguration, option: LayoutOption, question: Question, problem: Problem
+) -> StartConfiguration:
     """A start with the price of what it sets in the end."""
     try:
         steps = estimate_question(question)
@@ -196,10 +200,12 @@ def repriced(start: StartConfiguration, option: LayoutOption, question: Question
         return start
     results = {name: float(values[0]) for name, values in steps.extra.items()}
     results["throughput"] = float(steps.throughput[0])
-    return replace(start, expected=_expected(replace(option, results=results, spread=steps.spread)))
+    return replace(start, expected=_expected(replace(option, results=results, spread=steps.spread), problem))
 
 
-def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
+def _expected(option: LayoutOption, problem: Problem) -> tuple[ExpectedValue, ...]:
+    """The results of a layout; what the question asks for comes first."""
+    first = f"{priced_as(problem.objective, problem.workload.kind)}_s"
     factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
     return tuple(
         ExpectedValue(
@@ -210,7 +216,7 @@ def _expected(option: LayoutOption) -> tuple[ExpectedValue, ...]:
             high=value * factor,
             tier="modelled",
         )
-        for name, unit in _UNITS.items()
+        for name, unit in sorted(_UNITS.items(), key=lambda item: item[0] != first)
         if (value := option.results.get(name)) is not None and isfinite(value)
     )
 
@@ -235,7 +241,7 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
         said = f"{chosen.option.layout} {verb} {chosen.option.memory_bytes / 1e9:.0f} GB of each device"
         batch = chosen.option.settings.get("batch")
         if isinstance(batch, int | float):
-            said += f" at {batch:.0f} sequences an engine"
+            said += f" at {batch:.0f} sequence{'' if round(batch) == 1 else 's'} an engine"
         lines.append(said)
         share = f"{chosen.agreement:.0%}"
         if draft.weighed and share != "0%":

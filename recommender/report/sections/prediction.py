@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     from recommender.report.words import Words
 
 TITLE = "Prediction"
-_QUANTITIES = (
-    ("throughput", "throughput", True),
-    ("memory", "memory", False),
-    ("energy_per_unit", "energy", False),
-)
-"""Key, word, and whether more of it is better."""
+_COSTS = (("memory", "memory"), ("energy_per_unit", "energy"))
+"""Key and word of what is better small."""
 
 
 def draw(content: Mapping[str, Any], words: Words) -> Markup:
@@ -35,7 +31,7 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
     )
     parts = [tag("p", lead, class_="lead"), _now(content.get("now"), words)]
     whole = [*content["predictions"], *([content["together"]] if content.get("together") else [])]
-    gains = [item[key] for item in whole for key, _, _ in _QUANTITIES if item.get(key)]
+    gains = [item[key] for item in whole for key, _, _ in _quantities(item) if item.get(key)]
     scale = Scale.over(
         [1.0, *(it[end] for it in gains for end in ("low", "high"))], 0, BAR_WIDTH, is_log=True
     )
@@ -48,23 +44,31 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
     return joined(parts)
 
 
+def _quantities(item: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+    """Key and word of each quantity, and whether more of its factor is better."""
+    gained = item.get("gain_in", "throughput")
+    return [(gained, gained, True), *((key, word, False) for key, word in _COSTS)]
+
+
 def _cells(item: Mapping[str, Any], scale: Scale, words: Words) -> tuple[Markup, Markup]:
     """The rungs of one change: an interval for each quantity, and how it is known."""
     rungs: list[Markup] = []
     known: list[Markup] = []
-    for key, word, is_more in _QUANTITIES:
+    for key, word, is_more in _quantities(item):
         gain = item.get(key)
         if not gain:
             continue
         low, high = gain["low"], gain["high"]
         side = 0 if low <= 1 <= high else 1 if (low > 1) == is_more else -1
         text = f"{times(gain['factor'])} ({number(low, 3)} – {number(high, 3)})"
+        is_other = is_more and key != "throughput"
+        label = words("gain in {metric}", metric=words.term(word)) if is_other else words(word)
         drawn = interval(scale, low, gain["factor"], high, 1.0, {0: "s1", 1: "s3", -1: "s2"}[side])
-        rungs.append(tag("div", words(word), " ", tag("b", text), drawn))
+        rungs.append(tag("div", label, " ", tag("b", text), drawn))
         known.append(
             tag(
                 "div",
-                words(word),
+                label,
                 " ",
                 tier(gain["kind"], words),
                 " ",

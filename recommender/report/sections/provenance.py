@@ -129,7 +129,7 @@ def _prediction(content: Mapping[str, Any], words: Words) -> Iterator[_Row]:
             "",
         )
     for item in content.get("predictions", ()):
-        if gain := item.get("throughput"):
+        if gain := item.get(item.get("gain_in", "throughput")):
             yield (
                 words("gain of {change}", change=name(item["title"], 60)),
                 times(gain["factor"]),

@@ -34,14 +34,14 @@ def test_every_figure_has_an_interval_and_a_kind(shipped: Workspace) -> None:
     found = ask(shipped, 30, intensity=500.0)
     assert found.now is not None
     for item in found.benefits:
-        for told in (item.throughput, item.memory, item.energy):
+        for told in (item.gain, item.memory, item.energy):
             if told is not None:
                 assert 0 < told.low <= told.factor <= told.high
                 assert told.kind
                 assert told.reason
     modelled = [item for item in found.benefits if item.memory is not None]
     assert modelled
-    assert all("modelled" in item.throughput.kind for item in modelled if item.throughput)
+    assert all("modelled" in item.gain.kind for item in modelled if item.gain)
 
 
 def test_carbon_is_energy_times_intensity(shipped: Workspace) -> None:
@@ -66,11 +66,11 @@ def test_without_power_facts_energy_is_relative_and_there_is_no_carbon(shipped: 
     found = ask(shipped, hardware="ascend-910b3", intensity=500.0)
     assert found.now is not None
     assert found.now.energy_per_unit_j is None
-    timed = [item for item in found.benefits if item.throughput is not None]
+    timed = [item for item in found.benefits if item.gain is not None]
     assert timed
     for item in found.benefits:
         assert item.carbon_g is None
-        assert (item.energy is None) == (item.throughput is None)
+        assert (item.energy is None) == (item.gain is None)
     assert {item.energy.reason for item in timed if item.energy} == {"power is taken as unchanged"}
 
 
@@ -79,17 +79,17 @@ def test_what_cannot_be_modelled_is_said_and_rests_on_what_is_known(shipped: Wor
     assert found.now is None
     assert any(note.startswith("not modelled: ") for note in found.notes)
     assert all(item.memory is None for item in found.benefits)
-    assert all("modelled" not in item.throughput.kind for item in found.benefits if item.throughput)
+    assert all("modelled" not in item.gain.kind for item in found.benefits if item.gain)
 
 
 def test_together_saves_no_more_time_than_the_parts(shipped: Workspace) -> None:
     found = ask(shipped, 5)
     assert found.together is not None
-    assert found.together.throughput is not None
-    parts = {item.title: item.throughput for item in found.benefits}
+    assert found.together.gain is not None
+    parts = {item.title: item.gain for item in found.benefits}
     told = [parts[title] for title in found.together.rests_on]
     saved = sum(max(0.0, 1 - 1 / part.factor) for part in told if part is not None)
-    assert 1 - 1 / found.together.throughput.factor <= saved + 1e-9
+    assert 1 - 1 / found.together.gain.factor <= saved + 1e-9
 
 
 def test_an_unknown_model_without_evidence_abstains(shipped: Workspace, empty_path: Any) -> None:
@@ -117,3 +117,18 @@ def test_an_operator_is_nothing_for_the_cost_model_of_steps(shipped: Workspace) 
 def test_a_layout_that_is_not_told_is_chosen_and_said(shipped: Workspace) -> None:
     found = ask(shipped, current={"use_flash_attn": True})
     assert any("the fastest that fits is taken" in note for note in found.notes)
+
+
+def test_a_gain_in_time_per_token_is_no_throughput_and_saves_no_energy_by_itself(shipped: Workspace) -> None:
+    serving = {
+        "model": "qwen3-8b", "phase": "serving", "hardware": "ascend-910b1", "count": 2,
+        "objective": "tpot", "traits": {"concurrency": 1}, "shape": {"input_len": 1024}, "current": {},
+    }  # fmt: skip
+    found = ask(shipped, **serving)
+    told = [item.to_json() for item in found.benefits if item.gain is not None]
+    assert told
+    assert all(item["gain_in"] == "tpot" and item["throughput"] is None for item in told)
+    assert any(item["tpot"]["factor"] > 1.2 for item in told)
+    for item in found.benefits:
+        if item.energy is not None:
+            assert item.energy.reason == "time and power of the cost model"
