@@ -20,7 +20,7 @@ from recommender.workspace import Workspace
 FORMATS = Path(__file__).parent / "formats"
 
 
-def blocks(workspace: Workspace) -> list[object]:
+def blocks(workspace: Workspace) -> list[str]:
     """The settings of all rows."""
     rows = workspace.trials.summary(workspace.trials.keys().tolist())
     return sorted(str(item.configuration["block"]) for row in rows for item in workspace.trials.rows(row.id))
