@@ -107,7 +107,7 @@ def changed_nodes(before: StatedGraph, after: StatedGraph) -> list[NamedNode]:
     return sorted(known, key=lambda node: node.value)
 
 
-def left_over(graph: StatedGraph, base: StatedGraph, fresh: GraphStore) -> list[Triple]:
+def left_over(graph: GraphStore, own_lines: frozenset[bytes], fresh: GraphStore) -> list[Triple]:
     """Return what a graph says above its base of nodes that the new graph does not describe at all.
 
     What came without rows is left over once all else was taken over: problems of an imported graph, sources
@@ -115,17 +115,17 @@ def left_over(graph: StatedGraph, base: StatedGraph, fresh: GraphStore) -> list[
 
     Args:
         graph: The graph.
-        base: Its base as it was.
+        own_lines: Its statements that its base had not; see :class:`StatedGraph`.
         fresh: The new graph.
     """
     own = OxigraphStore()
-    own.load(BytesIO(b"".join(graph.lines - base.lines)), RdfFormat.N_TRIPLES)
+    own.load(BytesIO(b"".join(own_lines)), RdfFormat.N_TRIPLES)
     subjects = {triple.subject for triple in own.triples() if isinstance(triple.subject, NamedNode)}
     missing = {
         node
         for node in subjects
         if not any(fresh.triples(node))
-        and not any(kind.object in _KEPT_BY_WRITER for kind in graph.graph.triples(node, RDF_TYPE))
+        and not any(kind.object in _KEPT_BY_WRITER for kind in graph.triples(node, RDF_TYPE))
     }
     return [
         triple

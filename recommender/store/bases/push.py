@@ -65,7 +65,7 @@ def push(layout: WorkspaceFiles, cache: Path, target: Path) -> tuple[Backup, Add
             added = Additions()
             for item in own.batches():
                 added += writer.add(item.cases, about=item.outcomes)
-            writer.graph.extend(left_over(stated, below, writer.graph))
+            writer.graph.extend(left_over(graph, stated.lines - below.lines, writer.graph))
             writer.changed()
         if not added.rows and not layer.nodes:
             raise InputError(f"{layout.root} has nothing that {base.name} has not")

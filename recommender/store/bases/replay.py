@@ -108,6 +108,8 @@ def replay(
         older = None if was is None else StatedGraph(was)
         layer = knowledge_layer(stated, older, newer)
         changed = [] if older is None else changed_nodes(older, newer)
+        own_lines = stated.lines - (older or newer).lines
+        del stated, older, newer  # all statements of three graphs
         rows = compare(draft.trials, layout.trials, acknowledged=(base.batch, newest), since=then.batch)
         own = OwnRecords(graph=graph, trials=trials, after=then.batch, base=was)
         model = creation.text_model(draft.read())
@@ -115,7 +117,7 @@ def replay(
             creation.writer(draft, cache, model, clock, command="kb rebase", durable=True)
         )
         added = _write(own, layer, writer, clock)
-        if rest := left_over(stated, older or newer, writer.graph):
+        if rest := left_over(graph, own_lines, writer.graph):
             writer.graph.extend(rest)
             writer.changed()
         seals.put_in_quarantine(writer.trials.file, seals.quarantine(trials.file))
