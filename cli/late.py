@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from cli.panels import PanelCommand
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -103,5 +105,5 @@ def _built(name: str, source: typer.Typer | Callable[..., None]) -> Any:
     if isinstance(source, typer.Typer):
         return typer.main.get_command(source)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name)(source)
+    alone.command(name, cls=PanelCommand)(source)
     return typer.main.get_command(alone)

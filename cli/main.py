@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 INTERRUPTED = 130
 CLOSED = 141
 """As a shell says that a program ended by SIGPIPE."""
 SHOWN_FAULTS = 20
+ASKED = "_TUNEGRAPH_COMPLETE"
+"""The variable by which a shell asks for completions, as typer's scripts set it."""
 
 
 def main() -> None:
@@ -56,6 +59,10 @@ def _run() -> int:
     if (strangers := foreign_packages()) is not None:
         _print(*strangers)
         return 1
+    if ASKED in os.environ and (text := _values_for_shell()) is not None:
+        with suppress(BrokenPipeError):
+            print(text, flush=True)
+        return 0
     from cli.app import app
     from kg.errors import TuningError
 
@@ -85,6 +92,17 @@ def _run() -> int:
     return 0
 
 
+def _values_for_shell() -> str | None:
+    """What a shell that completes a value is to be told; None where another part of the line is begun."""
+    from cli.completion import values_for_shell
+    from kg.errors import TuningError
+
+    try:
+        return values_for_shell(os.environ)
+    except (TuningError, ValueError):  # a broken tunegraph.toml: nobody reads an error here
+        return None
+
+
 def _message(error: Exception) -> str:
     """The message of an error, on one line; of a file with several faults, each on a line of its own."""
     from kg.errors import CaseFormatError
@@ -99,10 +117,12 @@ def _message(error: Exception) -> str:
 
 
 def _say(message: str, hint: str) -> None:
-    from cli.output import harmless
+    from cli.output import aside, harmless
     from cli.text.language import localised
 
-    _print(harmless(localised(message)), harmless(localised(hint)))
+    _print(harmless(localised(message)), "")
+    if hint:
+        aside(harmless(f"  {localised(hint)}"))
 
 
 def _print(message: str, hint: str) -> None:

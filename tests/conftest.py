@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
+import threading
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +23,16 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 _DATABASES = count()
 
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+if (
+    threading.current_thread() is threading.main_thread()
+    and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):
+    # as in the background of a shell or under nohup: what the tests start would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+settings.register_profile(
+    "busy machine", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("busy machine")  # a test that waits for the processor has found no fault
 
 

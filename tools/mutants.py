@@ -3,7 +3,9 @@
 ``python -m tools.mutants`` takes the lines that differ from the branch ``main`` (``--since`` another);
 ``--sample 40 --package kg recommender/search`` takes that many at random of whole folders instead. A module's
 mirrored tests are ``tests/unit/<folder>/test_<module>.py`` and the property and contract tests that import
-it; where there is no such file, the unit tests that import it. Tests marked long are left out. A mutant runs
+it; where there is no such file, the unit tests that import it, else those of the modules that use it. Files
+named ``test_.._references.py`` hold values of a whole folder and are its modules' too. Tests marked long are
+left out. A mutant runs
 in a process of its own on a copy of the tree, and one that hangs counts as seen. The last line is JSON; exit
 1 where mutants of changed lines survive.
 """
@@ -27,10 +29,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.mutation.operators import Mutant, mutants
-from tools.source_tree import PACKAGES, ROOT
+from tools.source_tree import PACKAGES, ROOT, modules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 LONGEST_S = 120
 """Seconds after which tests that pass on the original are taken for hung on a mutant; a choice."""
@@ -54,23 +56,39 @@ def changed_lines(since: str, folder: Path = ROOT) -> dict[str, set[int]]:
     return {path: lines for path, lines in found.items() if (folder / path).is_file()}
 
 
-def mirrored_tests(module: str, tests: dict[str, str]) -> list[str]:
+def mirrored_tests(module: str, tests: Mapping[str, str], sources: Mapping[str, str]) -> list[str]:
     """Files of tests of a module.
 
     Args:
         module: Its path, such as ``kg/triples/graph.py``.
         tests: Text of each file of tests, by path.
+        sources: Text of each module, by path.
     """
-    path = Path(module)
-    mirror = f"tests/unit/{path.parent}/test_{path.stem}.py"
-    name = module.removesuffix(".py").replace("/", ".")
-    imports = re.compile(rf"(?:from|import) {re.escape(name)}\b")
-    parent, _, leaf = name.rpartition(".")
-    from_parent = re.compile(rf"from {re.escape(parent)} import .*\b{leaf}\b")
-    users = [path for path, text in tests.items() if imports.search(text) or from_parent.search(text)]
+    users = _users(module, tests)
     laws = [path for path in users if path.startswith(("tests/property/", "tests/contract/"))]
-    units = [mirror] if mirror in tests else [path for path in users if path.startswith("tests/unit/")]
-    return [*units, *laws][:MOST_TESTS]
+    units = (
+        [_mirror(module)] if _mirror(module) in tests else [p for p in users if p.startswith("tests/unit/")]
+    )
+    if not units:
+        units = [_mirror(user) for user in _users(module, sources) if _mirror(user) in tests]
+    folders = {f"tests/unit/{folder}" for folder in Path(module).parents}
+    references = [
+        path for path in tests if path.endswith("_references.py") and str(Path(path).parent) in folders
+    ]
+    return list(dict.fromkeys([*units, *references, *laws]))[:MOST_TESTS]
+
+
+def _mirror(module: str) -> str:
+    path = Path(module)
+    return f"tests/unit/{path.parent}/test_{path.stem}.py"
+
+
+def _users(module: str, texts: Mapping[str, str]) -> list[str]:
+    """Files that import a module."""
+    name = module.removesuffix(".py").replace("/", ".")
+    parent, _, leaf = name.rpartition(".")
+    imports = re.compile(rf"(?:from|import) {re.escape(name)}\b|from {re.escape(parent)} import .*\b{leaf}\b")
+    return [path for path, text in texts.items() if imports.search(text)]
 
 
 def seen(tree: Path, tests: Sequence[str], limit_s: float = LONGEST_S) -> bool:
@@ -150,10 +168,11 @@ def run(pairs: Sequence[tuple[str, Mutant]]) -> list[tuple[str, Mutant]]:
                 shutil.copy2(ROOT / name, tree / name)
         tests = {
             path.relative_to(tree).as_posix(): path.read_text(encoding="utf-8")
-            for path in (tree / "tests").rglob("test_*.py")
+            for path in sorted((tree / "tests").rglob("test_*.py"))
         }
+        sources = {module.path.as_posix(): module.text for module in modules()}
         for path, mutant in pairs:
-            mirror = mirrored_tests(path, tests)
+            mirror = mirrored_tests(path, tests, sources)
             if mirror and path not in passing:
                 began = time.monotonic()
                 passing[path] = 0.0 if seen(tree, mirror) else max(10.0, 5 * (time.monotonic() - began))

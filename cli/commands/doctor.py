@@ -19,7 +19,7 @@ def doctor(
     ] = False,
     deep: Annotated[
         bool | None,
-        typer.Option("--deep/--quick", help="Read every triple, row and vector (up to 1 GB the default)."),
+        typer.Option("--deep/--quick", help="Read every triple, row and vector (default: up to 1 GB)."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

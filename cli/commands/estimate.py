@@ -107,7 +107,7 @@ def estimate(
     for text in estimated.notes:
         output.note(text)
     if plot is not None:
-        first, *others = estimated.write_plots(plot)
+        first, *others = estimated.plot(plot)
         output.note(f"wrote {first} and {', '.join(path.name for path in others)}")
     if as_json:
         output.as_json(estimated.to_json())

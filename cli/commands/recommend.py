@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -70,6 +71,9 @@ WeighOption = Annotated[str, typer.Option("--weigh", help="With --by: weights of
 SpaceOption = Annotated[
     str, typer.Option("--space", help="Search file with the parameters and rules of your own kernel.")
 ]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", help="Write the gains with their intervals to this SVG file.")
+]
 PriceOption = Annotated[str, typer.Option("--price", help="Price of a device, as 2.5/h, for the cost.")]
 
 
@@ -102,6 +106,7 @@ def recommend(
     allow_value: AllowValueOption = None,
     allow_low_trust: AllowTrustOption = False,
     html: HtmlOption = None,
+    plot: PlotOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -152,6 +157,9 @@ def recommend(
         from recommender.workspace import Workspace
 
         write_all([html], Workspace.report_of(answer, source="recommend"))
+    if plot is not None:
+        written = answer.plot(plot)
+        output.note(f"wrote {plot}" if written else "no plot: no change here has a gain with an interval")
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command)
     elif not (verify and as_json):  # the test prints its own

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.completion import LISTS
 from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.output import say
@@ -13,11 +14,6 @@ from kg.errors import InputError
 
 if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
-
-KINDS = (
-    "models", "hardware", "servers", "bottlenecks", "strategies", "operators", "frameworks",
-    "settings", "recipes",
-)  # fmt: skip
 
 _OF_NAMES = ("--like",)
 _TAKEN = {
@@ -31,7 +27,7 @@ _TAKEN = {
 
 def list_(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(help=f"What to list: {', '.join(KINDS)}.")],
+    kind: Annotated[str, typer.Argument(help=f"What to list: {', '.join(LISTS)}.")],
     identifier: Annotated[str, typer.Argument(help="Show this recipe in full.")] = "",
     model: Annotated[str, typer.Option("--model", help="Only of this model.")] = "",
     hardware: Annotated[str, typer.Option("--hardware", help="Only for this device or server.")] = "",
@@ -51,8 +47,8 @@ def list_(
     """
     from cli import output
 
-    if kind not in KINDS:
-        raise InputError(f"no list of {kind!r}", hint=f"one of: {', '.join(KINDS)}")
+    if kind not in LISTS:
+        raise InputError(f"no list of {kind!r}", hint=f"one of: {', '.join(LISTS)}")
     given = {
         "--model": model, "--hardware": hardware, "--role": role, "--framework": framework,
         "--family": family, "--vendor": vendor, "--like": like, "--software": software, "ID": identifier,

@@ -17,7 +17,7 @@ LogArgument = Annotated[
     str, typer.Argument(help="The log of a search: its journal file, or the URL of a database.")
 ]
 NameOption = Annotated[
-    str, typer.Option("--name", help="Which search, where a log holds several.", show_default=False)
+    str, typer.Option("--name", help="Name of the search, if the log holds several.", show_default=False)
 ]
 EvaluationsOption = Annotated[
     int | None, typer.Option("--evaluations", "-n", min=1, help="Evaluations at most.")

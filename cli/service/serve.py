@@ -21,7 +21,10 @@ def serve(
         typer.Option("--token-file", help="File (mode 600) with the token that requests must bring."),
     ] = None,
     allow_host: Annotated[
-        list[str] | None, typer.Option("--allow-host", help="Another name of this server; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--allow-host", help="Another host name that clients use for this server; may be repeated."
+        ),
     ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Take in cases and outcomes; needs a token.")

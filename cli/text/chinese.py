@@ -1,6 +1,9 @@
 """Chinese for the texts that the program prints, by their English; ``{name}`` stands for what varies."""
 
+from cli.text.chinese_lists import LISTS
+
 TEMPLATES: dict[str, str] = {
+    **LISTS,
     # plans
     "note": "说明",
     "{work} on {hardware}, by {metric}": "{work}，硬件 {hardware}，目标：{metric}",
@@ -340,6 +343,7 @@ TEMPLATES: dict[str, str] = {
     "{software} is assumed; --software NAME=VERSION names another": (
         "假定使用 {software}；用 --software 名称=版本 另行指定"
     ),
+    "a model of images has no sequences: {name} is not read": "图像模型没有序列：{name} 不被读取",
     "nothing reads the size {name}": "尺寸 {name} 无人读取",
     "nothing reads the trait {name}": "特征 {name} 无人读取",
     "nothing reads the size {name}; did you mean {other}?": "尺寸 {name} 无人读取；是否指 {other}？",
@@ -391,6 +395,9 @@ TEMPLATES: dict[str, str] = {
     ),
     "no recommendation: {reason}; exit code 3": "不作推荐：{reason}；退出码 3",
     "Making a workspace from the shipped knowledge at {path} ...": "正在用自带知识创建工作区 {path} …",
+    "making the text model's ONNX file, once": "正在生成文本模型的 ONNX 文件（仅一次）",
+    "reading the shipped knowledge, some five seconds": "正在读取自带知识，约五秒",
+    "taking in the shipped cases, some four seconds": "正在录入自带案例，约四秒",
     # errors
     "no {kind} named {name}": "没有名为 {name} 的{kind}",
     "model family": "模型系列",
@@ -416,5 +423,7 @@ TEMPLATES: dict[str, str] = {
     "{path}: line {line}: unknown key {name}": "{path}：第 {line} 行：未知的键 {name}",
     "{path}: line {line}, at {word}: {reason}": "{path}：第 {line} 行，{word} 处：{reason}",
     "Wrote {path}": "已写入 {path}",
+    "wrote {path}": "已写入 {path}",
+    "no plot: no change here has a gain with an interval": "没有图：此处没有带区间的收益",
     "Open {path}: it follows what runs": "打开 {path}：它会随运行更新",
 }

@@ -171,6 +171,13 @@ class Limit:
             raise ValueError(f"{self.metric}: {self.maximum} is not a limit")
         object.__setattr__(self, "maximum", float(self.maximum))  # 32 and 32.0 are one limit, with one id
 
+    def __str__(self) -> str:
+        """As people write it: ``tpot <= 50 ms``."""
+        value, unit = self.maximum, self.unit
+        if unit == "s" and abs(value) < 1:
+            value, unit = (value * 1e3, "ms") if abs(value) >= 1e-3 else (value * 1e6, "us")
+        return f"{self.metric} <= {value:g} {unit}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:

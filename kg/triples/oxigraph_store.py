@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Self, cast
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store, parse
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, RdfFormat, Store, parse
 
 from kg.errors import InputError, WorkspaceError
 from kg.triples.graph import Subject, Term, Triple, bind, replacement
@@ -15,8 +15,6 @@ from kg.triples.graph import Subject, Term, Triple, bind, replacement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-    from pyoxigraph import RdfFormat
 
 _DEFAULT = DefaultGraph()
 _INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
@@ -117,6 +115,11 @@ class OxigraphStore:
         """Add the triples of a document, all or none."""
         with self._explained():
             self._store.bulk_extend(quads_of(stream, format))
+
+    def load_plain(self, lines: bytes) -> None:
+        """Add a document of N-Triples of our own, all or none; nothing in it is checked."""
+        with self._explained():
+            self._store.bulk_load(lines, RdfFormat.N_TRIPLES)
 
     def bulk_extend(self, triples: Iterable[Triple]) -> None:
         """Add all of ``triples`` or none, in the way that is fast for millions and slow for tens."""

@@ -11,6 +11,7 @@ from kg.nouns.entities import WorkloadKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from kg.nouns.entities import Limit, Problem
     from recommender.answers.tuned_script import TunedScript
@@ -188,3 +189,15 @@ class Answer:
         from recommender.report.notebook import mime_bundle
 
         return mime_bundle("answer", self.to_json())
+
+    def plot(self, path: Path) -> tuple[Path, ...]:
+        """Write the gains of its changes with their intervals as SVG; none where no gain has a number.
+
+        Raises:
+            InputError: The file cannot be written.
+        """
+        from recommender.report.sections.ladders import gain_ladder
+        from recommender.report.words import Words
+        from recommender.report.writing import write_figures
+
+        return write_figures({path: gain_ladder(self.to_json(), Words())})

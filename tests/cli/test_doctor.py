@@ -44,8 +44,9 @@ def faults(ran: Any) -> dict[str, str]:
     return {item["about"]: item["remedy"] for item in ran.json["findings"] if item["severity"] == "fault"}
 
 
-def test_a_sound_workspace_has_no_fault(run: Any) -> None:
-    ran = run("doctor", "--json")
+@pytest.mark.parametrize("which", ["small", pytest.param("shipped", marks=pytest.mark.long)])
+def test_a_sound_workspace_has_no_fault(run: Any, filled: Path, which: str) -> None:
+    ran = run("doctor", "--json", workspace=filled if which == "small" else None)
     assert ran.code == 0
     assert ran.json["faults"] == 0
     assert {"packages", "text model", "live graph", "marks", "rows", "problems", "vectors", "index"} <= {

@@ -54,3 +54,26 @@ def test_the_commands_are_grouped() -> None:
         line[:-1] for line in help_text.splitlines() if line.endswith(":") and not line.startswith(" ")
     ]
     assert headings[-5:] == ["Ask", "Understand", "Search and test", "Knowledge", "Operate"]
+
+
+def test_many_options_stand_under_headings() -> None:
+    recommend = GROUPS[()].get_command(typer.Context(GROUPS[()]), "recommend")
+    shown = recommend.get_help(
+        typer.Context(recommend, terminal_width=80, info_name="tunegraph")
+    ).splitlines()
+    headings = [line[:-1] for line in shown if line.endswith(":") and not line.startswith(" ")]
+    assert headings[:3] == ["Arguments", "Question", "From files"]
+    assert headings[-2:] == ["Output", "Other options"]
+    assert sum(line.lstrip().startswith("-") for line in shown) == len(recommend.params)
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=" ".join)
+def test_few_options_are_without_a_heading(path: tuple[str, ...]) -> None:
+    """A new option of a long help has its place in ``cli/panels.py``."""
+    context = typer.Context(GROUPS[path])
+    for name in GROUPS[path].list_commands(context):
+        command = GROUPS[path].get_command(context, name)
+        if not hasattr(command, "list_commands"):
+            text = command.get_help(typer.Context(command, terminal_width=80))
+            rest = text.partition("Other options:")[2].splitlines()
+            assert sum(line.lstrip().startswith("-") for line in rest) <= 4, name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kg.nouns.framework import Framework
-from kg.nouns.knowledge import Bottleneck, Cause, Strategy
+from kg.nouns.knowledge import Bottleneck, Cause, HardwareProfile, ModelFamily, Strategy
 from kg.triples.serialisation import all_of
 
 if TYPE_CHECKING:
@@ -47,6 +47,33 @@ def test_common_spellings_mean_the_bottleneck(run: Any) -> None:
 
 
 def test_every_name_that_is_listed_has_a_chinese_one(shipped: Workspace) -> None:
-    for kind in (Bottleneck, Cause, Strategy, Framework):
+    for kind in (ModelFamily, HardwareProfile, Bottleneck, Cause, Strategy, Framework):
         missing = [item.id for item in all_of(shipped.graph, kind) if not item.labels.get("zh")]
         assert missing == [], kind
+
+
+KINDS = (
+    "models",
+    "hardware",
+    "servers",
+    "bottlenecks",
+    "strategies",
+    "operators",
+    "frameworks",
+    "settings",
+    "recipes",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_headings_of_lists_are_in_chinese(run: Any, kind: str) -> None:
+    narrowed = (
+        ()
+        if kind in {"settings", "operators"}
+        else ("--like", "32b" if kind in {"models", "recipes"} else "a")
+    )
+    ran = run("kb", "list", kind, *narrowed, "--lang", "zh")
+    heading = ran.out.splitlines()[0]
+    assert re.search(r"[\u4e00-\u9fff]", heading)
+    assert re.findall(r"[a-z]{2,}", heading) == []
+    assert "说明: " in ran.err or kind == "settings"

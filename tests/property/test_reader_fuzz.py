@@ -140,7 +140,7 @@ def check(known: Format, path: Path) -> None:
 
 @pytest.mark.parametrize("known", FORMATS, ids=OF_FORMAT)
 @given(damages=st.lists(damage(), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_damaged_file_gives_faults_and_never_a_traceback(
     known: Format, damages: list[Callable[[bytes], bytes]]
 ) -> None:
@@ -153,7 +153,7 @@ def test_a_damaged_file_gives_faults_and_never_a_traceback(
 
 @pytest.mark.parametrize("known", [known for known in FORMATS if known.name in BESIDE], ids=OF_FORMAT)
 @given(damages=st.lists(damage(), min_size=1, max_size=4))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_damaged_file_beside_gives_faults_and_never_a_traceback(
     known: Format, damages: list[Callable[[bytes], bytes]]
 ) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tools import house
-from tools.source_tree import SourceModule, modules
+from tools.source_tree import ROOT, SourceModule, modules
 
 SOURCES = modules()
 
@@ -21,6 +22,13 @@ def test_no_folder_holds_more_than_twenty_modules() -> None:
 
 def test_no_import_goes_round() -> None:
     assert house.import_cycles(SOURCES) == []
+
+
+def test_every_command_that_make_help_names_is_one() -> None:
+    text = (ROOT / "Makefile").read_text()
+    named = set(re.findall(r'@echo "make ([\w-]+)', text))
+    assert named - set(re.findall(r"^([\w-]+):", text, re.MULTILINE)) == set()
+    assert {"test", "mutants"} <= named
 
 
 def _made(folder: Path, **texts: str) -> list[SourceModule]:

@@ -2,7 +2,7 @@
 
 A table holds one configuration for each size; the other facts of the problem are in its file name, so the
 cases of several problems fill several tables. vLLM writes the Triton version into the table, SGLang into the
-folder.
+folder; of block-scaled products vLLM takes every key for a size, so there the version is left out.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ _FIRST = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_w
 """Parameters in the order in which the tuners write them; others follow by name."""
 _LAUNCH = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Parameters that ``triton.Config`` takes by keyword; the others are the kernel's own."""
+_WORDS = frozenset({"grf_mode"})
+"""Parameters whose values are words, digits or not: vLLM 0.33.0's tables of Intel Arc have ``"256"``."""
+_H200 = "NVIDIA_H200"
+"""Name under which vLLM 0.33.0 looks for the fused-MoE tables of every H200 (``get_config_file_name``)."""
 _UNSAFE = re.compile(r"[^\w.,=()\[\]+ -]")
 """Characters that a file name must not have: names come from data."""
 
@@ -72,6 +76,10 @@ def tables(cases: Iterable[Case], *, sglang: bool = False) -> list[TritonTable]:
         best = found.setdefault(name, {})
         if size not in best or _rank(case) < _rank(best[size]):
             best[size] = case
+        if case.problem.workload.operator == block_gemm.LAYOUT.operator:
+            version = (
+                ""  # vLLM 0.33.0 takes every key of these tables for a size (get_w8a8_block_fp8_configs)
+            )
         versions.setdefault(name, set()).add(version)
     made = []
     for name, best in sorted(found.items()):
@@ -118,7 +126,9 @@ def file_name(problem: Problem, *, sglang: bool = False) -> str:
     if missing or surplus or problem.hardware.count not in (None, 1):
         what = f"lacks {missing[0]}" if missing else f"also has {surplus[0]}" if surplus else "has devices"
         raise InputError(f"a table of {work.operator} cannot hold a problem that {what}")
-    device = (problem.hardware.reported or problem.hardware.name).replace(" ", "_")
+    device = re.sub(r"[\s/]+", "_", problem.hardware.reported or problem.hardware.name)
+    if layout is fused_moe.LAYOUT and not sglang and "H200" in device.split("_"):
+        device = _H200
     facts = [f"{name}={work.shape[name]}" for name in layout.named] + [f"device_name={device}"]
     if work.precision:
         facts.append(f"{layout.precision}={work.precision}")
@@ -159,6 +169,7 @@ def _rank(case: Case) -> float:
 
 def _ordered(configuration: Configuration) -> dict[str, object]:
     values = configuration.to_json()
+    values |= {name: str(values[name]) for name in _WORDS & values.keys()}
     return {name: values[name] for name in (*_FIRST, *sorted(set(values) - set(_FIRST))) if name in values}
 
 

@@ -118,7 +118,7 @@ class Explanation:
         if len(self.answer.refused) > SHOWN:
             yield f"... {len(self.answer.refused)} in all"
         for limit in self.answer.unchecked:
-            yield f"nothing can check yet: {limit.metric} <= {limit.maximum:g} {limit.unit}"
+            yield f"nothing can check yet: {limit}"
 
     def _numbers(self) -> Iterator[str]:
         item = self.item

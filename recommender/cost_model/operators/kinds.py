@@ -61,8 +61,8 @@ GPU_KERNEL_US = 3.4
 """Time of the smallest kernel in a captured graph of CUDA, what lies between two kernels included
 (developer.nvidia.com/blog/cuda-graphs); the fixed costs that are fitted are those of an Ascend device."""
 GPU_MEMORY_SHARE = 0.85
-"""Share of the nominal bandwidth at which products of at most 32 rows read weights beyond 50 MB: 0.78 (A100) to
-0.89 (H100) in 16 bit, 0.82 to 0.87 in 8 bit, medians of five GPUs, launch apart
+"""Share of the nominal bandwidth at which products of at most 32 rows read weights beyond 50 MB: 0.78 (A100)
+to 0.89 (H100) in 16 bit, 0.82 to 0.87 in 8 bit, medians of five GPUs, launch apart
 (github.com/ai-dynamo/aiconfigurator@095f58a51c, systems/data/*/gemm)."""
 
 _OPERATOR_KINDS = (

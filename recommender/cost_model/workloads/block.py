@@ -43,9 +43,9 @@ UNFUSED_ROTARY = 3.0
 CACHE_OVER_MEMORY = 2.2  # bandwidth of L2 over that of memory, as fitted for matrix products
 GPU_SMALL_KERNELS = {"dense": 4.0, "latent": 4.0, "experts": 2.0, "shared": 2.0}
 """Small kernels of a block on a GPU, beside those that one call of a product, of attention or of experts
-launches: two norms with their additions, rotary embedding, activation; of compressed rows two norms, split and
-join; of experts gate and choice; of shared ones activation and sum. Counted in vLLM's decode graphs of Llama
-and DeepSeek-V3."""
+launches: two norms with their additions, rotary embedding, activation; of compressed rows two norms, split
+and join; of experts gate and choice; of shared ones activation and sum (vllm/model_executor/models/llama.py
+and deepseek_v2.py)."""
 LOOP_KERNELS = 6.0  # of one expert in a loop: gather, two products, activation in two, scatter
 _QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))

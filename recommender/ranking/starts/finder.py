@@ -264,7 +264,7 @@ class StartFinder:
             free = replace(asked, degrees={})
             chosen = [*chosen, *self._chosen(draft, free, layout_options(free))]
         if not chosen[0].option.within_limits:
-            limits = ", ".join(f"{limit.metric} <= {limit.maximum:g} {limit.unit}" for limit in asked.limits)
+            limits = ", ".join(map(str, asked.limits))
             draft.notes.append(f"no layout is modelled to keep {limits}")
         kinds: dict[tuple[int, int, bool], ChosenLayout] = {}
         for one in chosen:

@@ -24,7 +24,11 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
     """The section of one diagnosis."""
     causes, least = content["causes"], percent(content["significant_share"])
     if causes:
-        said = words("{n} causes that cost at least {least} of the step each.", n=len(causes), least=least)
+        said = (
+            words("One cause, which costs at least {least} of the step.", least=least)
+            if len(causes) == 1
+            else words("{n} causes that cost at least {least} of the step each.", n=len(causes), least=least)
+        )
     else:
         said = words(
             "Nothing that was collected costs {least} of the step and shows a known cause.", least=least

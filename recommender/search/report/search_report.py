@@ -71,14 +71,12 @@ class CourseReport:
         Raises:
             InputError: The file cannot be written.
         """
-        from recommender.report.charts import standalone
-        from recommender.report.place import write_bytes
         from recommender.report.sections.search import course_chart
         from recommender.report.words import Words
+        from recommender.report.writing import write_figures
         from recommender.search.report.point_cloud import course_points
 
-        figure = course_chart(course_points(self.history), Words())
-        write_bytes(path, standalone(figure).encode())
+        write_figures({path: course_chart(course_points(self.history), Words())})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,24 +100,28 @@ class SearchReport:
         """Its course."""
         return CourseReport(self.result.history)
 
-    def plot(self, path: Path) -> list[Path]:
-        """Write its course as SVG, and beside it the front of the first two objectives; return the files.
+    def plot(self, path: Path) -> tuple[Path, ...]:
+        """Write its course as SVG, and beside it its contributions and the front of two objectives.
+
+        Returns:
+            The files.
 
         Raises:
             InputError: A file cannot be written.
         """
-        self.course.plot(path)
-        front = self.result.front_points()
-        if front is None:
-            return [path]
-        from recommender.report.charts import standalone
-        from recommender.report.place import write_bytes
+        from recommender.report.sections.ladders import contribution_chart
         from recommender.report.sections.pareto import front_chart
         from recommender.report.words import Words
+        from recommender.report.writing import write_figures
 
-        second = path.with_name(f"{path.stem}-front{path.suffix}")
-        write_bytes(second, standalone(front_chart(front, Words())).encode())
-        return [path, second]
+        self.course.plot(path)
+        words, front = Words(), self.result.front_points()
+        others = {
+            "contributions": contribution_chart(self._contributions_json(), words),
+            "front": None if front is None else front_chart(front, words),
+        }
+        beside = {path.with_name(f"{path.stem}-{name}{path.suffix}"): it for name, it in others.items()}
+        return (path, *write_figures(beside))
 
     def page_content(self) -> dict[str, object]:
         """The same with the points of its course and of its front."""
@@ -135,17 +137,20 @@ class SearchReport:
         """The report as JSON."""
         return {
             **self.result.to_json(),
-            "contributions": [
-                {
-                    "parameters": list(item.names),
-                    "before": list(item.before),
-                    "after": list(item.after),
-                    "factor": math.exp(item.log_gain),
-                    "log_gain": item.log_gain,
-                    "evaluated": item.evaluated,
-                }
-                for item in self.contributions
-            ],
+            "contributions": self._contributions_json(),
             "importances": self.importances,
             "checkup": self.course.checkup_json(),
         }
+
+    def _contributions_json(self) -> list[dict[str, object]]:
+        return [
+            {
+                "parameters": list(item.names),
+                "before": list(item.before),
+                "after": list(item.after),
+                "factor": math.exp(item.log_gain),
+                "log_gain": item.log_gain,
+                "evaluated": item.evaluated,
+            }
+            for item in self.contributions
+        ]

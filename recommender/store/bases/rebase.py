@@ -59,7 +59,7 @@ def create_on(
     with tempfile.TemporaryDirectory(dir=layout.root, prefix="base-") as scratch:
         source, digest = lay_out(place, Path(scratch), lambda _: None, token)
         manifest = clone(source, layout, place, digest=digest)
-        prepare(cache, creation.text_model(manifest))
+        prepare(cache, creation.text_model(manifest), lambda _: None)
         base = Base.read(layout)
     layout.create({**manifest, "created": clock().isoformat(timespec="seconds")})
     if base is None:
@@ -162,7 +162,7 @@ def _guessed(layout: WorkspaceFiles, manifest: Mapping[str, object]) -> Base:
 def _carry_files(layout: WorkspaceFiles, draft: WorkspaceFiles) -> None:
     """Copy what is no record of the graph: tests, questions asked, carbon series, and what is not ours."""
     made = {path.name for path in (layout.lock, layout.graph, layout.manifest, layout.base, layout.versions)}
-    made |= {path.name for path in (layout.generations, layout.models, layout.imports, layout.texts)}
+    made |= {path.name for path in (layout.generations, layout.models, layout.imports, layout.completions)}
     made |= {INDEX, *(path.name for path in layout.learned(0).paths)}
     for path in layout.root.iterdir():
         if path.name in made or path.name.startswith(

@@ -97,7 +97,8 @@ class ProblemVectors:
     def _open(self, batch: int) -> None:
         self.encoder = self._make_encoder(HardwareTree(self._graph))
         if batch and not self._layout.vectors.exists():  # damaged ones were put aside
-            logger.warning("there are no vectors: making all of them again")
+            if self._layout.exists():
+                logger.warning("there are no vectors: making all of them again")
             self._encode_again(batch)
         try:
             self._index = self._vectors_on_disk()

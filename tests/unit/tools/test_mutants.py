@@ -37,16 +37,27 @@ def test_tests_of_a_module_are_its_mirror_and_the_laws_that_import_it() -> None:
         "tests/property/test_laws.py": "from kg import errors, lock",
         "tests/cli/test_kb.py": "from kg.lock import Lock",
     }
-    assert mirrored_tests("kg/lock.py", tests) == [
+    assert mirrored_tests("kg/lock.py", tests, {}) == [
         "tests/unit/kg/test_lock.py",
         "tests/property/test_laws.py",
     ]
     del tests["tests/unit/kg/test_lock.py"]
-    assert mirrored_tests("kg/lock.py", tests) == [
+    assert mirrored_tests("kg/lock.py", tests, {}) == [
         "tests/unit/kg/test_other.py",
         "tests/property/test_laws.py",
     ]
-    assert mirrored_tests("kg/locks.py", tests) == []
+    assert mirrored_tests("kg/locks.py", tests, {}) == []
+
+
+def test_a_module_that_no_test_imports_has_the_tests_of_those_that_use_it() -> None:
+    tests = {"tests/unit/kg/test_user.py": "from kg.user import use", "tests/unit/kg/test_other.py": ""}
+    sources = {"kg/part.py": "", "kg/user.py": "from kg.part import Part", "kg/other.py": ""}
+    assert mirrored_tests("kg/part.py", tests, sources) == ["tests/unit/kg/test_user.py"]
+
+
+def test_references_of_a_folder_are_tests_of_all_that_is_below() -> None:
+    tests = {"tests/unit/kg/test_size_references.py": "", "tests/unit/ingest/test_other_references.py": ""}
+    assert mirrored_tests("kg/rows/part.py", tests, {}) == ["tests/unit/kg/test_size_references.py"]
 
 
 def test_a_failing_and_a_hanging_test_see_a_mutant(tmp_path: Path) -> None:

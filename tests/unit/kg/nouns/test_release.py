@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kg.nouns.release import release_key
+from kg.nouns.release import release_key, release_order
 
 IN_ORDER = (
     "0.9.1",
@@ -42,6 +42,15 @@ def test_earlier_releases_come_first(earlier: str, later: str) -> None:
 )
 def test_one_release_has_many_names(one: str, other: str) -> None:
     assert release_key(one) == release_key(other)
+
+
+@pytest.mark.parametrize(("earlier", "later"), list(pairwise(IN_ORDER)))
+def test_the_text_of_a_release_sorts_as_the_release_does(earlier: str, later: str) -> None:
+    assert release_order(earlier) < release_order(later)
+    assert (
+        release_order("81.2") < release_order("100.0") < release_order("2026.1") < release_order("20260101")
+    )
+    assert release_order("soon") == ""
 
 
 def test_a_development_state_is_before_its_release() -> None:

@@ -18,6 +18,8 @@ A2 = frozenset({"ascend-910b3", "ascend-910b", "ascend-a2", "huawei"})
         ("experts > 0", {"experts": 128}, Truth.HOLDS),
         ("experts > 0", {"experts": 0}, Truth.FAILS),
         ("experts > 0", {}, Truth.UNKNOWN),
+        ("experts > -1", {"experts": 0}, Truth.HOLDS),
+        ("experts < -1", {"experts": 0}, Truth.FAILS),
         ('hardware == "ascend-a2"', {"hardware": A2}, Truth.HOLDS),
         ('hardware in ("ascend-a3", "ascend-a2")', {"hardware": A2}, Truth.HOLDS),
         ('hardware not in ("ascend-a3",)', {"hardware": A2}, Truth.HOLDS),
@@ -128,3 +130,11 @@ def test_what_decides_is_missing_exactly_where_the_truth_is_unknown(
     judged = Condition(text).judge(facts)  # type: ignore[arg-type]
     assert bool(judged.missing) is (judged.truth is Truth.UNKNOWN)
     assert not judged.missing & set(facts)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("experts > ", "invalid syntax"), ("(experts > 1", "was never closed")]
+)
+def test_what_is_no_expression_says_what_python_says(text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        Condition(text)

@@ -42,7 +42,7 @@ def test_a_setting_that_the_cost_model_lacks_is_noted(shipped: Workspace) -> Non
 
 
 def test_plots_stand_side_by_side(shipped: Workspace, tmp_path: Path) -> None:
-    paths = estimated(shipped).write_plots(tmp_path / "split.svg")
+    paths = estimated(shipped).plot(tmp_path / "split.svg")
     assert [path.name for path in paths] == ["split.svg", "split-roofline.svg"]
     assert all(path.read_text().startswith("<svg") for path in paths)
 

@@ -120,7 +120,7 @@ def test_a_layout_that_is_not_told_is_chosen_and_said(shipped: Workspace) -> Non
 
 
 def test_a_gain_in_time_per_token_is_no_throughput_and_saves_no_energy_by_itself(shipped: Workspace) -> None:
-    serving = {
+    serving: dict[str, Any] = {
         "model": "qwen3-8b", "phase": "serving", "hardware": "ascend-910b1", "count": 2,
         "objective": "tpot", "traits": {"concurrency": 1}, "shape": {"input_len": 1024}, "current": {},
     }  # fmt: skip

@@ -26,7 +26,8 @@ def notes(release: str = "0.18.0", /, **stated: dict[str, Any]) -> list[str]:
         current=Settings(stated.get("current", {})),
         software=Settings(stated.get("software", {})),
     )
-    return unread_names(problem, {"rope_theta"}, ("mindie",), registry("vllm-ascend").at(release))
+    facts = {"rope_theta": 1e4, "architecture": stated.get("architecture", {"is": "decoder"})["is"]}
+    return unread_names(problem, facts, ("mindie",), registry("vllm-ascend").at(release))
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,11 @@ def test_what_is_read_is_not_mentioned() -> None:
         software={"mindie": "2", "cann": "8.5", "in-house-engine": "1"},
     )
     assert said == []
+
+
+def test_a_model_of_images_has_no_sequences() -> None:
+    shape = {"seq_len": 4096}
+    assert notes(shape=shape, architecture={"is": "vision"}) == [
+        "a model of images has no sequences: seq_len is not read"
+    ]
+    assert notes(shape=shape) == []

@@ -85,7 +85,9 @@ def test_a_device_usually_sits_in_the_smallest_server_from_eight_on_whose_links_
     small, large = server("small", 8, links=LINK), server("large", 16, links=LINK)
     assert usual_server(tree(MAKER, chip, *others, large, small), "chip") == "small"
     assert usual_server(tree(MAKER, chip, *others, large), "chip") == "large"
-    assert usual_server(tree(MAKER, chip, *others), "chip") == "card"  # the largest of the small ones
+    pair = server("pair", 4, links=LINK)
+    assert usual_server(tree(MAKER, chip, *others, pair), "chip") == "pair"  # the largest of the small ones
+    assert usual_server(tree(MAKER, chip, *others), "chip") == "card"
 
 
 def test_a_device_that_states_its_links_needs_no_server() -> None:

@@ -128,7 +128,12 @@ def test_correlated_pairs_widen_the_interval_and_others_hardly_do() -> None:
 def test_an_effect_that_moves_is_noticed() -> None:
     rng = np.random.default_rng(2)
     d = np.concatenate([rng.normal(0.2, 0.01, 100), rng.normal(-0.2, 0.01, 400)])
-    assert watch(d, 0.01).is_torn.any()
+    track = watch(d, 0.01)
+    assert track.is_torn.any()
+    torn = track.is_torn
+    assert np.all(track.low[torn] < track.mean[torn])
+    assert np.all(track.high[torn] > track.mean[torn])
+    assert np.allclose(track.high[torn] - track.mean[torn], track.mean[torn] - track.low[torn])
 
 
 def test_pairs_needed_follow_gain_and_noise() -> None:

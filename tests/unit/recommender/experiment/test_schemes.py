@@ -127,3 +127,28 @@ def test_the_spread_between_sessions_is_in_the_interval() -> None:
     twice = by_regression(values, after, 0.05, spread=2 * SESSION)
     squares = [((item.high - item.low) / 2) ** 2 for item in (one, other, twice)]
     assert squares[2] - squares[0] == pytest.approx(4 * (squares[1] - squares[0]))
+
+
+def test_the_ends_are_where_the_evidence_of_a_coefficient_reaches_one_over_alpha() -> None:
+    """By hand: least squares by numpy, and the mixture t at the lower end of the interval."""
+    rng = np.random.default_rng(8)
+    is_treatment = rng.permutation(np.arange(40) % 2 == 1)
+    values = rng.normal(0, 0.02, 40) + 0.03 * is_treatment
+    found = by_regression(values, is_treatment, 0.05, spread=0.0)
+    columns = np.stack([is_treatment, np.ones(40), np.linspace(-1, 1, 40)], axis=1).astype(float)
+    fitted, (squares,), _, _ = np.linalg.lstsq(columns, values)
+    left = values - columns @ fitted
+    r = max(left[1:] @ left[:-1] / squares + 3 / 40, 0.0)
+    variance = squares / 37
+    error = math.sqrt(variance * np.linalg.inv(columns.T @ columns)[0, 0] * (1 + r) / (1 - r))
+    assert found.mean == pytest.approx(fitted[0])
+    assert found.noise == pytest.approx(math.sqrt(2 * variance))
+    c = 1 / (1 + variance / error**2)
+
+    def evidence(effect: float) -> float:
+        ratio = ((found.mean - effect) / error) ** 2 / 37
+        return float(math.sqrt(c) * ((1 + ratio) / (1 + c * ratio)) ** (38 / 2))
+
+    assert evidence(found.low) == pytest.approx(1 / 0.05)
+    assert evidence(found.high) == pytest.approx(1 / 0.05)
+    assert found.p == pytest.approx(min(1.0, 1 / evidence(0.0)))

@@ -43,6 +43,14 @@ def alive(pid: int) -> bool:
         return False
 
 
+def ends(pid: int) -> bool:
+    """Whether a process that was killed is gone, soon."""
+    until = time.monotonic() + 30
+    while alive(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not alive(pid)
+
+
 def test_parameters_are_filled_in_and_the_metric_comes_back_in_si() -> None:
     found = evaluate(command(PRINT, "{block}"), block=250)
     assert found.status is Status.OK
@@ -117,27 +125,26 @@ def test_a_failure_is_told_by_its_cause(code: str, reason: str) -> None:
 
 
 def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
-    code = (
-        "import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);"
-        "open('pid', 'w').write(str(p.pid)); time.sleep(60)"
+    hangs = CommandObjective(  # a shell, which begins at once on a busy machine too
+        command=("sh", "-c", "sleep 600 & echo $! > pid; sleep 600"),
+        readings=(TIME,),
+        folder=tmp_path,
+        base=dict(os.environ),
+        bounds=Bounds(timeout_s=0.8),
     )
-    started = time.monotonic()
-    found = evaluate(command(code, folder=tmp_path, bounds=Bounds(timeout_s=0.8)))
-    assert found.reason == "timeout: still running after 0.8 s"
-    assert time.monotonic() - started < 10
-    assert not alive(int((tmp_path / "pid").read_text()))
+    assert evaluate(hangs).reason == "timeout: still running after 0.8 s"
+    assert ends(int((tmp_path / "pid").read_text()))
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
 def test_a_process_left_in_a_session_of_its_own_is_killed_too(tmp_path: Path) -> None:
     code = (
-        "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'],"
+        "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'],"
         "start_new_session=True); open('pid', 'w').write(str(p.pid)); print('{\"time\": 5}')"
     )
     found = evaluate(command(code, folder=tmp_path, mark="a-test-of-ours"))
     assert found.values == {"kernel_time": 0.005}
-    time.sleep(0.05)
-    assert not alive(int((tmp_path / "pid").read_text()))
+    assert ends(int((tmp_path / "pid").read_text()))
 
 
 def test_a_command_that_ignores_being_asked_to_end_is_killed() -> None:
@@ -169,8 +176,8 @@ def test_an_interruption_ends_the_command_at_once() -> None:
     threading.Timer(0.3, cancel.set).start()
     started = time.monotonic()
     with pytest.raises(CancelledError):
-        command("import time; time.sleep(60)").evaluate(Settings(), cancel)
-    assert time.monotonic() - started < 5
+        command("import time; time.sleep(600)").evaluate(Settings(), cancel)
+    assert time.monotonic() - started < 60
 
 
 def test_a_program_that_does_not_exist_is_no_failure_of_a_configuration() -> None:
@@ -230,7 +237,7 @@ def test_what_a_dead_process_started_is_killed_and_nothing_else() -> None:
     try:
         time.sleep(0.3)
         assert kill_marked("a-test/12") == 1
-        assert processes[0].wait(5) == -9
+        assert processes[0].wait(30) == -9
         assert [process.poll() for process in processes[1:]] == [None, None]
     finally:
         for process in processes:

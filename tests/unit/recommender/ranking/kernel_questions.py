@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
 from recommender.ranking.kernels.question import KernelQuestion, kernel_question
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.ranking.kernels.domain import Columns
+    from recommender.ranking.kernels.tile_times import TileTimes
 
 GPU: dict[str, float | str] = {
     "compute_capability": "8.0",
@@ -65,3 +75,14 @@ def problem(
 
 def question(operator: str = "gemm", *, npu: bool = False, **more: object) -> KernelQuestion:
     return kernel_question(problem(operator, npu=npu, **more), NPU if npu else GPU)  # type: ignore[arg-type]  # passed on
+
+
+def columns(tile: Mapping[str, float]) -> Columns:
+    """One configuration as the models take many."""
+    return {name: np.array([float(value)]) for name, value in tile.items()}
+
+
+def microseconds(times: TileTimes) -> list[float]:
+    """Of the one configuration: the whole, on the cores, traffic, and the products alone."""
+    parts = (times.total_s, times.on_chip_s, times.memory_s, times.ideal_s)
+    return [1e6 * float(part[0]) for part in parts]

@@ -86,7 +86,10 @@ def test_a_report_splits_the_gain_over_the_parameters(search: LoggedSearch, tmp_
     assert sum(item.log_gain for item in report.contributions) == pytest.approx(gain)
     assert {name for item in report.contributions for name in item.names} == {"tile", "warps"}
     assert report.to_json()["contributions"] != []
-    assert report.plot(tmp_path / "course.svg") == [tmp_path / "course.svg"]
+    assert report.plot(tmp_path / "course.svg") == (
+        tmp_path / "course.svg",
+        tmp_path / "course-contributions.svg",
+    )
     assert (tmp_path / "course.svg").read_text().startswith("<svg")
 
 

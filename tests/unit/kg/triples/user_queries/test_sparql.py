@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,10 +105,8 @@ ENDLESS = (
 
 
 def test_a_query_is_ended_at_its_deadline(snapshot: Path) -> None:
-    begun = time.monotonic()
     with pytest.raises(InputError, match=r"did not end within 1\.5 s"):
         ask(snapshot, ENDLESS, limits=Limits(seconds=1.5))
-    assert time.monotonic() - begun < 5
 
 
 def test_a_query_is_ended_when_it_takes_too_much_memory(snapshot: Path) -> None:

@@ -97,3 +97,20 @@ def test_a_convolution_without_channels_is_refused() -> None:
         Convolution(0, 64, 3, 56)
     with pytest.raises(InputError, match="divide"):
         Convolution(30, 64, 3, 56, groups=4)
+
+
+def test_few_rows_of_float32_wait_for_their_weights_at_the_ports_of_the_cores_at_work() -> None:
+    columns, deep = 1024, 8192
+    call = parse("MatMul", f"1,{deep};{deep},{columns}", f"1,{columns}", "FLOAT;FLOAT", "FLOAT")
+    busy = min(np.ceil(columns / kernels.TILE_COLUMNS), DEVICE.cores)
+    ports = 4 * columns * deep / (busy * kernels.PORT_BYTES_PER_CYCLE * DEVICE.clock / 1e6)
+    assert (
+        ports > 1.5 * 4 * columns * deep / DEVICE.memory_bandwidth * 1e6
+    )  # few cores at work: not the memory
+    assert ports <= us(call)[0] < 1.5 * ports
+
+
+def test_leading_sizes_of_an_output_do_not_hide_the_product() -> None:
+    plain = parse("MatMulV3", "1536,4096;2048,4096", "1536,2048", "DT_BF16;DT_BF16", "DT_BF16")
+    led = parse("MatMulV3", "1,1536,4096;1,2048,4096", "1,1536,2048", "DT_BF16;DT_BF16", "DT_BF16")
+    assert us(led) == pytest.approx(us(plain), rel=0.05)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.start import ParallelLayout
 
@@ -208,3 +210,10 @@ def test_a_cut_down_model_is_priced_as_it_is_cut(shipped: Workspace) -> None:
     assert cut.question is not None
     assert whole.question is not None
     assert (cut.question.model.layers, whole.question.model.layers) == (40, 36)
+
+
+@pytest.mark.parametrize("metric", ["tpot", "ttft", "throughput"])
+def test_what_is_asked_for_stands_first_in_the_price(shipped: Workspace, metric: str) -> None:
+    found = starts(shipped, objective=metric)
+    for one in (found.first, *found.alternatives):
+        assert [item.metric for item in one.expected][:1] == [metric]

@@ -62,6 +62,15 @@ def test_stages_of_blocks_that_do_not_divide_are_filled_or_end_early() -> None:
         assert not {"--num-layers", "--noop-layers", "--decoder-last-pipeline-num-layers"} & set(named)
 
 
+def test_mindie_is_told_how_attention_and_experts_divide_its_devices() -> None:
+    assert [key.rpartition(".")[2] for key in flags("mindie", tp=8)] == ["worldSize"]
+    dense = {key.rpartition(".")[2]: size for key, size in flags("mindie", tp=4, dp=2).items()}
+    assert dense == {"worldSize": 8, "dp": 2, "tp": 4}
+    mixture = flags("mindie", experts=True, tp=4, dp=4, ep=8)
+    sizes = {key.rpartition(".")[2]: size for key, size in mixture.items()}
+    assert sizes == {"worldSize": 16, "dp": 4, "tp": 4, "moe_ep": 8, "moe_tp": 2}
+
+
 def test_a_launcher_that_is_told_the_devices_alone_gets_no_flag() -> None:
     assert "torch-npu" not in SPLITTING
     assert flags("torch-npu", dp=8) == {}

@@ -195,6 +195,19 @@ def test_a_network_is_copied_to_every_device_with_the_batch_that_fits(phase: str
     assert priced.throughput[0] == pytest.approx(option.results["throughput"])
 
 
+@pytest.mark.parametrize(("stated", "batches"), [(64, {1, 2, 4, 8}), (24, {1, 3}), (None, None)])
+def test_a_network_takes_a_stated_batch_in_whole_turns(stated: int | None, batches: set[int] | None) -> None:
+    held: dict[str, object] = {"precision": "fp16"} | ({"global_batch": stated} if stated else {})
+    network = Question(model=model("resnet-50"), machine=machine(8), phase="training", settings=held)
+    found = layout_options(LayoutQuestion(question=network, objective="throughput"))
+    assert found
+    for one in found:
+        micro, whole = one.settings["micro_batch"], one.settings["global_batch"]
+        assert isinstance(micro, int | float)
+        assert whole == (stated or micro * 8)
+        assert batches is None or micro in batches
+
+
 def test_the_smallest_fit_is_on_the_fewest_devices() -> None:
     asked = question("qwen3-32b", at=machine(1))
     assert layout_options(asked) == []
@@ -205,3 +218,14 @@ def test_the_smallest_fit_is_on_the_fewest_devices() -> None:
     assert layout_options(question("qwen3-32b", at=machine(count)))
     assert not layout_options(question("qwen3-32b", at=machine(count // 2)))
     assert smallest_fit(question("qwen3-32b", at=machine(LARGEST))) is None
+
+
+def test_no_engine_is_left_without_a_request_where_all_can_have_one() -> None:
+    question = Question(
+        model=model("qwen3-8b"), machine=machine(4), phase="serving", settings=LENGTHS["serving"]
+    )
+    for at_once in (1, 2, 3):
+        asked = LayoutQuestion(question=question, objective="throughput", concurrency=at_once)
+        found = layout_options(asked)
+        assert found
+        assert max(option.layout.dp for option in found) <= at_once

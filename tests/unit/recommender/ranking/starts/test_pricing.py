@@ -62,6 +62,23 @@ def test_a_layout_that_runs_now_does_not_hold_the_others_fixed(shipped: Workspac
     assert "tensor_parallel" not in made.question.settings
 
 
+@pytest.mark.parametrize(
+    ("current", "more", "load"),
+    [
+        ({"max_num_seqs": 8}, {}, 8.0),
+        ({"max_num_seqs": 8}, {"shape": {"data_parallel": 2}}, 16.0),  # of one engine, of which there are two
+        ({"max_running_requests": 8}, {"shape": {"data_parallel": 2}}, 8.0),  # of all
+        ({"max_num_seqs": "auto"}, {}, None),
+    ],
+)
+def test_what_runs_at_once_now_runs_at_once_then(
+    shipped: Workspace, current: dict[str, Any], more: dict[str, Any], load: float | None
+) -> None:
+    made = asked(shipped, draft(), current=current, **more)
+    assert made is not None
+    assert made.concurrency == load
+
+
 def test_training_holds_what_recipes_agree_on_and_assumes_a_length(shipped: Workspace) -> None:
     begun = draft(agreed("--micro-batch-size", "2"), agreed("--recompute-granularity", "full"))
     made = asked(shipped, begun, phase="training", count=8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -66,6 +66,22 @@ def test_nothing_of_another_framework_or_role_is_compared() -> None:
 def test_another_model_family_and_kind_are_farther_in_this_order() -> None:
     same, sister, experts = (distance(recipe("r", model=name)) for name in ("small", "large", "experts"))
     assert same < sister < experts
+
+
+@pytest.mark.parametrize(
+    "change", [{"attention": "latent"}, {"has_draft": True}, {"is_multimodal": True}, {"is_mixture": True}]
+)
+def test_a_model_of_another_kind_is_farther(change: dict[str, Any]) -> None:
+    alike = replace(MODELS["small"], id="alike", family="")
+    other = replace(alike, id="other", **change)
+    about = replace(situation(), model=replace(MODELS["small"], id="mine", family="none"))
+    found = {
+        name: weigh(about, [recipe("r", model="large")], {"large": made}.__getitem__, HARDWARE.__getitem__)[
+            0
+        ].distance
+        for name, made in (("alike", alike), ("other", other))
+    }
+    assert found["alike"] < found["other"]
 
 
 def test_another_generation_is_nearer_than_another_vendor() -> None:

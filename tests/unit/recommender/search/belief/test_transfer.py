@@ -9,6 +9,7 @@ import pytest
 
 from kg.errors import InputError
 from kg.nouns.values import Settings
+from recommender.search.belief import transfer
 from recommender.search.belief.transfer import learn, project
 from recommender.search.evaluations import SourceTable
 from recommender.space.constraint import Constraint
@@ -65,6 +66,21 @@ def test_what_the_source_lacked_does_not_matter() -> None:
     predicted = model.predict(SPACE.features(u))
     assert np.ptp(predicted) < 1e-6
     assert model.best() == []
+
+
+def test_of_a_long_table_the_best_and_an_even_sample_of_the_rest_are_learned_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transfer, "_MOST_ROWS", 40)
+    space = SearchSpace(parameters=(Parameter(name="k", kind=ParameterKind.INTEGER, low=0, high=399),))
+    costs = [1.0 + abs(k - 90) for k in range(400)]
+    rows = [Settings({"k": k}) for k in range(400)]
+    source = SourceTable(name="other", similarity=0.5, configurations=rows, costs=np.array(costs))
+    model = learn(space, source)
+    assert model is not None
+    far = model.predict(space.features(space.encode([rows[90], rows[250], rows[399]])))
+    assert far[0] < far[1] < far[2]
+    assert model.best()[0] == 90
 
 
 def test_a_source_with_nothing_to_say_is_left_out() -> None:

@@ -64,3 +64,17 @@ def test_a_huge_space_is_sampled_and_neighbours_are_allowed() -> None:
     near = pool.neighbours(5, np.random.default_rng(1))
     assert len(near)
     assert all(space.violated(s) is None for s in space.decode(near))
+
+
+def test_neighbours_differ_in_one_parameter_or_two() -> None:
+    space = SearchSpace(
+        parameters=tuple(Parameter(name=n, kind=ParameterKind.INTEGER, low=0, high=4000) for n in "abcde")
+    )
+    pool = Candidates(space, np.random.default_rng(0))
+    near = pool.neighbours(5, np.random.default_rng(1))
+    changed = (np.abs(near - pool.u[5]) > 1e-9).sum(axis=1)
+    assert set(changed.tolist()) <= {0, 1, 2}
+    assert {1, 2} <= set(changed.tolist())
+    steps = np.abs(near - pool.u[5])[changed == 1].max(axis=1)
+    assert np.median(steps) < 0.3  # half of them near by, the others anywhere
+    assert steps.max() > 0.3

@@ -47,6 +47,15 @@ def test_what_failed_once_is_not_the_best() -> None:
     assert tally.finalists(5) == [1]
 
 
+def test_finalists_are_the_best_that_keep_the_limits_least_measured_first() -> None:
+    tally = Tally(objectives=(RATE,), limits=(MEMORY,))
+    for row, (rate, memory, repeats) in enumerate(
+        ((9.0, 4.0, 3), (8.0, 4.0, 1), (7.0, 4.0, 1), (10.0, 6.0, 1), (1.0, 4.0, 1))
+    ):
+        tally.add(told(row, rate, memory, repeats=repeats), row)
+    assert tally.finalists(3) == [1, 2, 0]
+
+
 def test_costs_go_there_and_back() -> None:
     assert value_of(cost_of(3.0, RATE), RATE) == pytest.approx(3.0)
     assert cost_of(4.0, RATE) < cost_of(3.0, RATE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kg.nouns.entities import Better, Objective, Status
+from kg.nouns.entities import Better, Limit, Objective, Status
 from kg.nouns.values import Settings
 from recommender.search.evaluations import Evaluation
 from recommender.search.report.history import History
@@ -65,6 +65,29 @@ def rows(values: list[tuple[float, float]]) -> list[FrontRow]:
         FrontRow(values=pair, configuration=Settings({"at": at}), trials=(at,))
         for at, pair in enumerate(values)
     ]
+
+
+def test_of_many_failures_a_few_hundred_are_drawn_and_all_are_counted() -> None:
+    count = 4 * MOST_POINTS
+    course = course_points(history([1.0, *[None] * count]))
+    assert course["failed_count"] == count
+    assert 50 <= len(course["failed"]) <= MOST_POINTS
+    assert course["failed"][0] == 2
+    few = course_points(history([1.0, *[None] * 60]))
+    assert few["failed"] == list(range(2, 62))
+
+
+def test_of_many_that_break_a_limit_a_few_hundred_are_drawn() -> None:
+    count = 4 * MOST_POINTS
+    limit = Limit(metric="peak_memory", maximum=1.0, unit="B")
+    evaluations = tuple(
+        Evaluation(configuration=Settings({"at": at}), values=(1.0 + at, 2.0 if at else 0.5))
+        for at in range(count)
+    )
+    course = course_points(History(objective=TIME, evaluations=evaluations, limits=(limit,)))
+    assert course["failed"] == []
+    assert 50 <= len(course["over_limits"]) <= MOST_POINTS
+    assert course["over_limits"][0] == 2
 
 
 def test_the_front_is_what_no_other_beats() -> None:

@@ -110,6 +110,25 @@ def test_a_search_cut_off_goes_on() -> None:
     [symptom] = check(of(evaluations)).symptoms
     assert symptom.name == NOT_CONVERGING
     assert "still gained" in symptom.cause
+    assert symptom.evaluations == tuple(range(10, 20))
+    assert symptom.cause.endswith(f"{6.4 / 2.4 - 1:.0%}")
+
+
+def test_proposals_that_learned_something_are_like_the_best_and_chance_is_not() -> None:
+    """Late proposals far above the best; alike in all but one setting, and then in none."""
+    rng = np.random.default_rng(3)
+
+    def search(*, alike: bool) -> list[Evaluation]:
+        first = [ran(5 + float(rng.random()), a=k * 15.0, b=285 - k * 15.0) for k in range(20)]
+        best = ran(1.0, a=300.0, b=300.0)
+        places = [
+            (300.0 + k, 300.0) if alike else tuple(rng.uniform(0, 150, 2).tolist()) for k in range(1, 21)
+        ]
+        late = [ran(4 + float(rng.random()), a=a, b=b) for a, b in places]
+        return [*first[:8], best, *first[8:], *late]
+
+    assert NOT_CONVERGING not in names(search(alike=True))
+    assert NOT_CONVERGING in names(search(alike=False))
 
 
 def test_noise_is_named() -> None:

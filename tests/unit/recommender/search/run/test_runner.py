@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -126,30 +127,25 @@ def test_budgets_of_time_and_cost(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     by_time = runner(tmp_path / "a", function(slow), stop={"time_s": 0.4})
     assert by_time.run() == "time of 0.4 s used"
-    assert 2 <= len(by_time.search.evaluations) <= 8
+    assert 1 <= len(by_time.search.evaluations) <= 8
     # 3600 an hour is 1 a second: five evaluations of 0.05 s and a bit cost 0.25 and a bit
     by_cost = runner(tmp_path, function(slow), stop={"cost": 0.3, "price_per_hour": 3600})
     assert by_cost.run() == "cost of 0.3 used"
-    assert 2 <= len(by_cost.search.evaluations) <= 6
+    assert 1 <= len(by_cost.search.evaluations) <= 6
 
 
 def test_evaluations_run_at_the_same_time(tmp_path: Path) -> None:
-    together: list[int] = []
-    running = threading.Semaphore(0)
-    lock, count = threading.Lock(), [0]
+    together, calls = threading.Barrier(3), count()
 
     def measure(settings: Settings) -> float:
-        with lock:
-            count[0] += 1
-            together.append(count[0])
-        time.sleep(0.1)
-        with lock:
-            count[0] -= 1
-        running.release()
+        if next(calls) < 3:
+            together.wait(60)  # for two others; broken where one runs after the other
         return bowl(settings)
 
-    runner(tmp_path, function(measure), jobs=3).run()
-    assert max(together) == 3
+    one = runner(tmp_path, function(measure), jobs=3)
+    one.run()
+    assert next(calls) == len(one.search.evaluations) == 10
+    assert all(evaluation.ok for evaluation in one.search.evaluations)
 
 
 def test_finalists_are_measured_again_in_turns_and_the_luckiest_does_not_win(tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""``tunegraph examples``: small files to try the commands with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import data
+from cli.output import note, say, table
+from kg.errors import InputError
+from kg.whole_files import write_bytes
+
+_FOLDER = "examples"
+
+
+def examples(
+    names: Annotated[list[str] | None, typer.Argument(help="Files to write; none lists them.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Write all of them.")] = False,
+    folder: Annotated[Path, typer.Option("--to", help="Folder to write to; made if missing.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+) -> None:
+    """List example files, or write them to this folder.
+
+    Example: tunegraph examples pretrain_llama2.sh npu-smi.txt
+    """
+    known = {item["name"]: item for item in json.loads(data.text(f"{_FOLDER}/index.json"))}
+    chosen = list(known) if everything else names or []
+    if not chosen:
+        table(("file", "what it is"), [(item["name"], item["about"]) for item in known.values()])
+        say("\nThe same as files here: tunegraph examples --all")
+        searches = ", ".join(Path(name).stem for name in data.files("spaces", ".yaml"))
+        say(f"Searches run by name, such as tunegraph search run matmul: {searches}")
+        return
+    if strange := [name for name in chosen if name not in known]:
+        raise InputError(f"no example named {strange[0]!r}", hint=f"known: {', '.join(known)}")
+    if not force and (there := [name for name in chosen if (folder / name).exists()]):
+        raise InputError(f"{folder / there[0]} is there already", hint="--force replaces it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in chosen:
+            write_bytes(folder / name, data.resource(f"{_FOLDER}/{name}").read_bytes())
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written to ({error.strerror})", hint="--to FOLDER") from None
+    for run in dict.fromkeys(known[name]["run"] for name in chosen):
+        print(f"tunegraph {run}")
+    note(
+        f"wrote {len(chosen)} {'file' if len(chosen) == 1 else 'files'} to {folder}; these commands use them"
+    )

@@ -1,0 +1,63 @@
+"""The names that a shell completes, as a text beside the workspace: reading it needs no graph."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kg.nouns.knowledge import Level
+from kg.terms.metrics import METRICS
+from kg.terms.phases import PHASES
+from kg.triples import nodes
+from kg.triples.iris import name_of
+from kg.triples.vocabulary import RDF_TYPE, TG, Shared
+from kg.whole_files import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from recommender.files import WorkspaceFiles
+
+logger = logging.getLogger(__name__)
+
+_CLASSES = {
+    "model": TG.MODEL,
+    "hardware": TG.HARDWARE_PROFILE,
+    "bottleneck": TG.BOTTLENECK,
+    "strategy": TG.STRATEGY,
+    "framework": TG.FRAMEWORK,
+    "recipe": TG.RECIPE,
+}
+_PRECISIONS = ("bfloat16", "float16", "float32", "fp8", "int8", "w8a8", "w4a8", "w4a16", "int4", "fp4")
+
+
+def keep_completions(layout: WorkspaceFiles, graph: GraphStore, trials: TrialStore) -> None:
+    """Write what can be completed, a name a line; a folder that may not be written has none.
+
+    A line has the kind, the name, and the Chinese name if there is one, with tabs between them.
+    """
+    lines = sorted({"\t".join(entry) for entry in _entries(graph, trials)})
+    try:
+        write_text(layout.completions, "".join(f"{line}\n" for line in lines))
+    except OSError as error:
+        logger.debug("%s cannot be written: %s", layout.completions, error.strerror)
+
+
+def _entries(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[str, ...]]:
+    """Yield kind, name and perhaps Chinese name of everything."""
+    servers = {
+        triple.subject
+        for triple in graph.triples(None, TG.LEVEL)
+        if getattr(triple.object, "value", "") == Level.SERVER.value
+    }
+    for kind, term in _CLASSES.items():
+        for node in nodes.subjects(graph, RDF_TYPE, term):
+            labels = nodes.literals(graph, node, Shared.PREF_LABEL)
+            chinese = [label.value for label in labels if label.language == "zh"]
+            yield ("server" if node in servers else kind, name_of(node), *chinese[:1])
+    fixed = {"metric": METRICS, "phase": [phase.words[0] for phase in PHASES], "precision": _PRECISIONS}
+    for kind, names in {"operator": trials.operators(), **fixed}.items():
+        for name in names:
+            yield kind, name

@@ -1,0 +1,48 @@
+"""What a device is by its facts, and what stands in where one is missing."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from kg.errors import InputError, MissingFactError
+from recommender.cost_model.facts.device import FLOPS_PER_CYCLE, Device
+
+ASCEND: dict[str, float | str] = {
+    "core_design": "split: one cube core to two vector cores",
+    "cube_cores": 20,
+    "peak_fp16_flops": 3.2e14,
+    "peak_int8_ops": 6.4e14,
+    "memory_bytes": 6.4e10,
+}
+
+
+def without(*names: str, **more: float | str) -> Device:
+    return Device("chip", {**{name: value for name, value in ASCEND.items() if name not in names}, **more})
+
+
+def test_memory_is_what_was_measured_and_never_more_than_there_is() -> None:
+    assert without().memory_bytes == pytest.approx(0.94 * 6.4e10)
+    assert without(usable_memory_bytes=6.1e10).memory_bytes == 6.1e10
+    assert without(measured_usable_memory_bytes=7e10).memory_bytes == 6.4e10
+    assert math.isnan(without("memory_bytes").memory_capacity)
+
+
+def test_an_unknown_cache_holds_nothing_and_an_unknown_clock_follows_from_the_peak() -> None:
+    assert without().l2_bytes == 0.0
+    assert without(l2_bytes=2e8).l2_bytes == 2e8
+    assert without().clock == pytest.approx(3.2e14 / 20 / FLOPS_PER_CYCLE)
+    assert without(clock_hz=1.5e9).clock == 1.5e9
+    with pytest.raises(MissingFactError):
+        _ = Device("gpu", {"compute_units": 100}).clock
+
+
+def test_a_peak_is_stated_or_that_of_sixteen_bit_from_eight() -> None:
+    assert without().peak("fp16") == 3.2e14
+    assert without("peak_fp16_flops").peak("fp16") == 3.2e14
+    with pytest.raises(InputError, match="no fp8 matrix unit") as refused:
+        without().peak("fp8")
+    assert "fp16, int8" in refused.value.hint
+    with pytest.raises(MissingFactError):
+        Device("gpu", {}).peak("fp16")

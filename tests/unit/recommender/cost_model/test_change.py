@@ -1,0 +1,90 @@
+"""Changes of settings as the cost model prices them, and the layout that it assumes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from recommender.cost_model.change import (
+    GAIN_SPREAD,
+    modelled_change,
+    modelled_gain,
+    modelled_now,
+    with_layout,
+)
+from recommender.cost_model.estimate import estimate_question
+from recommender.cost_model.question import Question
+from tests.unit.recommender.cost_model.machines import machine_of, model
+
+
+def question(count: int = 8, name: str = "qwen3-8b", **settings: object) -> Question:
+    return Question(
+        model=model(name),
+        machine=machine_of("ascend-910b3", count, "atlas-800t-a2"),
+        phase="serving",
+        settings={"input_len": 1024, "output_len": 128, **settings},
+    )
+
+
+def test_a_layout_that_is_not_told_is_the_fastest_that_fits_and_is_said() -> None:
+    told, notes = with_layout(question())
+    split = {name: told.settings[name] for name in ("tensor_parallel", "pipeline_parallel", "data_parallel")}
+    assert math.prod(int(str(size)) for size in split.values()) == 8
+    assert notes[0] == (
+        "layout not told: the fastest that fits is taken, "
+        + ", ".join(f"{name}={size}" for name, size in split.items())
+    )
+    best = float(estimate_question(told).throughput[0])
+    for tensor, data in ((1, 8), (2, 4), (4, 2), (8, 1)):
+        other = estimate_question(question(), [{"tensor_parallel": tensor, "data_parallel": data}])
+        assert not other.fits[0] or float(other.throughput[0]) <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "asked", [question(1), question(tensor_parallel=8), question(data_parallel=8), question(name="resnet-50")]
+)
+def test_what_is_told_or_cannot_be_split_stays_as_it_is(asked: Question) -> None:
+    told, notes = with_layout(asked)
+    assert told == asked
+    assert not any("layout" in note for note in notes)
+
+
+def test_a_change_has_the_price_of_both_sides() -> None:
+    asked = question(tensor_parallel=8, data_parallel=1, batch=16)
+    change = modelled_change(asked, {"tensor_parallel_size": 4, "data_parallel_size": 2})
+    assert change is not None
+    assert change.settings["tensor_parallel"] == (8, 4)
+    assert change.before.throughput == pytest.approx(modelled_now(asked).throughput)
+    assert change.log_gain == pytest.approx(math.log(change.after.throughput / change.before.throughput))
+    assert change.log_gain_in("tpot") == pytest.approx(
+        math.log((change.before.tpot_s or 0) / (change.after.tpot_s or 1))
+    )
+    assert change.log_memory == pytest.approx(
+        math.log(change.after.memory_bytes / change.before.memory_bytes)
+    )
+    assert change.log_energy is None  # nobody stated the powers of this device
+    assert modelled_change(asked, {"tensor_parallel_size": 8}) is None
+    assert modelled_change(asked, {"own_knob": 1}) is None
+
+
+def test_energy_is_power_over_what_is_made() -> None:
+    asked = Question(
+        model=model("qwen3-8b"),
+        machine=machine_of("ascend-910b1", 8, "atlas-800t-a2"),
+        phase="serving",
+        settings={"input_len": 1024, "output_len": 128, "tensor_parallel": 8, "batch": 1},
+    )
+    change = modelled_change(asked, {"max_num_seqs": 16})
+    assert change is not None
+    one = change.before
+    assert one.power_w is not None
+    assert one.energy_per_unit_j == pytest.approx(one.power_w * 8 / one.throughput)
+    assert change.log_energy is not None
+    assert change.log_energy < -1
+
+
+def test_a_larger_modelled_gain_is_less_sure() -> None:
+    none, large = modelled_gain(0.0), modelled_gain(1.0)
+    assert (none.high - none.low) == pytest.approx(2 * 1.645 * GAIN_SPREAD[0], rel=1e-3)
+    assert (large.high - large.low) == pytest.approx(2 * 1.645 * math.hypot(*GAIN_SPREAD), rel=1e-3)

@@ -1,0 +1,90 @@
+"""Steps by the formulas alone, as they were when they were last checked: none of their figures moves unseen.
+
+Machines, models and settings stand beside their figures in ``step_references.json``, and operators have their
+priors, so that neither new facts nor a new calibration moves them: only a change of a formula does. After one that
+is meant, ``python tests/unit/recommender/cost_model/test_step_references.py`` writes the figures anew.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.model import model_of
+from recommender.cost_model.operators.kinds import KINDS, Operators
+from recommender.cost_model.question import machine
+
+PLACE = Path(__file__).with_name("step_references.json")
+HELD: dict[str, Any] = json.loads(PLACE.read_text(encoding="utf-8"))
+DIGITS = 7
+
+
+def step_figures(case: dict[str, Any]) -> dict[str, float]:
+    """All figures of a step by name."""
+    model, place = HELD["models"][case["model"]], HELD["machines"][case["machine"]]
+    priors = Operators({}, Device("reference", HELD["machines"]["npu"]["device"]))
+    steps = estimate(
+        model=model_of(case["model"], model["architecture"], model["facts"]),
+        machine=machine(
+            case["machine"],
+            place["device"],
+            count=case["count"],
+            server=place["name"],
+            server_facts=place["server"],
+        ),
+        phase=case["phase"],
+        settings=[case["settings"]],
+        operators=priors,
+    )
+    found: dict[str, Any] = {
+        "time_s": steps.time_s, "hidden_s": steps.hidden_s, "throughput": steps.throughput,
+        "power_w": steps.power_w, "energy_j": steps.energy_j, "spread": [steps.spread],
+        **{f"{name} s": part for name, part in steps.split_s.items()},
+        **{f"{name} bytes": part for name, part in steps.memory_bytes.items()},
+        **steps.extra,
+    }  # fmt: skip
+    return {name: rounded(part[0]) for name, part in found.items() if part is not None}
+
+
+def operator_us(stem: str, row: list[float], place: str) -> float:
+    """Time of one call of an operator by its formula and priors."""
+    device = Device(place, HELD["machines"][place]["device"])
+    kind = KINDS[stem]
+    times, _ = kind.analytic(device, np.array([row], dtype=np.float64), kind.prior)
+    return rounded(times[0])
+
+
+def rounded(value: float) -> float:
+    return float(f"{float(value):.{DIGITS}g}")
+
+
+@pytest.mark.parametrize(
+    "case", HELD["steps"], ids=[f"{c['phase']} {c['model']} {c['settings']}" for c in HELD["steps"]]
+)
+def test_a_step_takes_what_it_took(case: dict[str, Any]) -> None:
+    assert step_figures(case) == pytest.approx(case["figures"], rel=2 * 10**-DIGITS * 5)
+
+
+@pytest.mark.parametrize(
+    "call", HELD["operators"], ids=lambda call: f"{call['stem']} {call['row']} {call['machine']}"
+)
+def test_an_operator_takes_what_it_took(call: dict[str, Any]) -> None:
+    assert operator_us(call["stem"], call["row"], call["machine"]) == pytest.approx(call["us"], rel=1e-6)
+
+
+if __name__ == "__main__":
+    for one in HELD["steps"]:
+        one["figures"] = step_figures(one)
+    for one in HELD["operators"]:
+        one["us"] = operator_us(one["stem"], one["row"], one["machine"])
+    sections = [f'"{name}": {json.dumps(HELD[name], indent=1)}' for name in ("machines", "models")]
+    for name in ("steps", "operators"):
+        rows = ",\n".join(map(json.dumps, HELD[name]))
+        sections.append(f'"{name}": [\n{rows}\n]')
+    PLACE.write_text("{\n" + ",\n".join(sections) + "\n}\n", encoding="utf-8")

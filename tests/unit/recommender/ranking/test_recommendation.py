@@ -1,0 +1,50 @@
+"""Recommendations as content: what is unknown is null, never zero or empty."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from kg.nouns.gain import Gain
+from kg.nouns.values import Settings
+from recommender.ranking.recommendation import Recommendation, Support
+
+
+def test_what_is_unknown_is_null() -> None:
+    bare = Recommendation(
+        id="1", title="t", configuration=Settings({}), flags=(), gain=None, against="now", basis="nothing"
+    )
+    content = bare.to_json()
+    assert {name for name, value in content.items() if value is None} >= {
+        "strategy", "how", "gain", "probability_of_gain", "distance_class", "bottleneck", "ceiling_factor",
+    }  # fmt: skip
+    assert bare.helps is None
+
+
+def test_what_is_known_is_there() -> None:
+    gain = Gain.around(math.log(1.2), 0.1)
+    full = Recommendation(
+        id="1",
+        title="t",
+        configuration=Settings({"tile": 8}),
+        flags=("--tile 8",),
+        gain=gain,
+        against="now",
+        basis="cases",
+        distance_class="sibling",
+        bottleneck="host-bound",
+        ceiling=math.log(2),
+        parts={"prior": 1 / 3},
+        strategy="overlap",
+        how="set it",
+        evidence=(Support(kind="measured", says="so", weight=1 / 3, problem="p"),),
+    )
+    content = full.to_json()
+    assert (content["strategy"], content["how"], content["bottleneck"]) == ("overlap", "set it", "host-bound")
+    assert content["ceiling_factor"] == 2
+    assert content["parts"] == {"prior": 0.333333}
+    assert content["gain"]["against"] == "now"
+    assert content["probability_of_gain"] == pytest.approx(gain.probability_of_gain, abs=1e-3)
+    assert content["evidence"][0]["weight"] == 0.3333
+    assert (content["evidence"][0]["problem"], content["evidence"][0]["source"]) == ("p", None)

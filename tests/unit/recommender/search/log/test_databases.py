@@ -1,0 +1,102 @@
+"""What a database that is away says, and whether it is worth trying again; without a server."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kg.errors import InputError
+from recommender.search.log.databases import exclusive, open_database, reason, refusal, troubles
+
+optuna = pytest.importorskip("optuna")
+faults = pytest.importorskip("sqlalchemy.exc")
+
+URL = "postgresql://me:secret@host/searches"
+
+
+def fault(kind: str, text: str, *, invalidated: bool = False) -> Exception:
+    """An error as SQLAlchemy raises it round what a driver said."""
+    made: Exception = getattr(faults, kind)(
+        "SELECT 1", {}, Exception(text), connection_invalidated=invalidated
+    )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (fault("OperationalError", "server closed the connection\nmore"), "server closed the connection"),
+        (fault("InterfaceError", "connection already closed"), "connection already closed"),
+        (fault("ProgrammingError", "terminating connection", invalidated=True), "terminating connection"),
+        (OSError(5, "Input/output error"), "Input/output error"),
+        (faults.TimeoutError("QueuePool limit"), "QueuePool limit"),
+        (faults.PendingRollbackError("invalid transaction"), "invalid transaction"),
+    ],
+)
+def test_what_may_pass_is_told_in_its_first_line(said: Exception, told: str) -> None:
+    assert reason(said, URL) == told
+    assert isinstance(said, troubles())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        fault("ProgrammingError", "syntax error"),
+        fault("OperationalError", "password authentication failed for user"),
+        fault("OperationalError", 'database "searches" does not exist'),
+        fault("OperationalError", "permission denied for table studies"),
+        ValueError("no number"),
+    ],
+)
+def test_what_will_not_pass_is_not_tried_again(said: Exception) -> None:
+    assert reason(said, URL) is None
+
+
+def test_the_fault_below_optunas_is_told_without_the_password() -> None:
+    outer = optuna.exceptions.StorageInternalError("An exception is raised during the commit.")
+    outer.__cause__ = fault("OperationalError", f"could not connect to {URL}")
+    told = reason(outer, URL)
+    assert told is not None
+    assert told.startswith("could not connect")
+    assert "secret" not in told
+    assert "secret" not in str(refusal(outer, URL))
+
+
+def test_a_database_that_is_missing_is_to_be_made() -> None:
+    missing = refusal(fault("OperationalError", 'database "searches" does not exist'), URL)
+    assert "createdb" in missing.hint
+    assert "secret" not in f"{missing} {missing.hint}"
+    assert "createdb" not in refusal(fault("OperationalError", "password authentication failed"), URL).hint
+
+
+def test_a_look_makes_no_file_and_a_strange_one_holds_no_search(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no search at"):
+        open_database(f"sqlite:///{tmp_path}/none.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(InputError, match="no search at"):
+        open_database(f"sqlite:///{tmp_path}/empty.db", create=False)
+    with pytest.raises(InputError, match="in SQLite or in PostgreSQL"):
+        open_database("mysql://host/db", create=True)
+
+
+def test_one_worker_at_a_time_chooses_in_sqlite(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/toy.db"
+    entered: list[str] = []
+    begun = threading.Event()
+
+    def other() -> None:
+        begun.set()
+        with exclusive(None, url, "s"):
+            entered.append("other")
+
+    with exclusive(None, url, "s"):
+        thread = threading.Thread(target=other)
+        thread.start()
+        begun.wait()
+        thread.join(0.05)  # would be in by now if nothing held it; a slow machine only hides the fault
+        entered.append("first")
+    thread.join()
+    assert entered == ["first", "other"]

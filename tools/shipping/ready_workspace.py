@@ -1,0 +1,49 @@
+"""Makes the ready-made workspace that a wheel carries: ``python -m tools.shipping.ready_workspace FILE``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from embeddings.text_encoder import DEFAULT_MODEL
+from kg.errors import MissingDependencyError
+from recommender.files import WorkspaceFiles
+from recommender.store import ready_made
+from recommender.store.encoding import keep_shipped_texts
+from recommender.workspace import Workspace
+
+
+def main() -> None:
+    """Make the workspace of what ships, and write its archive."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, help="the archive to write")
+    target = parser.parse_args().file
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")  # as reproducible builds set it
+    made = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    with TemporaryDirectory() as place:
+        layout = WorkspaceFiles(Path(place) / "workspace")
+        Workspace.create(layout.root, cache=Path(place) / "cache", text_model=None, clock=lambda: made)
+        ready_made.pack(layout, target, _with_texts(layout, Path(place) / "texts"))
+    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB of {ready_made.made_from()}")
+
+
+def _with_texts(layout: WorkspaceFiles, place: Path) -> Path | None:
+    """Vectors of a workspace's problems with the default text model; None where a text's is not shipped."""
+    shutil.copytree(layout.root, place)
+    copy = WorkspaceFiles(place)
+    keep_shipped_texts(copy, DEFAULT_MODEL)
+    copy.write({**copy.read(), "encoder": DEFAULT_MODEL})
+    try:
+        with Workspace.editor(place, cache=place.parent / "cache"):
+            return copy.vectors
+    except MissingDependencyError:
+        print("without vectors of texts: python -m tools.shipping.texts makes those of new ones")
+        return None
+
+
+if __name__ == "__main__":
+    main()
