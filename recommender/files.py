@@ -200,6 +200,11 @@ class WorkspaceFiles:
         return self.root / "imports"
 
     @property
+    def base(self) -> Path:
+        """Folder of what the workspace rests on: a description, and its graph as it was taken over."""
+        return self.root / "base"
+
+    @property
     def models(self) -> Path:
         """Folder of what was learned about how operators respond to configurations."""
         return self.root / "models"
@@ -296,6 +301,7 @@ class WorkspaceFiles:
                 self.texts,
                 self.experiments,
                 self.green,
+                self.base,
                 self.completions,
             )
             ours = {*(item.name for item in parts), "index"}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[object], None]
 
-ONE_STEP = ("import", "calibrate", "evolve", "revert", "undo", "restore")
+ONE_STEP = ("import", "calibrate", "evolve", "revert", "undo", "restore", "rebase")
 """Commands after which a workspace is as before or as after."""
 RESUMABLE = ("ingest", "merge", "ab", "search")
 """Commands that are several batches; done again, they end where they would have ended."""
@@ -63,6 +63,8 @@ def act(tell: Tell, name: str, place: Path, path: Path) -> None:
                 writing.revert(NOW + timedelta(days=2), "v0")
         case "restore":
             Workspace.restore(path, place / "backup")
+        case "rebase":
+            Workspace.rebase(path, str(place / "other"), cache=place, again=True)
         case "ab":
             with reader(path) as workspace:
                 experiments = workspace.experiments

@@ -10,6 +10,8 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.kb.backup import backup, restore
+from cli.kb.base import init, push, rebase
+from cli.kb.diff import diff
 from cli.kb.listing import list_
 from cli.kb.pull import pull
 from cli.late import LateTyper
@@ -28,6 +30,10 @@ app.command("list")(list_)
 app.command("backup")(backup)
 app.command("restore")(restore)
 app.command("pull")(pull)
+app.command("diff")(diff)
+app.command("init")(init)
+app.command("rebase")(rebase)
+app.command("push")(push)
 
 DEADLINE_S = 30.0
 SHOWN_CONFLICTS = 10
@@ -197,7 +203,7 @@ def export(
 @app.command()
 def merge(
     context: typer.Context,
-    other: Annotated[Path, typer.Argument(help="Directory of the other workspace; it is only read.")],
+    other: Annotated[Path, typer.Argument(help="Another workspace, or a backup of one; it is only read.")],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be added; write nothing.")
     ] = False,
@@ -357,36 +363,6 @@ def versions(context: typer.Context, as_json: JsonOption = False) -> None:
         say(f"{item.name}  {item.time[:19]}  batch {item.batch}")
         for line in item.changelog:
             say(f"  {line}")
-
-
-@app.command()
-def diff(
-    context: typer.Context,
-    first: Annotated[str, typer.Argument(help="Name of a version.")],
-    second: Annotated[
-        str, typer.Argument(help="Name of another; the knowledge as it stands if left out.")
-    ] = "now",
-    as_json: JsonOption = False,
-) -> None:
-    """Compare two versions of the knowledge.
-
-    Example: tunegraph kb diff NAME now
-    """
-    from cli import output
-
-    with open_workspace(context) as workspace:
-        found = workspace.lineage.diff(first, second)
-    if as_json:
-        output.as_json({"first": first, "second": second, "changed": [item.to_json() for item in found]})
-        return
-    for item in found:
-        say(item.about)
-        for text in item.gone:
-            say(f"  - {text}")
-        for text in item.come:
-            say(f"  + {text}")
-    if not found:
-        say("nothing differs")
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cli.context import open_workspace, settings
-from kg.errors import MissingDependencyError
+from kg.errors import InputError, MissingDependencyError
 
 
 def serve(
@@ -26,8 +26,11 @@ def serve(
             "--allow-host", help="Another host name that clients use for this server; may be repeated."
         ),
     ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Take in cases and outcomes; needs a token.")
+    ] = False,
 ) -> None:
-    """Answer over HTTP; the knowledge is only read.
+    """Answer over HTTP; the knowledge is only read without --write.
 
     Example: tunegraph serve --port 8740
     """
@@ -42,9 +45,17 @@ def serve(
     from tunegraph.packages import __version__
 
     access = Access.of(host, allow_host or (), None if token_file is None else read_token(token_file))
+    if write and access.token is None:
+        raise InputError("writes need a token", hint="--token-file FILE, or leave --write out")
     open_workspace(context).close()  # makes it where there is none, and says now what is wrong with it
     places = settings(context)
     listener = listening_socket(host, port)
     shown = f"[{host}]" if ":" in host else host
     print(f"Serving {places.workspace} at http://{shown}:{listener.getsockname()[1]}", file=sys.stderr)
-    serve(lambda: Workspace.open(places.workspace, cache=places.cache), access, listener, __version__)
+    serve(
+        lambda: Workspace.open(places.workspace, cache=places.cache),
+        access,
+        listener,
+        __version__,
+        writes=write,
+    )

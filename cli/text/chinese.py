@@ -309,8 +309,8 @@ TEMPLATES: dict[str, str] = {
     "not there: similarity rests on numbers and names alone": "缺失：相似度仅依据数值和名称",
     "delete {path}": "删除 {path}",
     "this program ships newer knowledge than the workspace was made with": "程序自带的知识比工作区新",
-    "make a workspace anew and ingest your cases, or go on with the old knowledge": (
-        "重新创建工作区并导入案例，或继续使用旧知识"
+    "tunegraph kb rebase renews it and keeps what is yours, or go on with the old knowledge": (
+        "运行 tunegraph kb rebase 更新并保留您自己的内容，或继续使用旧知识"
     ),
     "{count} problems have no rows": "{count} 个问题没有数据行",
     "ingest their files again": "重新导入相应文件",

@@ -33,12 +33,18 @@ CHUNK = 1 << 18
 TIMEOUT_S = 30.0
 AGENT = "tunegraph kb pull"
 
+_NETWORK = (HTTPError, URLError, HTTPException, TimeoutError, ConnectionError, ssl.SSLError)
 _AGAIN = "the same command again goes on from there"
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
 def download(
-    address: str, path: Path, *, most_bytes: int, on_progress: Callable[[int], None] = lambda _: None
+    address: str,
+    path: Path,
+    *,
+    most_bytes: int,
+    on_progress: Callable[[int], None] = lambda _: None,
+    token: str = "",
 ) -> None:
     """Fetch a file; it has its name once all of it is there.
 
@@ -47,6 +53,7 @@ def download(
         path: Where to.
         most_bytes: What it may be long.
         on_progress: Called with the bytes that came since its last call.
+        token: What the server asks for; empty for nothing.
 
     Raises:
         InputError: The address is none to fetch from, or more bytes come than may.
@@ -59,7 +66,7 @@ def download(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         has = part.stat().st_size if part.is_file() else 0
-        with _opened(address, has) as reply:
+        with _opened(address, f"{has}-" if has else "", token) as reply:
             start, total = _extent(reply, has, most_bytes)
             on_progress(start)
             with part.open("r+b" if start else "wb") as stream:
@@ -72,15 +79,38 @@ def download(
     except InputError:
         part.unlink(missing_ok=True)
         raise
-    except HTTPError as error:
-        if error.code == 416:  # nothing is left to send, so what is there is not this file
+    except _NETWORK as error:
+        if isinstance(error, HTTPError) and error.code == 416:  # nothing is left to send: not this file
             part.unlink(missing_ok=True)
-        raise FetchError(f"{address}: {_reason(error)}", hint=_hint(error)) from None
-    except (URLError, HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
-        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
-        raise FetchError(f"{address}: does not arrive ({reason})", hint=_AGAIN) from None
+        raise _unfetched(address, error) from None
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def fetch_end(address: str, most: int, *, token: str = "") -> bytes:
+    """Fetch the last bytes of a file; all of it from a server that knows no ranges.
+
+    Raises:
+        InputError: The address is none to fetch from.
+        FetchError: It does not answer, or has moved.
+    """
+    if not is_safe(address):
+        raise InputError(f"{address}: not fetched, since it is not https")
+    try:
+        with _opened(address, f"-{most}", token) as reply:
+            end = b""
+            while chunk := reply.read1(CHUNK):
+                end = (end + chunk)[-most:]
+            return end
+    except _NETWORK as error:
+        raise _unfetched(address, error) from None
+
+
+def _unfetched(address: str, error: Exception) -> FetchError:
+    if isinstance(error, HTTPError):
+        return FetchError(f"{address}: {_reason(error)}", hint=_hint(error))
+    reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+    return FetchError(f"{address}: does not arrive ({reason})", hint=_AGAIN)
 
 
 def _receive(
@@ -96,7 +126,7 @@ def _receive(
     return length
 
 
-def _opened(address: str, start: int) -> Any:
+def _opened(address: str, span: str, token: str) -> Any:
     """The reply of a server; a redirect is an error, since the catalogue says where a file is."""
     is_near = urlsplit(address).hostname in LOOPBACK
     opener = OpenerDirector()
@@ -109,8 +139,10 @@ def _opened(address: str, start: int) -> Any:
     ):
         opener.add_handler(handler)
     request = Request(address, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"})  # noqa: S310  checked
-    if start:
-        request.add_header("Range", f"bytes={start}-")
+    if span:
+        request.add_header("Range", f"bytes={span}")
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
     return opener.open(request, timeout=TIMEOUT_S)
 
 

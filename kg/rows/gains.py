@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from kg.nouns.effects import Context, Effect, to_unats
 from kg.nouns.entities import Better, Kind, Problem
-from kg.nouns.knowledge import Model
 from kg.nouns.values import Settings
 from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_shape
-from kg.triples.serialisation import all_of, from_graph
+from kg.triples.finders import families_of_models
+from kg.triples.serialisation import from_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,7 +114,7 @@ class GainContexts:
 
     def __init__(self, graph: GraphStore) -> None:
         self._graph = graph
-        self._families = {model.id: model.family for model in all_of(graph, Model)}
+        self._families = families_of_models(graph)
         self._sizes: dict[str, dict[str, float]] = {}
 
     def effect(self, gain: RowGain) -> Effect:

@@ -45,7 +45,7 @@ _SAME = """
 _COUNTS = f"""
     SELECT count(*), count(DISTINCT CASE WHEN p.key IS NULL THEN problem.id END),
            count(CASE WHEN NOT EXISTS ({_IN_OURS} {_SAME}) THEN 1 END)
-    {_OF_THEIRS} WHERE t.batch <= :theirs
+    {_OF_THEIRS} WHERE t.batch <= :theirs AND t.batch > :since
 """
 _CONTRADICTIONS = f"""
     SELECT problem.id, problem.operator, problem.hardware, configuration.content, metric.text, source.text,
@@ -53,7 +53,7 @@ _CONTRADICTIONS = f"""
     {_OF_THEIRS}
     JOIN ours.trials AS o ON o.problem = p.key AND o.configuration = c.key AND o.metric = m.key
          AND o.source = s.key AND o.batch <= :ours
-    WHERE t.batch <= :theirs AND o.value IS NOT t.value
+    WHERE t.batch <= :theirs AND t.batch > :since AND o.value IS NOT t.value
     AND NOT EXISTS (
         SELECT 1 FROM ours.trials AS same WHERE same.problem = p.key AND same.configuration = c.key
         AND same.metric = m.key AND same.source = s.key AND same.value IS t.value AND same.batch <= :ours
@@ -110,18 +110,19 @@ class StoreComparison:
     contradiction_count: int
 
 
-def compare(ours: Path, theirs: Path, *, acknowledged: tuple[int, int]) -> StoreComparison:
+def compare(ours: Path, theirs: Path, *, acknowledged: tuple[int, int], since: int = 0) -> StoreComparison:
     """Set the rows of another store against ours.
 
     Args:
         ours: Our SQLite file.
         theirs: The other's.
         acknowledged: The newest batch that counts in each.
+        since: Batch of the other after which its rows count.
 
     Raises:
         WorkspaceError: One of them cannot be read.
     """
-    given = {"ours": acknowledged[0], "theirs": acknowledged[1]}
+    given = {"ours": acknowledged[0], "theirs": acknowledged[1], "since": since}
     try:
         with closing(sqlite3.connect(":memory:", uri=True)) as connection:
             _attach(connection, "ours", ours)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.values import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kg.rows.trials_file import TrialsFile
 
@@ -222,6 +222,14 @@ def quarantine(file: TrialsFile) -> list[tuple[int, dict[str, object]]]:
         return []
     rows = file.read("SELECT batch, content FROM quarantine ORDER BY sweep, batch")
     return [(batch, json.loads(content)) for batch, content in rows]
+
+
+def put_in_quarantine(file: TrialsFile, rows: Iterable[tuple[int, Mapping[str, object]]]) -> None:
+    """Leave in the quarantine what lay in another store's, and nothing else; see :func:`quarantine`."""
+    with file.transaction():
+        file.write("DELETE FROM quarantine")
+        packed = [(batch, json.dumps(content)) for batch, content in rows]
+        file.insert("INSERT INTO quarantine VALUES (1, 1, ?, ?)", packed)
 
 
 def faults(file: TrialsFile) -> Iterator[str]:

@@ -157,10 +157,12 @@ def copy_database(source: Path, target: Path) -> None:
     Raises:
         WorkspaceError: It cannot be read, or the copy cannot be written.
     """
-    with _explained(source):
-        address = f"file:{quote(str(source))}?mode=ro"
-        with closing(sqlite3.connect(address, uri=True)) as there, closing(sqlite3.connect(target)) as here:
-            there.backup(here)
+    with (
+        _explained(source),
+        closing(_connect_read_only(source)) as there,
+        closing(sqlite3.connect(target)) as here,
+    ):
+        there.backup(here)
 
 
 @contextmanager

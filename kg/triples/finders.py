@@ -17,7 +17,15 @@ from kg.nouns.knowledge import Confidence, Fact, FactKind, Model, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.nouns.recipe import Recipe
 from kg.triples import nodes
-from kg.triples.iris import batch_iri, bottleneck_iri, name_of, parameter_iri, problem_iri, strategy_iri
+from kg.triples.iris import (
+    batch_iri,
+    bottleneck_iri,
+    model_iri,
+    name_of,
+    parameter_iri,
+    problem_iri,
+    strategy_iri,
+)
 from kg.triples.model_facts import COUNTED, stated_sizes
 from kg.triples.serialisation import batch_numbers, from_graph, table_of
 from kg.triples.tables.effects import EFFECT
@@ -99,6 +107,16 @@ def strategy_kinds(graph: GraphStore) -> dict[str, str]:
     """Return the kind of every strategy, by id."""
     kinds = nodes.texts_by_name(graph, TG.STRATEGY_KIND, strategy_iri("").value)
     return {strategy: min(kind) for strategy, kind in kinds.items()}
+
+
+def families_of_models(graph: GraphStore) -> dict[str, str]:
+    """Return the family of every model, by the model's id."""
+    of_models = model_iri("").value
+    return {
+        name_of(node): name_of(family)
+        for node, family in nodes.edges(graph, TG.FAMILY)
+        if node.value.startswith(of_models)
+    }
 
 
 def strategy_scopes(graph: GraphStore) -> tuple[Texts, Texts, Texts]:

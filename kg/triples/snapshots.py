@@ -23,14 +23,19 @@ KEPT = 3
 """Snapshots kept besides those in use: a reader may just have read the name of an older one."""
 
 _ATTEMPTS = 5
+_BLOCKS = ".sst"
+_SAYS_NOTHING = ("LOCK", "LOG")
+"""Files of a database of triples that say nothing of its content."""
 
 
-def publish(store: OxigraphStore, folder: Path) -> int:
+def publish(store: OxigraphStore, folder: Path, *, after: int = 0) -> int:
     """Copy the live graph for readers and switch to the copy; only the writer may.
 
     Args:
         store: The live graph.
         folder: The workspace's ``graph`` folder.
+        after: Number of a snapshot that this one follows, in a folder that has none: readers tell two
+            snapshots apart by their numbers.
 
     Returns:
         The number of the snapshot.
@@ -41,7 +46,7 @@ def publish(store: OxigraphStore, folder: Path) -> int:
     published = folder / "published"
     try:
         published.mkdir(parents=True, exist_ok=True)
-        number = max(_numbers(published), default=0) + 1
+        number = max(_numbers(published), default=after) + 1
         draft = published / f".{number}"
         shutil.rmtree(draft, ignore_errors=True)  # left by a writer that was killed
         try:
@@ -76,6 +81,31 @@ def newest(folder: Path) -> Path | None:
         return None
     except (ValueError, OSError) as error:
         raise WorkspaceError(f"{current} is damaged: {error}", hint="tunegraph doctor --repair") from error
+
+
+def newest_number(folder: Path) -> int:
+    """Return the number of the newest snapshot; 0 where there is none or it cannot be told."""
+    try:
+        return int((folder / "CURRENT").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+def share(folder: Path, target: Path) -> None:
+    """Copy a snapshot that is open to a new folder; its blocks, which never change, by links where possible.
+
+    Raises:
+        OSError: It cannot be read, or the copy cannot be written.
+    """
+    target.mkdir(parents=True)
+    for path in folder.iterdir():
+        if not path.is_file() or path.name.startswith(_SAYS_NOTHING):
+            continue
+        if path.suffix == _BLOCKS:
+            with suppress(OSError):  # another file system, or no right to link
+                os.link(path, target / path.name)
+                continue
+        shutil.copyfile(path, target / path.name)
 
 
 def open_newest(folder: Path) -> OxigraphStore:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Hardware, Problem, Source, Trust
-from kg.nouns.knowledge import Level, Model, Strategy
+from kg.nouns.knowledge import Level, Strategy
 from kg.rows.evidence import problems_with_strategies
 from kg.terms.phases import STEP_PHASE
+from kg.triples.finders import families_of_models
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
 from recommender.evolution.components import fit_components
@@ -153,7 +154,7 @@ def _places(graph: GraphStore, trials: TrialStore, tree: HardwareTree) -> list[_
 
     A test needs a device: what is only known of a family or a vendor is no place for one.
     """
-    families = {model.id: model.family for model in all_of(graph, Model)}
+    families = families_of_models(graph)
     places: dict[tuple[object, ...], _Place] = {}
     for group in problems_with_strategies(trials):
         hardware, identifiers = group.hardware, group.problems

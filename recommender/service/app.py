@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse
 
-from kg.errors import TuningError, UnknownEntityError
+from kg.errors import InputError, TuningError, UnknownEntityError
 from recommender.service import openapi, reply
 from recommender.service.access import Access, read_body
 from recommender.service.lane import BusyError, Lane, snapshot_state
 from recommender.service.meters import Meters
 from recommender.service.problem_details import MEDIA_TYPE, RefusedError, details, status_of
+from recommender.service.snapshot_file import SnapshotFile
 from recommender.service.sparql import AT_ONCE, LIMITS, SparqlEndpoint, add_sparql
 from recommender.service.upload import discard, received, unpacked
+from recommender.service.writes import WriteQueue, add_writes, without_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -53,6 +56,8 @@ class TuningService:
         diagnoses: Reads profiles, which takes seconds: it keeps no question waiting.
         meters: Counters.
         limits: What a user's SPARQL may use.
+        snapshots: The workspace as a file, for others to rest on.
+        writes: Takes in cases and outcomes; None where the server only reads.
     """
 
     access: Access
@@ -60,13 +65,32 @@ class TuningService:
     diagnoses: Lane
     meters: Meters = field(default_factory=Meters)
     limits: Limits = LIMITS
+    snapshots: SnapshotFile = field(default_factory=SnapshotFile)
+    writes: WriteQueue | None = None
 
     @classmethod
     def of(
-        cls, open_workspace: Callable[[], Workspace], access: Access, *, limits: Limits = LIMITS
+        cls,
+        open_workspace: Callable[[], Workspace],
+        access: Access,
+        *,
+        limits: Limits = LIMITS,
+        writes: bool = False,
     ) -> TuningService:
-        """The service of a workspace."""
-        return cls(access=access, answers=Lane(open_workspace), diagnoses=Lane(open_workspace), limits=limits)
+        """The service of a workspace.
+
+        Raises:
+            InputError: It is to take in what anybody sends: writes need a token.
+        """
+        if writes and access.token is None:
+            raise InputError("writes need a token", hint="--token-file FILE, or leave --write out")
+        return cls(
+            access=access,
+            answers=Lane(open_workspace),
+            diagnoses=Lane(open_workspace),
+            limits=limits,
+            writes=WriteQueue(Lane(open_workspace)) if writes else None,
+        )
 
     async def ask(self, work: Callable[[Workspace], Reply]) -> Response:
         """Answer with a piece of work on the workspace."""
@@ -113,6 +137,9 @@ def make_app(service: TuningService, version: str) -> FastAPI:
         yield
         await service.answers.close()
         await service.diagnoses.close()
+        if service.writes is not None:
+            await service.writes.lane.close()
+        service.snapshots.close()
 
     app = FastAPI(
         title="tunegraph",
@@ -143,6 +170,7 @@ def make_app(service: TuningService, version: str) -> FastAPI:
     _add_lookups(app, service)
     _add_diagnosis(app, service)
     _add_upkeep(app, service)
+    add_writes(app, service.writes, json_response)
     places = asyncio.Semaphore(AT_ONCE)
     add_sparql(app, SparqlEndpoint(service.answers, places, service.limits))
     return app
@@ -233,6 +261,21 @@ def _add_lookups(app: FastAPI, service: TuningService) -> None:
     async def stats() -> Response:
         return await service.ask(lambda workspace: reply.Reply(content=workspace.stats()))
 
+    @app.get(
+        "/v1/snapshot",
+        summary="The newest published state as one file, for kb init --base.",
+        responses={
+            **openapi.RESPONSES,
+            200: {
+                "description": "A backup without questions and samples; its last line is its digest.",
+                "content": {"application/octet-stream": {}},
+            },
+        },
+    )
+    async def snapshot() -> Response:
+        path = await service.diagnoses.run(service.snapshots.newest)
+        return FileResponse(path, media_type="application/octet-stream")
+
 
 def _id_in_path() -> Any:
     from fastapi import Path as InPath
@@ -245,7 +288,7 @@ def _add_diagnosis(app: FastAPI, service: TuningService) -> None:
         "/v1/diagnose",
         summary="The causes of lost time in a profile, or the known faults in a log.",
         responses=openapi.answer(),
-        openapi_extra=openapi.upload(),
+        openapi_extra=openapi.upload("A file of a profiler, a log, or a ZIP archive of a folder"),
     )
     async def diagnose(
         request: Request,
@@ -264,8 +307,7 @@ def _add_diagnosis(app: FastAPI, service: TuningService) -> None:
                     workspace, unpacked(path), hardware=hardware, model=model, least=least
                 )
             )
-            content = json.loads(json.dumps(answer.content).replace(f"{folder}/", ""))
-            return json_response(reply.Reply(content=content, code=answer.code))
+            return json_response(without_folder(answer, folder))
         except TuningError as error:
             said = str(error).replace(f"{folder}/", "")
             return problem_response(details(status_of(error), said, code=error.exit_code, hint=error.hint))

@@ -82,11 +82,9 @@ def question(*examples: dict[str, Any], **others: dict[str, Any]) -> dict[str, A
     }
 
 
-def upload() -> dict[str, Any]:
-    """The part of an operation that describes its body: a profile."""
-    about = (
-        f"A file of a profiler, a log, or a ZIP archive of a folder; {MOST_UPLOAD_BYTES >> 20} MiB at most."
-    )
+def upload(what: str) -> dict[str, Any]:
+    """The part of an operation that describes its body: a file."""
+    about = f"{what}; {MOST_UPLOAD_BYTES >> 20} MiB at most."
     binary = {"schema": {"type": "string", "format": "binary"}}
     return {
         "requestBody": {
@@ -95,6 +93,28 @@ def upload() -> dict[str, Any]:
             "content": {"application/octet-stream": binary},
         }
     }
+
+
+def outcome() -> dict[str, Any]:
+    """The part of an operation that describes its body: the measurements of an A/B test."""
+    properties = {
+        "recommendation": {**_TEXT, "description": "Id of the recommendation that was tried."},
+        "question": {**_TABLE, "description": "What it was tried on, where no recommendation was."},
+        "strategy": {**_TEXT, "description": "Id of the strategy that was tried on it."},
+        "metric": {**_TEXT, "description": "Metric that decides, such as throughput."},
+        "unit": {**_TEXT, "description": "Its unit, such as ms."},
+        "better": {"enum": ["lower", "higher"], "description": "Where the metric's name does not tell."},
+        "control": {**_TABLE, "description": "What the control sets."},
+        "treatment": {**_TABLE, "description": "What the treatment sets."},
+        "samples": {
+            "description": "A list of values an arm, or rows with arm, value and pair, as ab record reads.",
+            "anyOf": [_TABLE, {"type": "array", "items": _TABLE}],
+        },
+        "in_order": {"type": "boolean", "description": "The values are in the order taken."},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["metric", "samples"]}
+    content = {"schema": {**schema, "additionalProperties": False}}
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
 
 
 def answer(*keys: str) -> dict[int | str, dict[str, Any]]:

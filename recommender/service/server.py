@@ -63,6 +63,8 @@ def serve(
     access: Access,
     listener: socket.socket,
     version: str,
+    *,
+    writes: bool = False,
 ) -> None:
     """Serve a workspace until the process is told to end.
 
@@ -71,5 +73,10 @@ def serve(
         access: Who may ask.
         listener: Where.
         version: Of the program.
+        writes: Take in cases and outcomes.
+
+    Raises:
+        InputError: Writes are wanted, and there is no token.
     """
-    make_server(TuningService.of(open_workspace, access), version).run(sockets=[listener])
+    service = TuningService.of(open_workspace, access, writes=writes)
+    make_server(service, version).run(sockets=[listener])

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import data
 from embeddings.text_encoder import OnnxTextEncoder
+from kg.triples.snapshots import newest
 from recommender.files import PINNED, WorkspaceFiles
 from recommender.store import ready_made
 from recommender.store import shipped_knowledge as shipped
+from recommender.store.base import Base
 from recommender.store.encoding import default_model, keep_shipped_texts, prepare, problem_encoder
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from recommender.store.editor import Editor
+    from recommender.store.writing.writer import Writer
 
 
 def create(
@@ -65,6 +68,8 @@ def create(
                 paths = [files.enter_context(as_file(data.resource(name))) for name in shipped.case_files()]
                 # in one batch on any machine, so that the same knowledge has the same version everywhere
                 writing.ingest(paths, batch_s=math.inf)
+    if with_shipped:
+        _keep_shipped_base(layout)
     layout.create(_manifest(cache, model, clock, with_shipped=with_shipped))
 
 
@@ -92,6 +97,7 @@ def _create_from_ready_made(
             if not draft.vectors.exists():
                 with editor(draft, cache, model, clock, command="create", durable=True):
                     pass  # entering it makes the vectors with the text model
+            _keep_shipped_base(draft)
             draft.create(_manifest(cache, model, clock, with_shipped=True))
             draft.root.chmod(root.stat().st_mode & 0o777)
             layout.graph.rmdir()
@@ -114,6 +120,11 @@ def _manifest(
     }
 
 
+def _keep_shipped_base(layout: WorkspaceFiles) -> None:
+    if folder := newest(layout.graph):
+        Base.of(folder, "", shipped.version()).keep(layout, folder)
+
+
 def editor(
     layout: WorkspaceFiles,
     cache: Path,
@@ -124,12 +135,25 @@ def editor(
     durable: bool,
 ) -> Editor:
     """Return the writing side of a workspace; it takes the lock when it is entered."""
-    # A question is answered without these; the readers of all formats come with them.
-    from recommender.store.editor import Editor
-    from recommender.store.writing.writer import Writer
+    from recommender.store.editor import Editor  # the readers of all formats come with it
+
+    return Editor(writer(layout, cache, model, clock, command=command, durable=durable))
+
+
+def writer(
+    layout: WorkspaceFiles,
+    cache: Path,
+    model: str | None,
+    clock: Callable[[], datetime],
+    *,
+    command: str,
+    durable: bool,
+) -> Writer:
+    """Return what adds batches to a workspace; it takes the lock when it is entered."""
+    from recommender.store.writing.writer import Writer  # a question is answered without it
 
     encoder = partial(problem_encoder, layout=layout, cache=cache, model=model, read_only=False)
-    return Editor(Writer(layout, encoder, clock, command=command, durable=durable))
+    return Writer(layout, encoder, clock, command=command, durable=durable)
 
 
 def text_model(manifest: Mapping[str, object]) -> str | None:

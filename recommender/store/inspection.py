@@ -45,7 +45,7 @@ OLD_KNOWLEDGE = CheckResult(
     about="knowledge",
     severity=Severity.NOTE,
     says="this program ships newer knowledge than the workspace was made with",
-    remedy="make a workspace anew and ingest your cases, or go on with the old knowledge",
+    remedy="tunegraph kb rebase renews it and keeps what is yours, or go on with the old knowledge",
 )
 
 

@@ -9,7 +9,9 @@ workspace is only read; a crash leaves both whole, and merging again goes on.
 from __future__ import annotations
 
 import math
+import tempfile
 from dataclasses import dataclass, is_dataclass, replace
+from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -35,18 +37,20 @@ from kg.rows.joining import LISTED, compare
 from kg.rows.trials import TrialStore
 from kg.triples.finders import completion_marks
 from kg.triples.iris import outcome_iri
-from kg.triples.serialisation import all_of, newest_batch, table_of
+from kg.triples.serialisation import all_of, description, newest_batch, table_of
 from kg.triples.snapshots import open_newest
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import NAMESPACE
 from recommender.files import WorkspaceFiles
+from recommender.store.base import Base, open_base_graph
+from recommender.store.upkeep.backup import unpack_backup
 from recommender.store.writing.writer import BATCH_ROWS, Additions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from kg.nouns.entities import Case
+    from kg.rows.joining import Contradiction
     from kg.triples.graph import GraphStore
     from recommender.store.writing.writer import Writer
 
@@ -137,13 +141,17 @@ def merge(
         graph: Its graph.
         trials: Its rows.
         writer: Takes what is new; None for a dry run.
-        other: Directory of the other workspace.
+        other: Directory of the other workspace, or a backup of it.
         label: What to call it; its directory's name if empty.
 
     Raises:
         InputError: It is this very workspace.
         WorkspaceError: It is none, or is damaged, or of another version.
     """
+    if other.is_file():  # what kb push or kb backup wrote
+        with tempfile.TemporaryDirectory(dir=here.root.parent, prefix=f".{here.root.name}-merge-") as folder:
+            unpack_backup(other, Path(folder) / "other")
+            return merge(here, graph, trials, writer, Path(folder) / "other", label=label or other.name)
     there = WorkspaceFiles(other)
     if there.root.resolve() == here.root.resolve():
         raise InputError(f"{other} is this workspace itself")
@@ -154,16 +162,9 @@ def merge(
         with TrialStore(there.trials, read_only=True, acknowledged=theirs) as their_trials:
             ours = newest_batch(graph)
             rows = compare(here.trials, there.trials, acknowledged=(ours, theirs))
-            nouns, described = _knowledge(graph, their_graph)
-            effects, marks, odd = _effects(graph, trials, their_graph, their_trials)
-            conflicts = [*described, *odd] + [
-                Conflict(
-                    about=f"{row.metric} of {row.operator} on {row.hardware} with {row.configuration}",
-                    ours=row.ours,
-                    theirs=row.theirs,
-                )
-                for row in rows.contradictions
-            ]
+            nouns, described = _knowledge(graph, their_graph, there)
+            effects, marks, odd = effects_to_join(graph, trials, their_graph, their_trials)
+            conflicts = [*described, *odd, *conflicts_of(rows.contradictions)]
             added = Additions(
                 rows=rows.new_rows, repeated=rows.rows - rows.new_rows, problems=rows.new_problems
             )
@@ -193,6 +194,18 @@ def merge(
         conflicts=tuple([*beyond, *conflicts][:LISTED]),
         conflict_count=len(beyond) + len(described) + len(odd) + rows.contradiction_count,
     )
+
+
+def conflicts_of(contradictions: Iterable[Contradiction]) -> list[Conflict]:
+    """Return rows of two stores that contradict each other as conflicts."""
+    return [
+        Conflict(
+            about=f"{row.metric} of {row.operator} on {row.hardware} with {row.configuration}",
+            ours=row.ours,
+            theirs=row.theirs,
+        )
+        for row in contradictions
+    ]
 
 
 def _believed(cases: Iterable[Case], beyond: list[Conflict]) -> Iterator[Case]:
@@ -233,10 +246,13 @@ def _batches(cases: Iterator[Case]) -> Iterator[list[Case]]:
         yield batch
 
 
-def _knowledge(ours: GraphStore, theirs: GraphStore) -> tuple[list[Any], list[Conflict]]:
+def _knowledge(
+    ours: GraphStore, theirs: GraphStore, files: WorkspaceFiles
+) -> tuple[list[Any], list[Conflict]]:
     """Return nouns that only the other has, and conflicts of those that both describe differently.
 
-    A bottleneck and a cause may share a node; it is taken over whole or not at all.
+    A bottleneck and a cause may share a node; it is taken over whole or not at all. What the other has as it
+    was shipped stays there: this program ships what holds now.
     """
     here: dict[str, list[Any]] = {}
     there: dict[str, list[Any]] = {}
@@ -256,7 +272,16 @@ def _knowledge(ours: GraphStore, theirs: GraphStore) -> tuple[list[Any], list[Co
             conflicts.append(
                 Conflict(about=about, ours=_differing(described, nouns), theirs=_differing(nouns, described))
             )
-    return missing, conflicts
+    base = Base.read(files)
+    if base is None or base.place or not missing:
+        return missing, conflicts
+    with open_base_graph(files) as shipped:
+
+        def is_shipped(noun: Any) -> bool:
+            iri = table_of(type(noun)).iri(noun)
+            return set(description(theirs, iri)) == set(description(shipped, iri))
+
+        return [noun for noun in missing if not is_shipped(noun)], conflicts
 
 
 def _differing(nouns: list[Any], others: list[Any]) -> str:
@@ -288,7 +313,7 @@ def _brief(item: object) -> str:
     return next((str(text) for text in words if text), str(item))
 
 
-def _effects(
+def effects_to_join(
     graph: GraphStore, trials: TrialStore, their_graph: GraphStore, their_trials: TrialStore
 ) -> tuple[list[Effect], list[str], list[Conflict]]:
     """Return the other's effects beyond its cases that we lack, their marks, and contradictions."""

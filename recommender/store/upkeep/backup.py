@@ -21,7 +21,6 @@ from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from embeddings.vector_log import copy_log
 from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
 from kg.rows import seals
@@ -29,10 +28,11 @@ from kg.rows.trials import TrialStore
 from kg.rows.trials_file import copy_database
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.snapshots import newest, open_newest, publish
+from kg.triples.snapshots import newest, newest_number, open_newest, publish, share
 from recommender.experiment.journal import MARK
 from recommender.files import WorkspaceFiles
 from recommender.store.upkeep.checkup import file_faults, live_fault, row_faults, vector_faults
+from recommender.store.upkeep.copying import copy_evidence
 from recommender.store.upkeep.exchange import put_in_place
 from recommender.store.upkeep.marks import KEY, Marks
 from recommender.store.versions import versions
@@ -45,10 +45,9 @@ NOTE = "backup.json"
 
 FORM = "tunegraph backup 1"
 _TRAILER = b"\nsha256 "
-_TRAILER_BYTES = len(_TRAILER) + 64 + 1
+TRAILER_BYTES = len(_TRAILER) + 64 + 1
+"""Of the last line, which holds the digest."""
 _CHUNK_BYTES = 1 << 20
-_LEFT_OUT = ("LOCK", "LOG")
-"""Files of a database of triples that say nothing of its content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +131,7 @@ def restore(layout: WorkspaceFiles, source: Path) -> Backup:
             if faults:
                 raise InputError(f"{source} is damaged: {faults[0]}", hint="restore another backup")
             with OxigraphStore(draft.live) as graph:
-                publish(graph, draft.graph)
+                publish(graph, draft.graph, after=newest_number(layout.graph))
             draft.root.chmod(root.stat().st_mode & 0o777 if root.exists() else 0o700)
             replaced = put_in_place(draft.root, root)
     except OSError as error:
@@ -141,23 +140,42 @@ def restore(layout: WorkspaceFiles, source: Path) -> Backup:
     return Backup(batch=batch, rows=rows, size_bytes=size, replaced=replaced)
 
 
+def unpack_backup(source: Path, root: Path) -> str:
+    """Unpack a backup into a new folder, to be read as a workspace; return its digest.
+
+    Raises:
+        InputError: The file is no backup, or is damaged.
+        WorkspaceError: The folder cannot be written.
+    """
+    _check_digest(source)
+    try:
+        _unpack(source, root)
+        with source.open("rb") as stream:
+            stream.seek(-TRAILER_BYTES, os.SEEK_END)
+            digest = digest_in(stream.read())
+    except OSError as error:
+        raise WorkspaceError(f"{root} cannot be written: {error.strerror or error}") from None
+    files = WorkspaceFiles(root)
+    with OxigraphStore(files.live) as graph:
+        publish(graph, files.graph)
+    return digest
+
+
+def digest_in(trailer: bytes) -> str:
+    """The digest in the last line of a backup, of which these are the last bytes; empty if it is none."""
+    text = trailer[-TRAILER_BYTES:].removeprefix(_TRAILER).strip()
+    return text.decode("ascii", "replace") if trailer[-TRAILER_BYTES:].startswith(_TRAILER) else ""
+
+
 def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:
     """Copy what readers see into a draft; returns the newest batch of it."""
-    draft.live.mkdir(parents=True)
     with open_newest(layout.graph) as graph:  # keeps its files from being pruned
         folder = newest(layout.graph)
         records = batch_records(graph)
-        for path in folder.iterdir() if folder is not None else ():
-            if path.is_file() and not path.name.startswith(_LEFT_OUT):
-                shutil.copyfile(path, draft.live / path.name)
+        if folder is not None:
+            share(folder, draft.live)
     batch = max(records, default=0)
-    copy_database(layout.trials, draft.trials)
-    with TrialStore(draft.trials) as trials:
-        seals.prepare(trials.file)
-        seals.cut(trials.file, batch)
-        seals.acknowledge(trials.file, batch)
-    if layout.vectors.exists():
-        copy_log(layout.vectors, draft.vectors, batch)
+    copy_evidence(layout, draft, batch)
     if layout.questions.exists():
         copy_database(layout.questions, draft.questions)
     for path, name in _files(layout, batch):
@@ -176,6 +194,7 @@ def _files(layout: WorkspaceFiles, batch: int) -> Iterator[tuple[Path, str]]:
         numbered = (folder for folder in layout.generations.iterdir() if folder.name.isdecimal())
         folders += [folder for folder in numbered if int(folder.name) <= batch]
     paths = [*layout.learned(0).paths, *(path for folder in folders for path in folder.glob("*"))]
+    paths += layout.base.rglob("*")
     paths.sort(key=lambda path: path.suffix != MARK)  # before the logs, which may grow meanwhile
     if layout.imports.is_dir():
         stems = ((path, path.name.partition(".")[0]) for path in layout.imports.glob("*.nt.gz"))
@@ -238,10 +257,10 @@ def _check_digest(source: Path) -> int:
     try:
         with source.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
-            stream.seek(max(0, size - _TRAILER_BYTES))
+            stream.seek(max(0, size - TRAILER_BYTES))
             trailer = stream.read()
             stream.seek(0)
-            left, digest = size - _TRAILER_BYTES, sha256()
+            left, digest = size - TRAILER_BYTES, sha256()
             while left > 0 and (chunk := stream.read(min(_CHUNK_BYTES, left))):
                 digest.update(chunk)
                 left -= len(chunk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kg.rows.cases import all_cases
@@ -30,12 +31,19 @@ if TYPE_CHECKING:
     from kg.triples.names import Names
     from kg.triples.queries import NamedQuery
     from kg.triples.validation import Violation
+    from recommender.store.base import Base
+    from recommender.store.bases.replay import RebaseResult
     from recommender.store.lineage import Lineage
     from recommender.store.lists.coverage import Coverage
     from recommender.store.lists.listings import QueryRows
     from recommender.store.lists.name_lists import NameList
     from recommender.store.snapshot import WorkspaceSnapshot
     from recommender.store.upkeep.backup import Backup
+    from recommender.store.writing.writer import Additions
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 class WorkspaceContents:
@@ -188,6 +196,29 @@ class WorkspaceContents:
         from recommender.store.upkeep.backup import restore
 
         return restore(WorkspaceFiles(path), file)
+
+    @staticmethod
+    def create_on(path: Path, base: str, *, cache: Path, token: str = "") -> Base:
+        """Make a workspace that rests on another; see ``recommender.store.bases.rebase.create_on``."""
+        from recommender.store.bases.rebase import create_on
+
+        return create_on(WorkspaceFiles(path), cache, base, clock=_now, token=token)
+
+    @staticmethod
+    def rebase(
+        path: Path, base: str | None = None, *, cache: Path, token: str = "", again: bool = False
+    ) -> RebaseResult:
+        """Put a workspace on its base's newest state; see ``recommender.store.bases.rebase.rebase``."""
+        from recommender.store.bases.rebase import rebase
+
+        return rebase(WorkspaceFiles(path), cache, base, clock=_now, token=token, again=again)
+
+    @staticmethod
+    def push(path: Path, file: Path, *, cache: Path) -> tuple[Backup, Additions, tuple[str, ...]]:
+        """Write what a workspace has above its base to a file; see ``recommender.store.bases.push.push``."""
+        from recommender.store.bases.push import push
+
+        return push(WorkspaceFiles(path), cache, file)
 
     def catalogue(self) -> list[NamedQuery]:
         """Return the named queries."""

@@ -10,10 +10,13 @@ from kg.errors import InputError
 from recommender.store.views.carbon import WorkspaceCarbon
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from recommender.answers.answer import Answer
     from recommender.report.document import ReportDocument
     from recommender.store.experiments import StoredExperiments
+    from recommender.store.release_diff import ReleaseDiff
 
 PROGRAM = f"tunegraph {data.__tunegraph__}"
 """What a report says that it was made by."""
@@ -91,3 +94,14 @@ class WorkspacePages(WorkspaceCarbon):
         from recommender.store.experiments import StoredExperiments
 
         return StoredExperiments(self.layout.experiments, self.layout.questions)
+
+    def release_diff(self, text: str) -> ReleaseDiff:
+        """What a change of release makes of the questions asked; see ``recommender.store.release_diff``."""
+        from kg.rows.answers import AnswerFile
+        from recommender.store.release_diff import release_diff
+
+        def ask(raw: Mapping[str, object]) -> Answer:
+            problem, notes = self.problem(raw)
+            return self.recommend(problem, notes=notes)
+
+        return release_diff(text, AnswerFile(self.snapshot.layout.questions).all_questions(), ask)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from kg.lock import WriterLock
-from kg.nouns.knowledge import Model
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
@@ -20,9 +19,9 @@ from kg.rows.copies import mark_copied_devices
 from kg.rows.ledger import Ledger
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
+from kg.triples.finders import families_of_models
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import (
-    all_of,
     arrival_triples,
     description,
     problem_triples,
@@ -123,7 +122,7 @@ class Writer:
             self._is_torn = False
             if was_left:  # what it took in was not looked through for copies
                 self._touched.update(self.trials.operators())
-            self._families = self._families_of_models()
+            self._families = families_of_models(self.graph)
             self._vectors = ProblemVectors(
                 self.layout, self.graph, self.trials, self._make_encoder, self.batch
             )
@@ -168,7 +167,7 @@ class Writer:
     def changed(self) -> None:
         """Take note that the knowledge in the graph is another now."""
         self._chain.graph_changed()
-        self._families = self._families_of_models()
+        self._families = families_of_models(self.graph)
         self._vectors.reopen(self.batch)
 
     def add(
@@ -365,6 +364,3 @@ class Writer:
         sources = {case.source.id: case.source for case in group}
         family = self._families.get(problem.workload.model or "", "")
         return problem_triples(problem, number, sources.values(), family=family)
-
-    def _families_of_models(self) -> dict[str, str]:
-        return {model.id: model.family for model in all_of(self.graph, Model)}

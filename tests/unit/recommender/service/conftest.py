@@ -27,10 +27,12 @@ TOKEN = b"0123456789abcdef0123"
 
 
 @contextmanager
-def running(path: Path, access: Access, *, limits: Limits = LIMITS) -> Iterator[httpx.Client]:
+def running(
+    path: Path, access: Access, *, limits: Limits = LIMITS, writes: bool = False
+) -> Iterator[httpx.Client]:
     """A client of a server that is ready."""
     service = TuningService.of(
-        lambda: Workspace.open(path, cache=path.parent / "cache"), access, limits=limits
+        lambda: Workspace.open(path, cache=path.parent / "cache"), access, limits=limits, writes=writes
     )
     server = make_server(service, "0")
     listener = listening_socket("127.0.0.1", 0)

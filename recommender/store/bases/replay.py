@@ -1,0 +1,216 @@
+"""The records of a workspace put on another state of its base, and what came of it."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+from kg.rows import seals
+from kg.rows.joining import LISTED, compare
+from kg.rows.layering import StatedGraph, changed_nodes, knowledge_layer, left_over
+from kg.rows.trials import TrialStore
+from kg.triples.finders import batch_records
+from kg.triples.serialisation import newest_batch
+from kg.triples.snapshots import open_newest
+from kg.triples.vocabulary import NAMESPACE
+from recommender.store import creation, versions
+from recommender.store.base import Base, open_base_graph
+from recommender.store.bases.own_records import OwnRecords
+from recommender.store.merging import SHOWN_CHARACTERS, Conflict, conflicts_of, effects_to_join
+from recommender.store.upkeep.learned import keep_learned
+from recommender.store.writing.writer import Additions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kg.rows.layering import KnowledgeLayer
+    from recommender.files import WorkspaceFiles
+    from recommender.store.writing.writer import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebaseResult:
+    """What a rebase did.
+
+    Attributes:
+        base: The base that the workspace rests on now.
+        is_new: Whether anything was done; False where the base is as it was.
+        added: Own rows and problems that were put on it; ``repeated`` are those that it has by now.
+        nodes: Names of the nodes of the knowledge that are the workspace's own.
+        changed: Names of the nodes that the base describes otherwise than before.
+        conflicts: The first hundred things that both say differently; ours stays.
+        conflict_count: How many there are.
+        notes: Anything else to know.
+    """
+
+    base: Base
+    is_new: bool
+    added: Additions = field(default_factory=Additions)
+    nodes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    conflict_count: int = 0
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return the content as JSON-ready values."""
+        return {
+            "base": {
+                "place": self.base.place or None,
+                "batch": self.base.batch,
+                "shipped": self.base.shipped,
+            },
+            "is_new": self.is_new,
+            "own": {
+                "rows": self.added.rows,
+                "rows_in_base": self.added.repeated,
+                "problems": self.added.problems,
+                "knowledge": list(self.nodes),
+            },
+            "changed": list(self.changed),
+            "conflicts": [{"about": c.about, "ours": c.ours, "theirs": c.theirs} for c in self.conflicts],
+            "conflict_count": self.conflict_count,
+            "notes": list(self.notes),
+        }
+
+
+def replay(
+    layout: WorkspaceFiles, draft: WorkspaceFiles, then: Base, cache: Path, *, keeps_graph: bool
+) -> RebaseResult:
+    """Put the own records of a workspace on a draft that is a clone of its base.
+
+    Args:
+        layout: The workspace; it is only read.
+        draft: The clone.
+        then: The base that the workspace rests on so far.
+        cache: The user's cache directory.
+        keeps_graph: Whether the workspace has kept the graph of that base.
+
+    Raises:
+        WorkspaceError: One of them is damaged, or the draft cannot be written.
+    """
+    base = Base.read(draft)
+    if base is None:
+        raise AssertionError("a clone keeps its base")
+    clock = _RecordedClock(datetime.now(UTC))
+    with ExitStack() as stack:
+        graph = stack.enter_context(open_newest(layout.graph))
+        newest = newest_batch(graph)
+        trials = stack.enter_context(TrialStore(layout.trials, read_only=True, acknowledged=newest))
+        fresh = stack.enter_context(open_base_graph(draft))
+        was = stack.enter_context(open_base_graph(layout)) if keeps_graph else None
+        stated, newer = StatedGraph(graph), StatedGraph(fresh)
+        older = None if was is None else StatedGraph(was)
+        layer = knowledge_layer(stated, older, newer)
+        changed = [] if older is None else changed_nodes(older, newer)
+        own_lines = stated.lines - (older or newer).lines
+        del stated, older, newer  # all statements of three graphs
+        rows = compare(draft.trials, layout.trials, acknowledged=(base.batch, newest), since=then.batch)
+        own = OwnRecords(graph=graph, trials=trials, after=then.batch, base=was)
+        model = creation.text_model(draft.read())
+        writer = stack.enter_context(
+            creation.writer(draft, cache, model, clock, command="kb rebase", durable=True)
+        )
+        added = _write(own, layer, writer, clock)
+        if rest := left_over(graph, own_lines, writer.graph):
+            writer.graph.extend(rest)
+            writer.changed()
+        seals.put_in_quarantine(writer.trials.file, seals.quarantine(trials.file))
+        _carry_learned(layout, draft, then, (newest, writer.batch))
+    conflicts = [
+        Conflict(about=item.about, ours=_brief(item.come), theirs=_brief(item.gone))
+        for item in layer.conflicts
+    ]
+    conflicts += conflicts_of(rows.contradictions)
+    return RebaseResult(
+        base=base,
+        is_new=True,
+        added=added,
+        nodes=layer.nodes,
+        changed=tuple(node.value.removeprefix(NAMESPACE) for node in changed),
+        conflicts=tuple(conflicts[:LISTED]),
+        conflict_count=len(layer.conflicts) + rows.contradiction_count,
+        notes=_notes(then, base, fresh_seal=_seal_at(draft, then.batch), keeps_graph=keeps_graph),
+    )
+
+
+@dataclass(slots=True)
+class _RecordedClock:
+    """Tells the time at which something happened that is done again.
+
+    Attributes:
+        time: That time.
+    """
+
+    time: datetime
+
+    def __call__(self) -> datetime:
+        return self.time
+
+
+def _write(own: OwnRecords, layer: KnowledgeLayer, writer: Writer, clock: _RecordedClock) -> Additions:
+    if layer.nodes:
+        writer.graph.replace(layer.removed, layer.added)
+        writer.changed()
+    added = Additions()
+    for item in own.batches():
+        clock.time = item.batch.time
+        added += writer.add(
+            item.cases,
+            item.batch.files,
+            completed=item.completed,
+            origin=item.batch.origin,
+            about=item.outcomes,
+        )
+    trusts = {key: trust for key, trust in own.trusts().items() if writer.trials.trust_of(key) is not trust}
+    if trusts:
+        writer.revise((), (), trusts, mark="trust", prepare=lambda *_: None)
+    if own.has_foreign_effects:
+        effects, marks, _ = effects_to_join(writer.graph, writer.trials, own.graph, own.trials)
+        if effects:
+            writer.add_effects(effects, completed=marks)
+    return added
+
+
+def _carry_learned(
+    layout: WorkspaceFiles, draft: WorkspaceFiles, then: Base, newest: tuple[int, int]
+) -> None:
+    """Take over versions, and what was learned here since the workspace was put on its base."""
+    here, there = newest
+    for version in versions.versions(layout, here):
+        content, learned = versions.content(layout, version.name), versions.learned_then(layout, version.name)
+        versions.save(draft, replace(version, since=there), content, learned)
+    folder = layout.learned(here).folder
+    contents = layout.learned(here).contents()
+    if contents and (folder == layout.root or int(folder.name) > then.batch):
+        keep_learned(draft, there, contents)
+    if layout.models.is_dir() and here > then.batch:
+        shutil.rmtree(draft.models, ignore_errors=True)
+        shutil.copytree(layout.models, draft.models)
+
+
+def _seal_at(draft: WorkspaceFiles, batch: int) -> str:
+    with open_base_graph(draft) as graph:
+        record = batch_records(graph).get(batch)
+    return record.seal if record else ""
+
+
+def _notes(then: Base, base: Base, *, fresh_seal: str, keeps_graph: bool) -> tuple[str, ...]:
+    notes = []
+    if not keeps_graph:
+        notes.append(
+            "the workspace did not record what it began with: what the base describes holds as the base "
+            "says, and what it does not describe was kept"
+        )
+    elif then.place and then.place == base.place and then.seal and fresh_seal != then.seal:
+        notes.append(f"{base.name} was made anew or set back since: it has another batch {then.batch} now")
+    return tuple(notes)
+
+
+def _brief(texts: Sequence[str]) -> str:
+    return shorten("; ".join(texts), SHOWN_CHARACTERS, placeholder=" ...") or "nothing more"

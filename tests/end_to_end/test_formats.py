@@ -1,0 +1,46 @@
+"""A workspace of every format that ever was: read, written to, and renewed by the present program.
+
+``formats/format-1.tar.xz`` was written by the first program of that format (ad76cd3): two rows of a kernel, and
+a vendor of its own. It is kept for ever; a new format gets a file beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from kg.nouns.knowledge import HardwareProfile
+from kg.triples.serialisation import from_graph
+from recommender.files import FORMAT
+from recommender.workspace import Workspace
+
+FORMATS = Path(__file__).parent / "formats"
+
+
+def blocks(workspace: Workspace) -> list[str]:
+    """The settings of all rows."""
+    rows = workspace.trials.summary(workspace.trials.keys().tolist())
+    return sorted(str(item.configuration["block"]) for row in rows for item in workspace.trials.rows(row.id))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(1, FORMAT + 1))
+def test_a_workspace_of_any_format_goes_on(number: int, tmp_path: Path) -> None:
+    old, fresh = tmp_path / "old", tmp_path / "fresh"
+    with tarfile.open(FORMATS / f"format-{number}.tar.xz") as archive:
+        archive.extractall(old, filter="data")
+    assert json.loads((old / "workspace.json").read_text())["format"] == number
+    with Workspace.open(old, cache=tmp_path) as workspace:
+        assert blocks(workspace) == ["32", "64"]
+        assert from_graph(workspace.graph, HardwareProfile, "acme").labels["en"] == "Acme"
+    assert [item for item in Workspace.examine(old, deep=True) if item.severity == "fault"] == []
+    Workspace.create(fresh, cache=tmp_path, text_model=None, with_shipped=False)
+    done = Workspace.rebase(old, str(fresh), cache=tmp_path)
+    assert (done.added.rows, done.nodes) == (2, ("hardware/acme",))
+    with Workspace.open(old, cache=tmp_path) as workspace:
+        assert blocks(workspace) == ["32", "64"]
+        assert from_graph(workspace.graph, HardwareProfile, "acme").labels["en"] == "Acme"
+        assert [item for item in workspace.check() if item.severity == "fault"] == []

@@ -1,0 +1,93 @@
+"""A small base and a workspace above it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from recommender.store.ingestion import Options
+
+VENDOR = "hardware:\n  - {{id: {0}, level: vendor, label: {{en: {1}}}}}\n"
+
+
+def line(value: float, *, block: int = 64, source: str = "a/b", size: int = 128, **more: object) -> str:
+    """A case as a line of JSON."""
+    record = {
+        "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
+        "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
+        "config": {"block": block},
+        "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "status": "ok"},
+        "source": {"repo": source},
+        **more,
+    }
+    return json.dumps(record) + "\n"
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with two rows of one problem."""
+    place = tmp_path_factory.mktemp("base")
+    Workspace.create(place / "base", cache=place / "cache", text_model=None, with_shipped=False)
+    (place / "base.jsonl").write_text(line(1.0) + line(2.0, block=32))
+    with Workspace.editor(place / "base", cache=place) as editor:
+        editor.ingest([place / "base.jsonl"])
+    return place / "base"
+
+
+@pytest.fixture
+def base(made_once: Path, tmp_path: Path) -> Path:
+    """A copy of it that may be written to."""
+    return shutil.copytree(made_once, tmp_path / "base")
+
+
+@pytest.fixture
+def mine(base: Path, tmp_path: Path) -> Path:
+    """A workspace above it, with nothing of its own."""
+    Workspace.create_on(tmp_path / "mine", str(base), cache=tmp_path)
+    return tmp_path / "mine"
+
+
+@pytest.fixture
+def ingest(tmp_path: Path) -> Callable[..., None]:
+    """Take lines into a workspace."""
+
+    def take(path: Path, *lines: str, options: Options | None = None) -> None:
+        file = tmp_path / f"{path.name}.jsonl"
+        file.write_text("".join(lines))
+        with Workspace.editor(path, cache=tmp_path) as editor:
+            editor.ingest([file], options=options)
+
+    return take
+
+
+@pytest.fixture
+def name_vendor(tmp_path: Path) -> Callable[[Path, str, str], None]:
+    """Describe a vendor in a workspace, or describe it anew."""
+
+    def describe(path: Path, identifier: str, label: str) -> None:
+        file = tmp_path / "vendors.yaml"
+        file.write_text(VENDOR.format(identifier, label))
+        with Workspace.editor(path, cache=tmp_path) as editor:
+            editor.add_file("hardware", file)
+
+    return describe
+
+
+def answers(path: Path, cache: Path) -> Any:
+    """Everything that answers rest on, but for the times of writing."""
+    with Workspace.open(path, cache=cache) as workspace:
+        triples = {str(item) for item in workspace.graph.triples() if "endedAtTime" not in str(item)}
+        rows = {
+            row.id: workspace.trials.rows(row.id)
+            for row in workspace.trials.summary(workspace.trials.keys().tolist())
+        }
+        return triples, rows, workspace.index.keys(workspace.batch).tolist()
