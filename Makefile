@@ -57,7 +57,8 @@ $(VENV)/.check: $(VENV)/.test
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
 	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
 
-test test-long mutants: export OMP_NUM_THREADS := 1  # a worker a core: threads of the algebra beside them take a third longer
+# One worker a core: threads of the algebra beside them take a third longer.
+test test-long mutants: export OMP_NUM_THREADS := 1
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not long" $(PYTEST_ARGS)
