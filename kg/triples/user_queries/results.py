@@ -17,6 +17,7 @@ from pyoxigraph import (
     serialize,
 )
 
+from kg.errors import QueryLimitError
 from kg.triples.user_queries.cells import cell_of
 from kg.triples.user_queries.sparql import Cell
 from kg.triples.vocabulary import PREFIXES
@@ -46,16 +47,24 @@ def formats_of(form: str) -> tuple[str, ...]:
 
 
 def written(result: QueryResult, media_type: str) -> bytes:
-    """The result as text of a media type, one of :func:`formats_of` its form."""
+    """The result as text of a media type, one of :func:`formats_of` its form.
+
+    Raises:
+        QueryLimitError: A term is longer than the engine reads (16 MiB).
+    """
     if result.form == "triples":
         triples = [_triple(row) for row in result.rows]
         form = TRIPLE_FORMATS[media_type]
         prefixes = PREFIXES if form is RdfFormat.TURTLE else None
         return serialize(triples, format=form, prefixes=prefixes) or b""
     text = json.dumps(_json(result))
-    return (
-        parse_query_results(text, QueryResultsFormat.JSON).serialize(format=TABLE_FORMATS[media_type]) or b""
-    )
+    try:
+        solutions = parse_query_results(text, QueryResultsFormat.JSON)
+        return solutions.serialize(format=TABLE_FORMATS[media_type]) or b""
+    except MemoryError:
+        raise QueryLimitError(
+            "a term of the answer is longer than 16 MiB", is_late=False, hint="ask for less of it: SUBSTR"
+        ) from None
 
 
 def _json(result: QueryResult) -> dict[str, object]:

@@ -116,14 +116,19 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise QueryLimitError(
-            f"the query did not end within {limits.seconds:g} s",
-            is_late=True,
-            hint="ask for less, name more of the terms, or add LIMIT",
-        ) from None
+        raise late(limits.seconds) from None
     if done.returncode:
         raise _failure(done.returncode, done.stderr.decode(errors="replace"), limits)
     return _answer(json.loads(done.stdout))
+
+
+def late(seconds: float) -> QueryLimitError:
+    """The fault of a query that takes longer than it may."""
+    return QueryLimitError(
+        f"the query did not end within {seconds:g} s",
+        is_late=True,
+        hint="ask for less, name more of the terms, or add LIMIT",
+    )
 
 
 _RUN = "from kg.triples.user_queries.sparql_child import main; main()"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QuerySolutions, RdfFormat, Store, Triple, parse
 
+from kg.errors import QueryLimitError
 from kg.triples.user_queries.results import TABLE_FORMATS, formats_of, written
 from kg.triples.user_queries.sparql import Cell, QueryResult
 
@@ -58,3 +59,10 @@ def test_triples_come_back(media_type: str) -> None:
     result = QueryResult(form="triples", columns=("subject", "predicate", "object"), rows=rows)
     form = RdfFormat.from_media_type(media_type)
     assert {quad.object for quad in parse(written(result, media_type), form)} == {*TERMS}
+
+
+@pytest.mark.parametrize("media_type", ["text/csv", "application/json"])
+def test_a_term_that_the_engine_cannot_read_is_a_limit(media_type: str) -> None:
+    rows = ((Cell(type="literal", value="x" * (17 << 20)),),)
+    with pytest.raises(QueryLimitError, match="longer than 16 MiB"):
+        written(QueryResult(form="select", columns=("o",), rows=rows), media_type)
