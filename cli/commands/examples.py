@@ -36,12 +36,13 @@ def examples(
         return
     if strange := [name for name in chosen if name not in known]:
         raise InputError(f"no example named {strange[0]!r}", hint=f"known: {', '.join(known)}")
-    if not force and (there := [name for name in chosen if (folder / name).exists()]):
+    texts = {name: data.resource(f"{_FOLDER}/{name}").read_bytes() for name in chosen}
+    if not force and (there := [name for name in chosen if _differs(folder / name, texts[name])]):
         raise InputError(f"{folder / there[0]} is there already", hint="--force replaces it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in chosen:
-            write_bytes(folder / name, data.resource(f"{_FOLDER}/{name}").read_bytes())
+        for name, text in texts.items():
+            write_bytes(folder / name, text)
     except OSError as error:
         raise InputError(f"{folder}: cannot be written to ({error.strerror})", hint="--to FOLDER") from None
     for run in dict.fromkeys(known[name]["run"] for name in chosen):
@@ -49,3 +50,8 @@ def examples(
     note(
         f"wrote {len(chosen)} {'file' if len(chosen) == 1 else 'files'} to {folder}; these commands use them"
     )
+
+
+def _differs(path: Path, text: bytes) -> bool:
+    """Whether something else than the example is there."""
+    return path.exists() and not (path.is_file() and path.read_bytes() == text)

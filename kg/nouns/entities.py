@@ -176,6 +176,10 @@ class Limit:
         value, unit = self.maximum, self.unit
         if unit == "s" and abs(value) < 1:
             value, unit = (value * 1e3, "ms") if abs(value) >= 1e-3 else (value * 1e6, "us")
+        elif unit == "B" and abs(value) >= 1e9:
+            value, unit = value / 1e9, "GB"
+        elif unit == "1":
+            value, unit = value * 100, "%"
         return f"{self.metric} <= {value:g} {unit}"
 
 

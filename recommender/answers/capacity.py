@@ -76,6 +76,19 @@ class CapacityOption:
         """Whether the chance is as high as devices are counted for."""
         return self.chance >= LIKELY - 1e-6
 
+    def cells(self) -> tuple[str, ...]:
+        """What a table shows of it."""
+        rated, one = self.rated, self.rated.deployment
+        drafts = ", drafts" if one.drafts else ""
+        return (
+            f"{self.fleet.instances} x {one.framework} {one.layout}{drafts}",
+            str(self.devices),
+            f"{rated.throughput / rated.devices:.4g}",
+            f"{1e3 * rated.tpot_s:.3g} ms",
+            f"{1e3 * self.times['ttft']:.3g} ms",
+            f"{self.chance:.0%}",
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
         rated, times, ahead = self.rated, self.times, self.prefill
@@ -130,6 +143,13 @@ class Capacity:
             "unchecked": [f"{item.metric}<={item.maximum:g}{item.unit}" for item in self.unchecked],
             "notes": list(self.notes),
         }
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """A row for each deployment, for notebooks."""
+        from recommender.report.notebook import table_bundle
+
+        columns = ("deployment", "devices", "tokens/s each", "tpot", "ttft", "chance")
+        return table_bundle(columns, (item.cells() for item in self.options))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from data import text
 from recommender.report.document import finite
-from recommender.report.markup import Markup, tag
+from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.page import SECTIONS
 from recommender.report.words import Words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 _BREAKS = re.compile(r"</(?:p|h\d|li|tr|div|dd|figcaption|summary|pre|ul)>|<tr>")
 _GAPS = re.compile(r"</?(?:t[dh]|dt|small)\b[^>]*>")
@@ -30,6 +30,21 @@ def mime_bundle(kind: str, content: Mapping[str, Any]) -> dict[str, str]:
     """
     _, draw = SECTIONS[kind]
     drawn = draw(finite(dict(content)), Words())
+    return {"text/html": _boxed(drawn), "text/plain": as_text(drawn)}
+
+
+def told_bundle(headline: str, sections: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
+    """The same of a result in words: a headline, then headings with their lines."""
+    parts = [tag("p", tag("b", headline))]
+    for title, lines in sections:
+        parts += [tag("h4", title), tag("ul", *(tag("li", line) for line in lines))]
+    drawn = joined(parts)
+    return {"text/html": _boxed(drawn), "text/plain": as_text(drawn)}
+
+
+def table_bundle(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, str]:
+    """The same of a result that is a table."""
+    drawn = table(columns, [[name(cell) for cell in row] for row in rows])
     return {"text/html": _boxed(drawn), "text/plain": as_text(drawn)}
 
 

@@ -79,6 +79,12 @@ class Explanation:
             "answer": self.answer.to_json(),
         }
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """The same in words, for notebooks."""
+        from recommender.report.notebook import told_bundle
+
+        return told_bundle(self.headline, ((section.title, section.lines) for section in self.sections))
+
     def _question(self) -> Iterator[str]:
         problem = self.answer.problem
         work, hardware = problem.workload, problem.hardware

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
-from kg.nouns.entities import Trust
+import pytest
+
+from kg.nouns.entities import Limit, Trust
 
 
 def test_distrust_costs_more_than_praise_gains() -> None:
     assert [trust.weight for trust in (Trust.LOW, Trust.MEDIUM, Trust.HIGH)] == [0.25, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("metric", "maximum", "unit", "text"),
+    [
+        ("tpot", 0.05, "s", "tpot <= 50 ms"),
+        ("tpot", 2e-5, "s", "tpot <= 20 us"),
+        ("ttft", 2.0, "s", "ttft <= 2 s"),
+        ("peak_memory", 32e9, "B", "peak_memory <= 32 GB"),
+        ("accuracy_loss", 0.005, "1", "accuracy_loss <= 0.5 %"),
+    ],
+)
+def test_a_limit_reads_as_people_write_it(metric: str, maximum: float, unit: str, text: str) -> None:
+    assert str(Limit(metric=metric, maximum=maximum, unit=unit)) == text

@@ -74,7 +74,7 @@ def test_what_was_left_out_has_rule_reason_and_source(explanation: Explanation) 
     said = lines(explanation, "What was left out")
     first = explanation.answer.refused[0]
     assert said[0] == f"{first.rule}: {first.reason} <{first.source}>"
-    assert said[-1] == "nothing can check yet: accuracy_loss <= 0.005 1"
+    assert said[-1] == "nothing can check yet: accuracy_loss <= 0.5 %"
 
 
 def test_the_numbers_are_those_of_the_rank(shipped: Workspace) -> None:
@@ -170,3 +170,11 @@ def test_a_screen_is_never_overfull() -> None:
     for _, lines in summary(answered(long), long).sections:
         assert len(lines) <= MOST_LINES
         assert all(len(line) <= MOST_LETTERS for line in lines)
+
+
+def test_a_notebook_shows_the_same_words(explanation: Explanation) -> None:
+    shown = explanation._repr_mimebundle_()
+    assert shown["text/plain"].splitlines()[0] == explanation.headline
+    for section in explanation.sections:
+        assert section.title in shown["text/plain"]
+        assert shown["text/html"].count(f"<h4>{section.title}</h4>") == 1
