@@ -50,8 +50,9 @@ class RunningFramework:
         """What was assumed, in a sentence; empty if nothing was."""
         if not self.is_assumed:
             return ""
-        release = f" {self.version}" if self.version else ""
-        return f"{self.id}{release} is assumed; --software NAME=VERSION names another"
+        if not self.version:
+            return f"no release of {self.id} is stated; --software {self.id}=VERSION names it"
+        return f"{self.id} {self.version} is assumed; --software NAME=VERSION names another"
 
 
 def running_framework(

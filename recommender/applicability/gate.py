@@ -133,6 +133,8 @@ def _framework(strategy: Strategy, facts: Facts, frameworks: Iterable[Framework]
     """
     softwares = {item.software for item in strategy.sets if item.software}
     used = {key[len("software[") : -1] for key in facts if key.startswith("software[")}
+    named = facts.get("framework")
+    used |= named if isinstance(named, frozenset) else set()
     running = [item for item in frameworks if item.id in used]
     if not running:
         return HOLDS

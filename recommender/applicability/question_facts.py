@@ -173,6 +173,8 @@ def _keyed_facts(problem: Problem) -> dict[str, FactValue]:
     for name, version in problem.software.items():
         if version:
             facts[f"software[{name}]"] = str(version)
+    if not all(problem.software.values()):  # what runs is known where its release is not
+        facts["framework"] = frozenset(problem.software)
     for name, value in (problem.current or {}).items():
         facts[f"setting[{name}]"] = value if isinstance(value, bool | int | float) else str(value)
     return facts | degrees_of(problem.current or {})

@@ -23,9 +23,7 @@ def started(problem: Problem, start: StartConfiguration, framework: RunningFrame
     for item in start.settings:
         for name in names_of(item):
             current.setdefault(name, item.value)
-    software = (
-        {**problem.software, framework.id: framework.version} if framework.version else problem.software
-    )
+    software = {**problem.software, framework.id: framework.version}
     layout = start.layout
     traits = dict(problem.workload.traits)
     if layout is not None:
