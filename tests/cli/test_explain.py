@@ -58,7 +58,7 @@ def test_every_section_is_there_for_people(run: Any, asked: Any) -> None:
         *(["What would change the answer"] if "What would change the answer" in titles else []),
     ]
     assert "observed bottleneck collective-wait, 28% of the time" in ran.out
-    assert "nothing can check yet: accuracy_loss <= 0.005 1" in ran.out
+    assert "nothing can check yet: accuracy_loss <= 0.5 %" in ran.out
 
 
 def test_the_json_holds_the_answer_that_was_given(run: Any, asked: Any) -> None:

@@ -61,6 +61,6 @@ def test_training_is_not_spoken_of_as_a_server() -> None:
     assert "role" not in traits
 
 
-def test_an_unknown_release_leaves_the_software_as_it_was_stated() -> None:
+def test_a_framework_of_no_known_release_is_named_all_the_same() -> None:
     now = started(problem(software={"cann": "8.0"}), StartConfiguration(), RunningFramework(id="mindie"))
-    assert now.software == Settings({"cann": "8.0"})
+    assert now.software == Settings({"cann": "8.0", "mindie": ""})
