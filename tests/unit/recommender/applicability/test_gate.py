@@ -53,6 +53,9 @@ def test_settings_that_the_framework_does_not_read_are_no_advice() -> None:
     assert judged.because == "framework: vLLM Ascend does not read settings of mindspeed"
     below = Assignment(parameter="HCCL_BUFFSIZE", value=800, environment=True, software="cann")
     assert judge(strategy(sets=(below,)), FACTS, [VLLM]).truth is Truth.HOLDS
+    unreleased = {name: value for name, value in FACTS.items() if not name.startswith("software[")}
+    unreleased |= {"framework": frozenset({"vllm-ascend"})}
+    assert judge(strategy(sets=(flag,)), unreleased, [VLLM, TRAINER]).truth is Truth.FAILS
 
 
 def test_a_condition_that_fails_names_its_fact_and_its_source() -> None:

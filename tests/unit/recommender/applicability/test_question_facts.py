@@ -93,3 +93,9 @@ def test_what_nobody_states_is_unknown() -> None:
 def test_a_dense_model_has_no_experts() -> None:
     dense = Model(id="d", labels={"en": "D"}, family="llama", architecture="decoder")
     assert question_facts(problem(), tree(), dense)["experts"] == 0
+
+
+def test_software_without_a_release_is_in_use_all_the_same() -> None:
+    facts = question_facts(problem(software=Settings({"tensorrt-llm": "", "cuda": "12.8"})), tree(), MOE)
+    assert facts["framework"] == frozenset({"tensorrt-llm", "cuda"})
+    assert "software[tensorrt-llm]" not in facts
