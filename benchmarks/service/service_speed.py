@@ -28,7 +28,11 @@ import numpy as np
 from benchmarks.protocols.lines import last_line
 from recommender.service import openapi
 
-QUESTIONS = {"kernel": openapi.KERNEL, "training": openapi.TRAINING, "serving": openapi.SERVING}
+QUESTIONS: dict[str, Any] = {
+    "kernel": openapi.KERNEL,
+    "training": openapi.TRAINING,
+    "serving": openapi.SERVING,
+}
 MCP_STARTS = 5
 _TUNEGRAPH = str(Path(sys.executable).with_name("tunegraph"))
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -86,9 +90,7 @@ def _is_ready(client: httpx.Client) -> bool:
         return False
 
 
-def _asked(
-    client: httpx.Client, question: dict[str, object], requests: int, server: int
-) -> dict[str, float | int]:
+def _asked(client: httpx.Client, question: Any, requests: int, server: int) -> dict[str, float | int]:
     client.post("/v1/recommend", json=question).raise_for_status()
     times: list[float] = []
     cpu = cpu_seconds(server)
