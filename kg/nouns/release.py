@@ -9,6 +9,7 @@ version, a build) does not count.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TypeAlias
 
 ReleaseKey: TypeAlias = "tuple[tuple[float, ...], int, tuple[int, ...]]"
@@ -21,6 +22,7 @@ _NUMBERS = re.compile(r"(?<![0-9])\d+(?:\.\d+)*")
 _STAGE = re.compile(r"^[._-]?(dev|alpha|a|beta|b|rc|c|post)[._-]?(\d+(?:\.\d+)*)?(?![a-z])")
 
 
+@lru_cache(maxsize=2048)
 def release_key(name: str) -> ReleaseKey:
     """A key that sorts releases of one software: 0.11.0rc1 < 0.11.0 = 0.11 < 0.11.0.post1 < 0.18 < main.
 

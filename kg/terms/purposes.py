@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from fnmatch import translate
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import data
@@ -28,6 +28,7 @@ class Purpose(StrEnum):
     SITE = "site"
 
 
+@lru_cache(maxsize=8192)
 def plain_key(key: str) -> str:
     """A key without leading dashes, in lower case, with ``_`` for ``-``."""
     return key.strip().lstrip("-").replace("-", "_").lower()

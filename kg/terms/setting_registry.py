@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import data
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
 
 FOLDER = "settings"
+REMEMBERED = 16384
+"""Spellings whose answers are kept: a plan asks for some hundred, most of them many times; what ships never
+changes."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,9 @@ class ReleaseSettings:
             place: Where it stands; None tries the places that the spelling allows.
             suggest: Look for keys like an unknown one, which takes milliseconds.
         """
+        return _looked_up(self, key, place, suggest)
+
+    def _look_up(self, key: str, place: SettingPlace | None, *, suggest: bool) -> LookUp:
         answers: list[LookUp] = []
         for layer in self.layers():
             if (answer := layer._own(key, place)) is not None:
@@ -154,11 +160,13 @@ class SettingRegistry:
         Raises:
             UnknownEntityError: The name is none of a release.
         """
-        asked = release or self.releases[-1]
-        return ReleaseSettings(self, asked, self._nearest_release(asked))
+        return _release_settings(self, release or self.releases[-1])
 
     def find(self, key: str, place: SettingPlace | None = None, release: str = "") -> Spelling | None:
         """The setting that a spelling means, in a release where it can be; None if there is none in any."""
+        return _spelling(self, key, place, release)
+
+    def _find(self, key: str, place: SettingPlace | None, release: str) -> Spelling | None:
         if place in {None, SettingPlace.ENV} and key in self._variables:
             meant = [self._setting(number) for number in self._variables[key]]
             there = (item for item in meant if release and item.in_release(release))
@@ -237,7 +245,12 @@ class SettingRegistry:
         for number, entry in entries:
             yield number, entry["key"]
 
-    def _nearest_release(self, asked: str) -> str:
+    def nearest_release(self, asked: str) -> str:
+        """The newest release that was read and is not after one, or else the oldest.
+
+        Raises:
+            UnknownEntityError: The name is none of a release.
+        """
         if asked in self.releases:
             return asked
         commit = asked.partition("@")[2]
@@ -317,6 +330,23 @@ def registry(software: str) -> SettingRegistry:
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
         raise UnknownEntityError(f"no settings of a program named {software!r}", hint=hint)
     return SettingRegistry(json.loads(data.text(f"{FOLDER}/{name}.json")))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _looked_up(settings: ReleaseSettings, key: str, place: SettingPlace | None, suggest: bool) -> LookUp:
+    return settings._look_up(key, place, suggest=suggest)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _spelling(
+    registry: SettingRegistry, key: str, place: SettingPlace | None, release: str
+) -> Spelling | None:
+    return registry._find(key, place, release)
+
+
+@lru_cache(maxsize=256)
+def _release_settings(registry: SettingRegistry, named_release: str) -> ReleaseSettings:
+    return ReleaseSettings(registry, named_release, registry.nearest_release(named_release))
 
 
 def _plain(key: str) -> str:

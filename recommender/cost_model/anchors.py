@@ -148,6 +148,24 @@ class Anchors:
         inverse, _ = solved(shared(self.steps, self.deviations), ratios, noise, own)
         return inverse, inverse @ ratios
 
+    @cached_property
+    def _places(self) -> dict[str, dict[tuple[str, ...], list[int]]]:
+        """By effect and what names it, the places of the steps that have it."""
+        places: dict[str, dict[tuple[str, ...], list[int]]] = {name: {} for name in EFFECTS}
+        for place, step in enumerate(self.steps):
+            for name, of_effect in places.items():
+                if value := step.key.effect(name):
+                    of_effect.setdefault(value, []).append(place)
+        return places
+
+    def _shared_with(self, key: StepKey) -> Floats:
+        """Covariance of a step with each of the steps by the effects that they share, (n,)."""
+        out = np.zeros(len(self.steps))
+        for name, places in self._places.items():
+            value = key.effect(name)
+            out[places.get(value, []) if value else []] += self.deviations[name] ** 2
+        return out
+
     def _noise(self, key: StepKey) -> float:
         return OWN_NOISE if key.site else self.deviations["noise"]
 
@@ -161,7 +179,7 @@ class Anchors:
         engines = {step.key.engine for step in own}
         if not key.engine and len(engines) == 1:
             asked = replace(asked, engine=engines.pop())
-        to = shared(self.steps, self.deviations, asked)
+        to = self._shared_with(asked)
         inverse, weights = self._posterior
         noise = self._noise(asked) ** 2
         # what is not stated has an effect all the same; who measures counts where that is the one who asks
@@ -248,18 +266,16 @@ UNANCHORED = Anchors()
 """No measured steps: physics alone."""
 
 
-def shared(
-    steps: Sequence[MeasuredStep], deviations: Mapping[str, float], key: StepKey | None = None
-) -> Floats:
-    """Covariance of the steps by the effects that they share, (n, n); with ``key``, of it with each, (n,)."""
-    out = np.zeros((len(steps), len(steps)) if key is None else len(steps))
-    for name, same in sharing(steps, key).items():
+def shared(steps: Sequence[MeasuredStep], deviations: Mapping[str, float]) -> Floats:
+    """Covariance of the steps by the effects that they share, (n, n)."""
+    out = np.zeros((len(steps), len(steps)))
+    for name, same in sharing(steps).items():
         out = out + deviations[name] ** 2 * same
     return out
 
 
-def sharing(steps: Sequence[MeasuredStep], key: StepKey | None = None) -> dict[str, Floats]:
-    """By effect, 1 where two steps have it in common, else 0; with ``key``, it and each step."""
+def sharing(steps: Sequence[MeasuredStep]) -> dict[str, Floats]:
+    """By effect, 1 where two steps have it in common, else 0; (n, n)."""
     found = {}
     for name in EFFECTS:
         numbers: dict[tuple[str, ...], int] = {}
@@ -267,11 +283,7 @@ def sharing(steps: Sequence[MeasuredStep], key: StepKey | None = None) -> dict[s
         codes = np.array(
             [numbers.setdefault(v, len(numbers)) if v else -1 - place for place, v in enumerate(values)]
         )
-        if key is None:
-            found[name] = (codes[:, None] == codes[None, :]).astype(np.float64)
-        else:
-            own = key.effect(name)
-            found[name] = (codes == (numbers.get(own, math.inf) if own else math.inf)).astype(np.float64)
+        found[name] = (codes[:, None] == codes[None, :]).astype(np.float64)
     return found
 
 
