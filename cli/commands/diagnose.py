@@ -100,18 +100,20 @@ def diagnose(
 
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
     from cli import output
-    from cli.commands.ledger_text import show_difference, show_ledger
+    from cli.commands.ledger_text import show_difference, show_ledger, show_memory
 
     found, profile = answer.diagnosis, answer.profile
-    rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
-    output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
-    say()
-    if found.difference is None:
-        show_ledger(found.ledger, is_full=is_full)
-    else:
-        show_difference(found.difference, is_full=is_full)
-    if not found.findings:
-        say(_nothing(found))
+    if found.has_times:
+        rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
+        output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
+        say()
+        if found.difference is None:
+            show_ledger(found.ledger, is_full=is_full)
+        else:
+            show_difference(found.difference, is_full=is_full)
+        if not found.findings:
+            say(_nothing(found))
+    show_memory(profile)
     causes = zip(found.findings, answer.remedies, answer.cases, strict=True)
     for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)

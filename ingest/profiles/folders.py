@@ -10,6 +10,7 @@ from ingest.profiles.checks import missing_facts
 from ingest.profiles.facts.run import Profile, Rank
 from ingest.profiles.files import ProfileFile, archive, classify, is_log
 from ingest.profiles.rank import read_rank, split_devices
+from ingest.profiles.tables.rocprof_tables import process_of
 from ingest.profiles.traces.gpu_collectives import separate_waiting
 from kg.errors import InputError
 
@@ -21,12 +22,13 @@ MOST_FOLDERS = 20_000
 """Folders below a profile that are looked into; raw data of the profiler lies in thousands."""
 _INSIDE = frozenset({"ASCEND_PROFILER_OUTPUT", "mindstudio_profiler_output", "analyze", "analyse"})
 """Folders in that of a rank."""
-_RAW = ("FRAMEWORK", "host", "data", "sqlite", "logs")
+_RAW = ("host", "data", "sqlite", "logs")
 LOOKED_FOR = (
     "looked for kernel_details.csv, op_summary_*.csv, op_statistic_*.csv, task_time_*.csv, step_trace*.csv, "
     "api_statistic*.csv, communication*.json, communication_statistic_*.csv, trace_view.json or another "
     "Chrome trace, ascend_*_profiler_*.db, msprof_*.db, analysis.db, OpBasicInfo*.csv, core*_instr_exe.csv, "
-    "minddata_pipeline_*, cluster_step_trace_time.csv"
+    "minddata_pipeline_*, cluster_step_trace_time.csv, SQLite of nsys export, "
+    "*_kernel_trace.csv of rocprofv3, results.csv of rocprof, a memory snapshot of PyTorch (.pickle, .json)"
 )
 
 __all__ = ["is_log", "read_profile"]
@@ -92,9 +94,18 @@ def _units(path: Path) -> list[_Unit]:
     by_home: dict[Path, _Unit] = {}
     for folder in _folders(path):
         for found in _files(folder):
-            home = found.path if found.kind == "kineto" else _home(folder, path)
+            home = _home_of(found, folder, path)
             by_home.setdefault(home, _Unit(home)).files.append(found)
     return [by_home[home] for home in sorted(by_home)]
+
+
+def _home_of(found: ProfileFile, folder: Path, top: Path) -> Path:
+    """The folder of the rank that a file belongs to; the file itself, or its process, where it is a rank."""
+    if found.kind in {"kineto", "nsight"}:
+        return found.path
+    if found.kind == "rocprof":
+        return folder / process_of(found.path)
+    return _home(folder, top)
 
 
 def _files(folder: Path) -> Iterator[ProfileFile]:
@@ -119,7 +130,14 @@ def _folders(path: Path) -> Iterator[Path]:
             below = sorted(item for item in folder.iterdir() if item.is_dir() and not item.is_symlink())
         except OSError:
             continue
-        waiting.extend(item for item in below if item.name not in _RAW and not item.name.startswith("."))
+        waiting.extend(item for item in below if not _is_raw(item) and not item.name.startswith("."))
+
+
+def _is_raw(folder: Path) -> bool:
+    """True for a folder of raw data of the Ascend profiler; elsewhere its name may mean anything."""
+    above = folder.parent.name
+    inside = above.startswith(("PROF_", "device_")) or above.endswith(("_ascend_pt", "_ascend_ms"))
+    return folder.name == "FRAMEWORK" or (inside and folder.name in _RAW)
 
 
 def _home(folder: Path, top: Path) -> Path:
@@ -143,6 +161,8 @@ def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Ran
     known: dict[int | None, int] = {
         rank.rank: place for place, rank in enumerate(ranks) if rank.rank is not None
     }
+    if not known and len(ranks) == len(shared) == 1:  # one process, which its own profile does not number
+        known[shared[0].rank] = 0
     for extra in shared:
         if extra.rank in known:
             held = ranks[known[extra.rank]]
@@ -151,6 +171,9 @@ def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Ran
                 steps=held.steps or extra.steps,
                 collectives=held.collectives or extra.collectives,
                 links=held.links or extra.links,
+                memory=held.memory or extra.memory,
+                details=replace(held.details, modules=(*held.details.modules, *extra.details.modules)),
+                loads={**held.loads, **extra.loads},
             )
         else:
             known[extra.rank] = len(ranks)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.profiles.checks import SNAPSHOT
 from kg.errors import MissingFactError, UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Effect
 from kg.nouns.framework import Framework
@@ -145,7 +146,7 @@ def diagnose_profile(
     return DiagnosisAnswer(
         diagnosis=found,
         remedies=tuple(remedies_for(item, strategies, effects, run) for item in found.findings),
-        cases=_cases(found, strategies, gains, present),
+        cases=_cases(found, [item for item in strategies if not run.refuses(item)], gains, present),
         profile=profile,
         before=before,
     )
@@ -154,7 +155,12 @@ def diagnose_profile(
 def _require_device(profile: Profile) -> None:
     """Refuse a profile of the host alone: that nothing costs time there says nothing of the device."""
     if any(
-        rank.kernels is not None or rank.steps or rank.collectives or rank.links or rank.details.hotspots
+        rank.kernels is not None
+        or rank.steps
+        or rank.collectives
+        or rank.links
+        or rank.details.hotspots
+        or rank.layout == SNAPSHOT
         for rank in profile.ranks
     ):
         return

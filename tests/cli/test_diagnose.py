@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import shutil
 from html.parser import HTMLParser
@@ -214,3 +215,16 @@ def test_an_unknown_model_is_refused_with_the_nearest(run: Any, profile: Path) -
     ran = run("diagnose", profile, "--model", "lama-2-7b")
     assert ran.code == 2
     assert "llama" in ran.err
+
+
+def test_a_memory_snapshot_says_who_holds_the_peak_and_no_times(run: Any, tmp_path: Path) -> None:
+    forward = [{"filename": "model.py", "line": 9, "name": "forward"}]
+    trace = [{"action": "alloc", "addr": 1, "size": 30 << 20, "frames": forward}]
+    segment = {"device": 0, "total_size": 80 << 20, "allocated_size": 55 << 20, "blocks": []}
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [trace]}))
+    ran = run("diagnose", path)
+    assert ran.code == 0
+    assert re.search(r"forward +30\.0 +30\.0 +30\.0", ran.out)
+    assert re.search(r"before the recording +25\.0", ran.out)
+    assert "Nothing" not in ran.out

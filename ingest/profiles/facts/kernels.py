@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -33,8 +33,9 @@ TEXTS = (
 NUMBERS = ("duration_us", "wait_us", "blocks")
 
 COMMUNICATION_CORES = frozenset({"COMMUNICATION", "HCCL"})
-COPY_CORES = frozenset({"MEMCPY"})
-"""Copies by the copy engine between host and device, or within one."""
+COPY_CORE = "MEMCPY"
+"""Core of a copy between host and device, or within a device, by the copy engine."""
+COPY_CORES = frozenset({COPY_CORE})
 _COLLECTIVES = ("hcom_", "hccl_", "nccl", "rccl", "c10d::", "lccl", "ncclkernel", "ncclDevKernel")
 
 
@@ -158,6 +159,10 @@ class Kernels:
             numbers={name: _marked(column, mask) for name, column in self.numbers.items()},
             pipes={name: _marked(column, mask) for name, column in self.pipes.items()},
         )
+
+    def with_texts(self, **texts: TextColumn) -> Kernels:
+        """The same kernels with other texts."""
+        return replace(self, texts={**self.texts, **texts})
 
     def with_values(self, *, start_ns: Integers | None = None, **numbers: Floats) -> Kernels:
         """The same kernels with other starts or other numbers."""

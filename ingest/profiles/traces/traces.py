@@ -13,7 +13,7 @@ import numpy as np
 from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
-from ingest.profiles.facts.kernels import UNKNOWN_NS, KernelBuilder, TextColumn, is_collective
+from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, TextColumn, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
 from ingest.profiles.tables.host_tables import is_loader, level_of
@@ -21,7 +21,6 @@ from ingest.profiles.traces.counter_events import CounterEvents
 from ingest.profiles.traces.gpu_events import (
     CATEGORIES,
     COPY,
-    COPY_CORE,
     KERNEL,
     OPERATOR,
     RUNTIME,
