@@ -15,6 +15,7 @@ from cli.output import say
 from cli.text.language import language, localised
 from cli.text.width import columns_of
 from kg.errors import InputError
+from tunegraph.packages import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +57,9 @@ def diagnose(
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Every account of the ledger, not the largest alone.")
     ] = False,
+    form: Annotated[
+        str, typer.Option("--format", help="For another program: sarif (code scanners, pipelines).")
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Name the causes of lost time in a profile, or faults in a log.
@@ -67,6 +71,7 @@ def diagnose(
     from recommender.answers.diagnose import Allowed
     from recommender.workspace import Workspace
 
+    _check_form(form, as_json=as_json)
     if is_log(path):
         given = {"--compare": compare, "--html": html, "--hardware": hardware, "--model": model}
         if unfit := [name for name, value in given.items() if value is not None]:
@@ -76,8 +81,13 @@ def diagnose(
             )
         with open_workspace(context) as workspace:
             faults = workspace.faults(path)
-        if as_json:
-            output.as_json({"path": str(path), "faults": [item.to_json() for item in faults]})
+        content = {"path": str(path), "faults": [item.to_json() for item in faults]}
+        if form:
+            from recommender.report.sarif import faults_sarif
+
+            output.as_foreign_json(faults_sarif(content, __version__))
+        elif as_json:
+            output.as_json(content)
         else:
             _show_faults(path, faults)
         return
@@ -92,10 +102,22 @@ def diagnose(
         )
     if html is not None:
         write_all([html], Workspace.report_of(answer, source=path.name))
-    if as_json:
+    if form:
+        from recommender.report.sarif import diagnosis_sarif
+
+        output.as_foreign_json(diagnosis_sarif(answer.to_json(), __version__))
+    elif as_json:
         output.as_json(answer.to_json())
     else:
         _show(answer, is_full=verbose)
+
+
+def _check_form(form: str, *, as_json: bool) -> None:
+    """Refuse a form that is none, and two forms at once."""
+    if form not in {"", "sarif"}:
+        raise InputError(f"--format {form}: no form of a diagnosis", hint="sarif, or leave it out")
+    if form and as_json:
+        raise InputError("--format and --json are two forms", hint="leave one out")
 
 
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 import shutil
@@ -228,3 +229,12 @@ def test_a_memory_snapshot_says_who_holds_the_peak_and_no_times(run: Any, tmp_pa
     assert re.search(r"forward +30\.0 +30\.0 +30\.0", ran.out)
     assert re.search(r"before the recording +25\.0", ran.out)
     assert "Nothing" not in ran.out
+
+
+def test_sarif_has_nothing_of_ours_around_it_and_goes_with_no_other_form(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("ok\nCUDA out of memory\n")
+    assert set(json.loads(run("diagnose", log, "--format", "sarif").out)) == {"$schema", "version", "runs"}
+    both = run("diagnose", log, "--format", "sarif", "--json")
+    assert both.code == 2
+    assert "two forms" in both.err
