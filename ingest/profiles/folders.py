@@ -6,6 +6,8 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ingest.profiles.checks import missing_facts
 from ingest.profiles.facts.run import Profile, Rank
 from ingest.profiles.files import ProfileFile, archive, classify, is_log
@@ -18,10 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ingest.profiles.facts.kernels import Kernels
+
 MOST_FOLDERS = 20_000
 """Folders below a profile that are looked into; raw data of the profiler lies in thousands."""
 _INSIDE = frozenset({"ASCEND_PROFILER_OUTPUT", "mindstudio_profiler_output", "analyze", "analyse"})
 """Folders in that of a rank."""
+LEAST_SHARED = 0.2
+"""Share of the time of kernels, name by name, below which two ranks may be of two jobs. Assumed: stages of a
+pipeline share their layers, which are most of the time."""
 _RAW = ("host", "data", "sqlite", "logs")
 LOOKED_FOR = (
     "looked for kernel_details.csv, op_summary_*.csv, op_statistic_*.csv, task_time_*.csv, step_trace*.csv, "
@@ -62,7 +69,7 @@ def read_profile(path: Path) -> Profile:
         read, others = read_rank(unit.home, unit.files, top, notes.append)
         ranks += split_devices(read) if read else []
         shared += others
-    ranks = _joined(ranks, shared, notes)
+    ranks = _numbered(_joined(ranks, shared, notes), notes)
     ranks = [replace(rank, missing=tuple(missing_facts(rank))) for rank in separate_waiting(ranks)]
     if not ranks:
         reasons = "; ".join(notes[:3]) + (f" and {len(notes) - 3} more" if len(notes) > 3 else "")
@@ -188,6 +195,36 @@ def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Ran
     return sorted(ranks, key=lambda rank: (rank.rank is None, rank.rank or 0, rank.folder))
 
 
+def _numbered(ranks: list[Rank], notes: list[str]) -> list[Rank]:
+    """The ranks; several of which none has a number are numbered in the order of their names."""
+    if len(ranks) < 2 or any(rank.rank is not None for rank in ranks):
+        return ranks
+    named = ", ".join(f"{number} is {rank.folder}" for number, rank in enumerate(ranks[:8]))
+    notes.append(f"no file tells its rank: taken as ranks of one run in the order of their names ({named})")
+    return [replace(rank, rank=number) for number, rank in enumerate(ranks)]
+
+
+def _strangers(ranks: list[Rank]) -> Iterator[str]:
+    """Notes on ranks whose kernels are so unlike those of the first that they may be of another job."""
+    times = [(rank, _time_by_name(rank.kernels)) for rank in ranks if rank.kernels is not None]
+    for rank, mine in times[1:]:
+        first, theirs = times[0]
+        shared = sum(min(mine[name], theirs.get(name, 0.0)) for name in mine)
+        if shared < LEAST_SHARED:
+            yield (
+                f"{shared:.0%} of the time of kernels is alike on {rank.folder} and {first.folder}: "
+                "if they are two jobs, name one of them at a time"
+            )
+
+
+def _time_by_name(kernels: Kernels) -> dict[str, float]:
+    """Share of the time of all kernels by their label."""
+    label = kernels.label
+    sums = np.bincount(label.codes, weights=np.nan_to_num(kernels.duration_us), minlength=len(label.labels))
+    total = float(sums.sum()) or 1.0
+    return {name: float(us) / total for name, us in zip(label.labels, sums, strict=True) if us > 0}
+
+
 def _mixed(ranks: list[Rank]) -> list[str]:
     """Notes on ranks that are missing, and on differences between ranks of a run that should be alike."""
     notes = []
@@ -207,6 +244,7 @@ def _mixed(ranks: list[Rank]) -> list[str]:
         versions = sorted({rank.software[software] for rank in ranks if software in rank.software})
         if len(versions) > 1:
             notes.append(f"two versions of {software} in one folder: {', '.join(versions)}")
+    notes += _strangers(ranks)
     layouts = sorted({rank.layout for rank in ranks if rank.kernels is not None})
     if len(layouts) > 1:
         notes.append(f"profiles of different kinds in one folder: {', '.join(layouts)}")

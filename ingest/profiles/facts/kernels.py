@@ -113,11 +113,17 @@ class Kernels:
         kind, name = self.texts["kind"], self.texts["name"]
         if all(kind.labels[int(code)] for code in np.unique(kind.codes)):
             return kind
-        builder = _Column()
-        stems = [stem(label) for label in name.labels]
-        for row, (k, n) in enumerate(zip(kind.codes, name.codes, strict=True)):
-            builder.add(kind.labels[k] or stems[n], row)
-        return builder.done(len(self))
+        known: dict[str, int] = {"": 0}
+        by_kind, by_name = (
+            np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
+            for texts in (kind.labels, [stem(label) for label in name.labels])
+        )
+        codes = np.where(by_kind[kind.codes] > 0, by_kind[kind.codes], by_name[name.codes])
+        is_used = np.bincount(codes, minlength=len(known)) > 0
+        is_used[0] = True  # as in every column
+        place = (np.cumsum(is_used) - 1).astype(np.int32)
+        labels = tuple(text for text, used in zip(known, is_used, strict=True) if used)
+        return TextColumn(place[codes], labels)
 
     @property
     def is_communication(self) -> Mask:
