@@ -18,13 +18,15 @@ from kg.errors import InputError
 from tunegraph.packages import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ingest.profiles.facts.run import Rank
+    from kg.nouns.knowledge import Strategy
     from recommender.answers.diagnose import DiagnosisAnswer
     from recommender.answers.remedies import Remedy
     from recommender.diagnosis.diagnosis import Diagnosis, Finding
     from recommender.diagnosis.logs import SeenFault
+    from recommender.diagnosis.serving import ServingLoad
     from recommender.retrieval.past_cases import PastCase
 
 
@@ -81,7 +83,13 @@ def diagnose(
             )
         with open_workspace(context) as workspace:
             faults = workspace.faults(path)
-        content = {"path": str(path), "faults": [item.to_json() for item in faults]}
+            load, strategies = workspace.serving_load(path)
+        content = {
+            "path": str(path),
+            "faults": [item.to_json() for item in faults],
+            "serving": None if load is None else load.to_json(),
+            "strategies": [item.id for item in strategies],
+        }
         if form:
             from recommender.report.sarif import faults_sarif
 
@@ -89,7 +97,10 @@ def diagnose(
         elif as_json:
             output.as_json(content)
         else:
-            _show_faults(path, faults)
+            if faults or load is None:
+                _show_faults(path, faults)
+            if load is not None:
+                _show_load(load, strategies)
         return
     with open_workspace(context) as workspace:
         answer = workspace.diagnose(
@@ -246,6 +257,44 @@ def _cause(
 
 def _in_language(texts: Mapping[str, str]) -> str:
     return texts.get(language()) or texts.get("en", "")
+
+
+_LOAD = {
+    "prompt_tokens_s": ("prompt tokens/s", 1.0), "generated_tokens_s": ("generated tokens/s", 1.0),
+    "running": ("requests running", 1.0), "waiting": ("requests waiting", 1.0),
+    "kv_share": ("KV cache in use, %", 100.0), "prefix_hit_share": ("prefix cache hits, %", 100.0),
+    "preemptions": ("preemptions", 1.0),
+}  # fmt: skip
+"""Names of the statistics of a server, and what they are multiplied by on the screen."""
+
+
+def _show_load(load: ServingLoad, strategies: Sequence[Strategy]) -> None:
+    from cli import output
+
+    say(f"Load of {load.engine}, {load.samples} samples")
+    rows = [
+        (label, f"{scale * load.means[name]:.1f}", f"{scale * load.peaks[name]:.1f}")
+        for name, (label, scale) in _LOAD.items()
+        if name in load.means
+    ]
+    output.table(("what", "mean", "most"), rows)
+    if load.short_share:
+        say(
+            f"KV blocks run short [kv-block-shortage] in {load.short_share:.0%} of the samples, "
+            "and requests wait."
+        )
+        for item in strategies[:MOST_TRIED]:
+            _line("try", f"{item.label}: {'; '.join(setting.text for setting in item.sets)}")
+            if item.hardware:
+                _line("", f"if on {', '.join(item.hardware)}")
+    elif load.peaks.get("waiting", 0) > 0:
+        say("Requests wait though KV blocks are free.")
+    else:
+        say("No request waits.")
+
+
+MOST_TRIED = 3
+"""Settings shown against a lack of KV blocks."""
 
 
 def _show_faults(path: Path, faults: list[SeenFault]) -> None:

@@ -238,3 +238,16 @@ def test_sarif_has_nothing_of_ours_around_it_and_goes_with_no_other_form(run: An
     both = run("diagnose", log, "--format", "sarif", "--json")
     assert both.code == 2
     assert "two forms" in both.err
+
+
+def test_the_log_of_a_server_shows_its_load_and_a_lack_of_blocks(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "[2026-06-01] Decode batch. #running-req: 8, #token: 9, token usage: 0.99, gen throughput (token/s): 450.0, "
+        "#queue-req: 3\n"
+    )
+    ran = run("diagnose", log)
+    assert ran.code == 0
+    assert re.search(r"generated tokens/s +450\.0 +450\.0", ran.out)
+    assert "[kv-block-shortage] in 100% of the samples" in ran.out
+    assert "no known fault" not in ran.out

@@ -129,4 +129,8 @@ def test_ten_thousand_steps_are_split_each_by_itself() -> None:
     for number in (0, 5, 9_999):
         split = steps[number]
         assert (split.step, split.step_us, split.computing_us) == (str(number), 350, 100 + number % 7)
-        assert (split.overlapped_us, split.exposed_us, split.free_us) == (50 + number % 7, 250 - number % 7, 0)
+        assert (split.overlapped_us, split.exposed_us, split.free_us) == (
+            50 + number % 7,
+            250 - number % 7,
+            0,
+        )
