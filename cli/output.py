@@ -158,4 +158,9 @@ def quantity(value: float, unit: str) -> str:
     for scale, symbol in scales.get(unit, ()):
         if value >= scale:
             return f"{value / scale:.4g} {symbol}"
-    return f"{value:.4g} {unit}"
+    return f"{figure(value)} {unit}"
+
+
+def figure(value: float) -> str:
+    """A number of four digits as people write it: ``0.01234``, ``12.34``, ``37,430``."""
+    return f"{float(f'{value:.4g}'):,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.4g}"

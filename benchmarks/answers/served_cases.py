@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.entities import Kind, Problem, Trust, WorkloadKind
 from kg.triples.serialisation import from_graph
 from recommender.ranking.deployments.deployment import Deployment, Work
+from recommender.ranking.measured.runs import framework_id
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 RATE = "tokens/s/device"
 """Unit of a throughput that counts input and output tokens of each device in use."""
-FRAMEWORKS = {"trt": "tensorrt-llm", "trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm"}
-"""Published names and ids of frameworks."""
 _MEASURED = frozenset({Kind.MEASURED, Kind.PUBLISHED})
 
 
@@ -78,12 +77,6 @@ def work_of(problem: Problem) -> Work | None:
         input_len=float(str(lengths[0])),
         output_len=float(str(lengths[1])),
     )
-
-
-def framework_id(name: str) -> str:
-    """The id of the framework of a published name: ``"dynamo-trt"`` is TensorRT-LLM behind a router."""
-    last = name.strip().lower().removeprefix("dynamo-").removeprefix("mori-")
-    return FRAMEWORKS.get(last, last)
 
 
 def deployment_of(configuration: Configuration, concurrency: Value = None) -> Deployment | None:

@@ -11,6 +11,9 @@ Hits are within 10 % of the best, over the questions whose proposal the table ho
 the limit at no measured load costs a factor of 10. ``whole`` counts what no table holds as a miss. ``load_unstated``
 asks once more without the largest load.
 
+``with_runs`` asks once more with measured runs of the same model known, none of them on the asked device
+with the asked lengths; ``ours`` knows none.
+
 Beside ours, which prices layouts as ``recommend --pareto`` does: the nearest known table of other work copied, the
 fewest devices, random, and aiconfigurator 0.12 where PYTHON has it. The last line is JSON.
 """
@@ -43,6 +46,8 @@ from kg.terms.precisions import canonical_precision
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 from recommender.ranking.deployments.deployments import Deployments
 from recommender.ranking.deployments.fleet import Fleet
+from recommender.ranking.measured.runs import RunReader
+from recommender.ranking.starts.finder import MOST_PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +55,7 @@ if TYPE_CHECKING:
     from benchmarks.answers.served_cases import ServedCase
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
+    from recommender.ranking.measured.runs import MeasuredRun
     from recommender.ranking.start import ParallelLayout
     from recommender.workspace import Workspace
 
@@ -230,7 +236,9 @@ class Bench:
 
     def __init__(self, workspace: Workspace, *, peer: str | None) -> None:
         self.tree: HardwareTree = workspace.hardware
-        self.deployments = Deployments(workspace.hardware, workspace.snapshot.sizes_of)
+        self.sizes_of = workspace.snapshot.sizes_of
+        self.deployments = Deployments(self.tree, self.sizes_of)
+        self.runs = runs_by_model(workspace)
         self.cases = served_cases(workspace.snapshot.graph, workspace.trials)
         self.peer = peer
         self.scores: dict[str, Scores] = defaultdict(Scores)
@@ -239,7 +247,7 @@ class Bench:
         """Ask all, and sum up."""
         for table in tables:
             self.ask(table)
-        names = ("ours", "load_unstated", "nearest", "fewest", "random", "aiconfigurator")
+        names = ("ours", "with_runs", "load_unstated", "nearest", "fewest", "random", "aiconfigurator")
         for name in names:
             if name in self.scores:
                 print(f"{name:15} {self.scores[name].to_json()}")
@@ -248,14 +256,15 @@ class Bench:
     def ask(self, table: Table) -> None:
         """Ask one table, and judge ours and what is simpler."""
         question = table.question
-        questions = {"ours": question}
+        informed = Deployments(self.tree, self.sizes_of, self.runs_elsewhere(question.work))
+        questions = {"ours": (self.deployments, question), "with_runs": (informed, question)}
         if question.limits:
             domain = replace(question.domain, most_at_once=UNSTATED)
-            questions["load_unstated"] = replace(question, domain=domain)
-        for name, one in questions.items():
+            questions["load_unstated"] = (self.deployments, replace(question, domain=domain))
+        for name, (deployments, one) in questions.items():
             started = time.process_time()
             try:
-                proposed = best_layouts(self.deployments.rate(one), one)
+                proposed = best_layouts(deployments.rate(one), one)
             except (InputError, MissingFactError):
                 proposed = []
             self.scores[name].take(table, proposed, time.process_time() - started)
@@ -268,6 +277,26 @@ class Bench:
             layouts, cpu_s = ask_aiconfigurator(self.peer, question, load=load)
             if layouts is not None:
                 self.scores["aiconfigurator"].take(table, layouts, cpu_s)
+
+    def runs_elsewhere(self, work: Work) -> tuple[MeasuredRun, ...]:
+        """The nearest runs of a model, without those on the device of some work with its lengths."""
+        lengths = (math.log2(work.input_len), math.log2(work.output_len))
+        runs = [
+            run
+            for run in self.runs[work.model]
+            if (run.place.device, run.place.lengths) != (work.device, lengths)
+        ]
+
+        def apart(run: MeasuredRun) -> tuple[float, ...]:
+            doublings = zip(run.place.lengths, lengths, strict=True)
+            return (
+                float(self.tree.distance(work.device, run.place.device)),
+                sum(abs(one - other) for one, other in doublings),
+            )
+
+        groups = dict.fromkeys(run.group for run in sorted(runs, key=apart))
+        kept = set(list(groups)[:MOST_PROBLEMS])
+        return tuple(run for run in runs if run.group in kept)
 
     def drawn(self, table: Table) -> None:
         """Judge a random layout of the table: chances in place of hits."""
@@ -314,6 +343,19 @@ class Bench:
             if best:
                 return sorted(best, key=lambda item: -best[item])
         return []
+
+
+def runs_by_model(workspace: Workspace) -> dict[str, list[MeasuredRun]]:
+    """The measured runs of a workspace, by the id of their model."""
+    snapshot = workspace.snapshot
+    reader = RunReader(
+        trials=workspace.trials, graph=snapshot.graph, tree=snapshot.hardware, sizes_of=snapshot.sizes_of
+    )
+    found: dict[str, list[MeasuredRun]] = defaultdict(list)
+    for row in workspace.trials.summary(workspace.trials.keys()):
+        if row.model:
+            found[row.model] += reader.runs([row], "serving")
+    return found
 
 
 def best_layouts(loads: Sequence[RatedDeployment], question: DeploymentQuestion) -> list[Layout]:

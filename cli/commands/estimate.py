@@ -227,7 +227,8 @@ def _show(record: dict[str, object], clocks: Sequence[ClockStep], *, phase: str)
     hidden = record["communication_hidden_s"]
     if isinstance(hidden, float) and hidden > 0:
         rows.append(("  communication hidden", output.quantity(hidden, "s"), "behind compute"))
-    rows.append(("throughput", f"{record['throughput']:.4g}", str(record["throughput_unit"])))
+    rate = output.figure(float(str(record["throughput"])))
+    rows.append(("throughput", rate, str(record["throughput_unit"])))
     for name in ("ttft_s", "ttft_p99_s", "tpot_s", "tpot_p99_s"):
         value = record.get(name)
         if isinstance(value, float):

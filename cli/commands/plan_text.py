@@ -35,7 +35,9 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     where = f"Start{release}"
     if start.layout is not None:
         where += f": {start.layout}"
-    say(where + "".join(f", {_expected(item)}" for item in start.expected[:1]))
+    limited = {limit.metric for limit in answer.problem.limits}
+    results = [item for place, item in enumerate(start.expected) if not place or item.metric in limited]
+    say(where + "".join(f", {_expected(item)}" for item in results))
     for line in start.paste_lines:
         print(f"  {line}")
     for line in start.because if verbose else start.because[:_REASONS]:

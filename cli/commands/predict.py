@@ -68,7 +68,8 @@ def show(prediction: Prediction) -> None:
         say("now          not modelled")
     else:
         low, high = _interval(now.throughput, now.spread)
-        say(f"now          {now.throughput:.4g} {now.unit} ({low:.4g} to {high:.4g}), modelled")
+        rates = [output.figure(value) for value in (now.throughput, low, high)]
+        say(f"now          {rates[0]} {now.unit} ({rates[1]} to {rates[2]}), modelled")
         held = output.quantity(now.memory_bytes, "B")
         of = "" if now.capacity_bytes is None else f" of {output.quantity(now.capacity_bytes, 'B')}"
         say(f"             {held}{of} a device" + ("" if now.fits is not False else ": does not fit"))

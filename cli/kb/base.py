@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.context import settings
 from cli.options import JsonOption
 from cli.output import say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TokenOption = Annotated[
     Path | None,
@@ -37,7 +40,7 @@ def init(
     from recommender.workspace import Workspace
 
     chosen = settings(context)
-    made = Workspace.create_on(chosen.workspace, base, cache=chosen.cache, token=_token(token_file))
+    made = Workspace.create_on(chosen.workspace, base, cache=chosen.cache, token=server_token(token_file))
     if as_json:
         output.as_json({"workspace": str(chosen.workspace), "base": made.place, "batch": made.batch})
     else:
@@ -63,17 +66,16 @@ def rebase(
     from recommender.workspace import Workspace
 
     chosen = settings(context)
-    done = Workspace.rebase(chosen.workspace, base, cache=chosen.cache, token=_token(token_file), again=again)
+    done = Workspace.rebase(
+        chosen.workspace, base, cache=chosen.cache, token=server_token(token_file), again=again
+    )
     if as_json:
         output.as_json(done.to_json())
         return
     if not done.is_new:
         say(f"{done.base.name} is as it was (batch {done.base.batch})")
         return
-    for item in done.conflicts[:SHOWN]:
-        print(f"conflict: {item.about}: ours {item.ours}; theirs {item.theirs}", file=sys.stderr)
-    if done.conflict_count > SHOWN:
-        print(f"conflict: ... {done.conflict_count} in all; --json lists a hundred", file=sys.stderr)
+    show_conflicts(done.conflicts, done.conflict_count)
     for text in done.notes:
         output.note(text)
     say(f"{chosen.workspace} rests on {done.base.name} up to batch {done.base.batch} now")
@@ -85,26 +87,56 @@ def rebase(
 
 def push(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="File to write; only you can read it.", dir_okay=False)],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="file",
+            help="File to write, which only you can read; or the address of tunegraph serve --write.",
+        ),
+    ],
+    label: Annotated[str, typer.Option("--label", help="What the base calls it, with an address.")] = "push",
+    token_file: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write what is yours to a file, for kb merge.
+    """Give what is yours to the base: in a file for kb merge, or over HTTP.
 
     Cases, outcomes and knowledge; no names of files, no questions.
 
     Example: tunegraph kb push mine.backup
     """
     from cli import output
+    from kg.web import is_address
     from recommender.workspace import Workspace
 
     chosen = settings(context)
-    made, added, nodes = Workspace.push(chosen.workspace, file, cache=chosen.cache)
+    if is_address(target):
+        merged = Workspace.push_to(
+            chosen.workspace, target, cache=chosen.cache, token=server_token(token_file), label=label
+        )
+        if as_json:
+            output.as_json(merged.to_json())
+            return
+        show_conflicts(merged.conflicts, merged.conflict_count)
+        added = merged.added
+        say(f"{added.rows:,} rows, {added.problems:,} problems, {_names(merged.knowledge)} came to {target}")
+        print(f"{added.repeated:,} rows were there already", file=sys.stderr)
+        return
+    file = Path(target)
+    made, given, nodes = Workspace.push(chosen.workspace, file, cache=chosen.cache)
     if as_json:
-        content = {"file": str(file), "rows": added.rows, "problems": added.problems, "knowledge": nodes}
+        content = {"file": str(file), "rows": given.rows, "problems": given.problems, "knowledge": nodes}
         output.as_json({**content, "size_bytes": made.size_bytes})
     else:
-        say(f"wrote {added.rows:,} rows, {added.problems:,} problems and {_names(nodes)} to {file}")
+        say(f"wrote {given.rows:,} rows, {given.problems:,} problems and {_names(nodes)} to {file}")
         print(f"the owner of the base takes it in: tunegraph kb merge {file.name}", file=sys.stderr)
+
+
+def show_conflicts(conflicts: Sequence[Any], count: int) -> None:
+    """Print the first conflicts, and how many there are."""
+    for item in conflicts[:SHOWN]:
+        print(f"conflict: {item.about}: ours {item.ours}; theirs {item.theirs}", file=sys.stderr)
+    if count > SHOWN:
+        print(f"conflict: ... {count} in all; --json lists a hundred", file=sys.stderr)
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -112,7 +144,8 @@ def _names(names: tuple[str, ...]) -> str:
     return f"{len(names):,} described things" + (f" ({shown})" if names else "")
 
 
-def _token(file: Path | None) -> str:
+def server_token(file: Path | None) -> str:
+    """The token in a file or in TUNEGRAPH_TOKEN; empty where there is none."""
     from recommender.service.access import read_token
 
     if file is None:

@@ -10,15 +10,15 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.kb.backup import backup, restore
-from cli.kb.base import init, push, rebase
+from cli.kb.base import init, push, rebase, show_conflicts
 from cli.kb.diff import diff
+from cli.kb.exchange import export, import_, undo
 from cli.kb.listing import list_
 from cli.kb.pull import pull
 from cli.late import LateTyper
 from cli.options import JsonOption, finite
 from cli.output import say
 from cli.values import pairs
-from kg.errors import InputError
 
 app = LateTyper(
     name="kb",
@@ -34,9 +34,11 @@ app.command("diff")(diff)
 app.command("init")(init)
 app.command("rebase")(rebase)
 app.command("push")(push)
+app.command("export")(export)
+app.command("import")(import_)
+app.command("undo")(undo)
 
 DEADLINE_S = 30.0
-SHOWN_CONFLICTS = 10
 
 
 @app.command()
@@ -154,53 +156,6 @@ def add(
 
 
 @app.command()
-def export(
-    context: typer.Context,
-    path: Annotated[
-        Path,
-        typer.Argument(
-            help="Where to; ends in .nq .trig .ttl .nt .jsonld, or .jsonl .csv .parquet for cases."
-        ),
-    ],
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            help="Cases as cases, csv, parquet, optuna, vllm, sglang, kernel-tuner, kernel-tuner-cache.",
-        ),
-    ] = "",
-    operator: Annotated[str, typer.Option("--op", help="Only cases of this operator.")] = "",
-    hardware: Annotated[str, typer.Option("--hardware", help="Only cases on this device.")] = "",
-    knowledge_only: Annotated[
-        bool, typer.Option("--knowledge", help="Only what is known, without problems and batches.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
-) -> None:
-    """Write the graph as RDF, or cases for another program.
-
-    Some programs take a folder of files.
-
-    Example: tunegraph kb export graph.ttl
-    """
-    from ingest.exporting import SUFFIXES
-
-    form = form or (SUFFIXES.get(path.suffix, "") if operator or hardware else "")
-    if (operator or hardware) and not form:
-        raise InputError(
-            "--op and --hardware choose cases", hint="give a --format, or a path ending in .jsonl"
-        )
-    with open_workspace(context) as workspace:
-        if form:
-            done = workspace.export_cases(path, form, operator=operator, hardware=hardware, force=force)
-            print(f"wrote {done.rows:,} cases to {done.files:,} files at {path}", file=sys.stderr)
-            for reason, number in (done.left_out or {}).items():
-                print(f"left out {number:,}: {reason}", file=sys.stderr)
-            return
-        count, what = workspace.export(path, knowledge_only=knowledge_only, force=force)
-    print(f"wrote {count:,} {what} to {path}", file=sys.stderr)
-
-
-@app.command()
 def merge(
     context: typer.Context,
     other: Annotated[Path, typer.Argument(help="Another workspace, or a backup of one; it is only read.")],
@@ -225,10 +180,7 @@ def merge(
     if as_json:
         output.as_json(merged.to_json())
         return
-    for item in merged.conflicts[:SHOWN_CONFLICTS]:
-        print(f"conflict: {item.about}: ours {item.ours}; theirs {item.theirs}", file=sys.stderr)
-    if merged.conflict_count > SHOWN_CONFLICTS:
-        print(f"conflict: ... {merged.conflict_count} in all; --json lists a hundred", file=sys.stderr)
+    show_conflicts(merged.conflicts, merged.conflict_count)
     added, what = merged.added, "would come" if dry_run else "came"
     say(
         f"{added.rows:,} rows, {added.problems:,} problems, {len(merged.knowledge):,} described things and "
@@ -385,37 +337,3 @@ def revert(
         output.as_json(saved.to_json())
     else:
         say(f"went back to {version}; saved as {saved.name}")
-
-
-@app.command("import")
-def import_(
-    context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="An exported graph (.nq .trig .ttl .nt .jsonld).")],
-) -> None:
-    """Import knowledge and effects of an exported graph.
-
-    All of it or nothing; for cases, use ingest.
-
-    Example: tunegraph kb import graph.ttl
-    """
-    with open_for_writing(context) as editor:
-        count, batch = editor.import_graph(path), editor.batch
-    if count:
-        print(f"took in {count:,} triples from {path} as batch {batch}", file=sys.stderr)
-        print(f"  take them back: tunegraph kb undo {batch}", file=sys.stderr)
-    else:
-        print(f"all triples of {path} were there already", file=sys.stderr)
-
-
-@app.command()
-def undo(
-    context: typer.Context,
-    batch: Annotated[int, typer.Argument(help="Number of the batch of an import.")],
-) -> None:
-    """Undo one import.
-
-    Example: tunegraph kb undo 3
-    """
-    with open_for_writing(context) as editor:
-        count = editor.undo(batch)
-    print(f"took back {count:,} triples", file=sys.stderr)

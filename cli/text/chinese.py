@@ -43,7 +43,7 @@ TEMPLATES: dict[str, str] = {
     "it is set already": "已经设置",
     "framework: {name} does not read settings of {other}": "框架：{name} 不读取 {other} 的设置",
     "metric that decides: {metric}": "目标指标：{metric}",
-    "it applies here": "适用条件",
+    "where it applies": "适用条件",
     "prompts share no prefix": "各请求没有公共前缀",
     "prompts share prefixes": "各请求有公共前缀",
     "sequence lengths vary": "序列长度不一",
@@ -417,7 +417,12 @@ TEMPLATES: dict[str, str] = {
         "没有已知模型具有这些尺寸：略去针对单一模型或系列的建议"
     ),
     "no text model: similarity rests on numbers and names alone": "没有文本模型：相似度仅依据数值和名称",
-    "no layout is modelled to keep {limits}": "按建模没有方案满足 {limits}",
+    "no layout is modelled to keep {limits}; this one comes nearest": (
+        "按建模没有方案满足 {limits}；此方案最接近"
+    ),
+    "{layout} is modelled {times}x as fast, but fewer recipes divide the work so: test both": (
+        "按建模 {layout} 快 {times} 倍，但采用该划分的配方较少：两者都测一下"
+    ),
     "{names} from {place}": "{names} 取自 {place}",
     "the workspace cannot be written to, so explain will not know these ids": (
         "工作区不可写，explain 将不认识这些编号"

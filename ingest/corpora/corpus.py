@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import data
 from ingest.files.yaml_tree import Faults, parse
 from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
 from kg.nouns.values import digest
+from kg.web import is_safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ingest.files.yaml_tree import Entry
 
 SHIPPED = "corpora/public.yaml"
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 MAXIMUM_BYTES = 1 << 30
 """What one corpus may take on the disk; the largest of the catalogue takes a tenth."""
 
@@ -111,14 +110,6 @@ def is_plain(path: str) -> bool:
         and not any(letter in path for letter in '\\:"<>|')
         and all(part not in ("", ".", "..") and not part.startswith("-") for part in parts)
     )
-
-
-def is_safe(address: str) -> bool:
-    """Whether an address may be fetched from: https, or http of this machine itself."""
-    parts = urlsplit(address)
-    if "@" in parts.netloc or not address.isprintable() or not parts.hostname:
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
 
 
 def _corpus(entry: Entry) -> Corpus:

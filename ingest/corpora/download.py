@@ -11,19 +11,10 @@ import ssl
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-)
+from urllib.request import Request
 
-from ingest.corpora.corpus import LOOPBACK, is_safe
 from kg.errors import FetchError, InputError, WorkspaceError
+from kg.web import is_safe, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,22 +119,10 @@ def _receive(
 
 def _opened(address: str, span: str, token: str) -> Any:
     """The reply of a server; a redirect is an error, since the catalogue says where a file is."""
-    is_near = urlsplit(address).hostname in LOOPBACK
-    opener = OpenerDirector()
-    for handler in (
-        ProxyHandler({} if is_near else None),
-        HTTPHandler(),
-        HTTPSHandler(),
-        HTTPErrorProcessor(),
-        HTTPDefaultErrorHandler(),
-    ):
-        opener.add_handler(handler)
     request = Request(address, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"})  # noqa: S310  checked
     if span:
         request.add_header("Range", f"bytes={span}")
-    if token:
-        request.add_header("Authorization", f"Bearer {token}")
-    return opener.open(request, timeout=TIMEOUT_S)
+    return send(request, token=token, timeout_s=TIMEOUT_S)
 
 
 def _extent(reply: Any, has: int, most_bytes: int) -> tuple[int, int | None]:

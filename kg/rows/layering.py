@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from pyoxigraph import NamedNode, RdfFormat
+from pyoxigraph import NamedNode
 
 from kg.triples.knowledge_content import differences
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import description
 from kg.triples.validation import KNOWLEDGE
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Set
+
     from pyoxigraph import Triple
 
     from kg.triples.graph import GraphStore
     from kg.triples.knowledge_content import Difference
 
-_STATEMENT = f"{NAMESPACE}statement/"
-_KEPT_BY_WRITER = frozenset({TG.BATCH, TG.EFFECT})
+KnowledgeByNode: TypeAlias = "Mapping[NamedNode, Set[Triple]]"
+_NOTHING: Set[Triple] = frozenset()
+_KEPT_BY_WRITER = (TG.BATCH, TG.EFFECT)
 """Classes of nodes that the writer makes while it takes in cases."""
 
 
@@ -43,47 +43,35 @@ class KnowledgeLayer:
     conflicts: tuple[Difference, ...]
 
 
-class StatedGraph:
-    """A graph with its statements as lines of N-Triples, which are written out once, when they are needed.
-
-    Attributes:
-        graph: The graph; it does not change while this is used.
-    """
-
-    def __init__(self, graph: GraphStore) -> None:
-        self.graph = graph
-
-    @cached_property
-    def lines(self) -> frozenset[bytes]:
-        """Its statements."""
-        stream = BytesIO()
-        self.graph.dump(stream, RdfFormat.N_TRIPLES)
-        return frozenset(stream.getvalue().splitlines(keepends=True))
+def described_knowledge(graph: GraphStore) -> KnowledgeByNode:
+    """Return the statements of every node of the knowledge; sources are none."""
+    kinds = (kind for kind in KNOWLEDGE if kind != TG.SOURCE)
+    return {node: frozenset(description(graph, node)) for node in _nodes(graph, *kinds)}
 
 
-def knowledge_layer(graph: StatedGraph, base: StatedGraph | None, fresh: StatedGraph) -> KnowledgeLayer:
+def knowledge_layer(
+    graph: KnowledgeByNode, base: KnowledgeByNode | None, fresh: KnowledgeByNode
+) -> KnowledgeLayer:
     """Tell what a graph describes otherwise than its base, in terms of a newer state of the base.
 
     A node is taken over as a whole or not at all.
 
     Args:
-        graph: The graph.
-        base: Its base as it was; None where nobody kept it: then what the graph describes and ``fresh`` does
-            not is above the base, and everything else is not.
-        fresh: Its base as it is now.
+        graph: The knowledge of the graph.
+        base: That of its base as it was; None where nobody kept it: then what the graph describes and
+            ``fresh`` does not is above the base, and everything else is not.
+        fresh: That of its base as it is now.
     """
-    if base is None:
-        changed = [node for node in changed_nodes(fresh, graph) if not any(fresh.graph.triples(node))]
-    else:
-        changed = changed_nodes(base, graph)
+    above = sorted(graph.keys() - fresh.keys(), key=_name)
+    changed = above if base is None else changed_nodes(base, graph)
     removed: list[Triple] = []
     added: list[Triple] = []
     conflicts: list[Difference] = []
     for node in changed:
-        here, there = set(description(graph.graph, node)), set(description(fresh.graph, node))
+        here, there = graph.get(node, _NOTHING), fresh.get(node, _NOTHING)
         removed += there - here
         added += here - there
-        if base is not None and here != there and set(description(base.graph, node)) != there:
+        if base is not None and here != there and base.get(node, _NOTHING) != there:
             conflicts += differences(there, here)
     return KnowledgeLayer(
         removed=tuple(removed),
@@ -93,47 +81,37 @@ def knowledge_layer(graph: StatedGraph, base: StatedGraph | None, fresh: StatedG
     )
 
 
-def changed_nodes(before: StatedGraph, after: StatedGraph) -> list[NamedNode]:
-    """Return the nodes of the knowledge that two graphs describe differently, sorted; sources are none."""
-    changed = OxigraphStore()
-    changed.load(BytesIO(b"".join(before.lines ^ after.lines)), RdfFormat.N_TRIPLES)
-    owners = {triple.subject for triple in changed.triples() if isinstance(triple.subject, NamedNode)}
-    for node in [node for node in owners if node.value.startswith(_STATEMENT)]:
-        owners.remove(node)
-        for stated in (before, after):
-            pointing = stated.graph.triples(None, None, node)
-            owners.update(triple.subject for triple in pointing if isinstance(triple.subject, NamedNode))
-    known = {node for node in owners for stated in (before, after) if _is_knowledge(stated.graph, node)}
-    return sorted(known, key=lambda node: node.value)
+def changed_nodes(before: KnowledgeByNode, after: KnowledgeByNode) -> list[NamedNode]:
+    """Return the nodes that two states of the knowledge describe differently, sorted."""
+    nodes = before.keys() | after.keys()
+    return sorted((node for node in nodes if before.get(node) != after.get(node)), key=_name)
 
 
-def left_over(graph: GraphStore, own_lines: frozenset[bytes], fresh: GraphStore) -> list[Triple]:
+def left_over(graph: GraphStore, base: GraphStore, fresh: GraphStore) -> list[Triple]:
     """Return what a graph says above its base of nodes that the new graph does not describe at all.
 
     What came without rows is left over once all else was taken over: problems of an imported graph, sources
-    of facts, contexts.
+    of facts, contexts. A problem of the base has nothing of its own: its id is made of what it says.
 
     Args:
         graph: The graph.
-        own_lines: Its statements that its base had not; see :class:`StatedGraph`.
+        base: Its base.
         fresh: The new graph.
     """
-    own = OxigraphStore()
-    own.load(BytesIO(b"".join(own_lines)), RdfFormat.N_TRIPLES)
-    subjects = {triple.subject for triple in own.triples() if isinstance(triple.subject, NamedNode)}
-    missing = {
-        node
-        for node in subjects
-        if not any(fresh.triples(node))
-        and not any(kind.object in _KEPT_BY_WRITER for kind in graph.triples(node, RDF_TYPE))
-    }
+    missing = _nodes(graph) - _nodes(fresh) - _nodes(base, TG.PROBLEM) - _nodes(graph, *_KEPT_BY_WRITER)
     return [
         triple
-        for triple in own.triples()
-        if triple.subject in missing and triple.predicate not in {TG.BATCH_OF, Shared.GENERATED_BY}
+        for node in missing
+        for triple in set(graph.triples(node)).difference(base.triples(node))
+        if triple.predicate not in {TG.BATCH_OF, Shared.GENERATED_BY}
     ]
 
 
-def _is_knowledge(graph: GraphStore, node: NamedNode) -> bool:
-    kinds = (triple.object for triple in graph.triples(node, RDF_TYPE))
-    return any(kind in KNOWLEDGE and kind != TG.SOURCE for kind in kinds)
+def _nodes(graph: GraphStore, *kinds: NamedNode) -> set[NamedNode]:
+    """The named nodes of some classes; of any class where none is given."""
+    typed = (triple for kind in kinds or (None,) for triple in graph.triples(None, RDF_TYPE, kind))
+    return {triple.subject for triple in typed if isinstance(triple.subject, NamedNode)}
+
+
+def _name(node: NamedNode) -> str:
+    return node.value

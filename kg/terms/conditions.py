@@ -219,7 +219,8 @@ def _label(node: ast.expr) -> str:
     if fact is None:
         return ast.unparse(node)
     key = _key(node).partition("[")[2].removesuffix("]")
-    return f"{fact.label} {key}" if key else fact.label
+    label = fact.label.partition(" (")[0]  # without the words that it may take
+    return f"{label} {key}" if key else label
 
 
 def _in_words(first: ast.expr, op: ast.cmpop, second: ast.expr) -> str:
@@ -234,4 +235,4 @@ def _in_words(first: ast.expr, op: ast.cmpop, second: ast.expr) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, frozenset):
         return min(value, key=lambda name: (-len(name), name), default="none")
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

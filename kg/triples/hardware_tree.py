@@ -95,6 +95,7 @@ class HardwareTree:
         self._below: dict[str, tuple[str, ...]] = {}
         self._facts: dict[str, dict[str, float | str]] = {}
         self._paths: dict[str, tuple[str, ...]] = {}
+        self._distances: dict[tuple[str, str], Distance] = {}
 
     def ids(self) -> list[str]:
         """Return the ids of all nodes, sorted."""
@@ -179,7 +180,12 @@ class HardwareTree:
 
     def distance(self, one: str, other: str) -> Distance:
         """Return the distance between two nodes; a server counts as the device it holds."""
-        one, other = self._held(one), self._held(other)
+        pair = one, other
+        if pair not in self._distances:
+            self._distances[pair] = self._measured(self._held(one), self._held(other))
+        return self._distances[pair]
+
+    def _measured(self, one: str, other: str) -> Distance:
         if one == other:
             return Distance.SAME_DEVICE
         for level, distance in _LEVELS:

@@ -20,7 +20,7 @@ from kg.triples.validation import KNOWLEDGE
 from kg.triples.vocabulary import NAMESPACE, PREFIXES, RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Set
 
     from kg.triples.graph import GraphStore
 
@@ -94,7 +94,7 @@ def trusts(triples: Iterable[Triple]) -> dict[str, Trust]:
     }
 
 
-def differences(before: set[Triple], after: set[Triple]) -> list[Difference]:
+def differences(before: Set[Triple], after: Set[Triple]) -> list[Difference]:
     """Compare two versions node by node."""
     removed, added = before - after, after - before
     owners = {
@@ -117,7 +117,7 @@ def differences(before: set[Triple], after: set[Triple]) -> list[Difference]:
 
 
 def _statements(
-    triples: Iterable[Triple], owners: dict[str, str], version: set[Triple]
+    triples: Iterable[Triple], owners: dict[str, str], version: Set[Triple]
 ) -> Iterator[tuple[str, str]]:
     """Yield triples as texts with their node; a qualified statement is one text of its owner."""
     statements: dict[str, list[Triple]] = {}

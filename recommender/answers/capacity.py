@@ -11,9 +11,11 @@ import numpy as np
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.gain import NORMAL_90
 from kg.terms.circumstances import sizes_of_shape
+from recommender.cost_model.settings.plans import SERVING
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 from recommender.ranking.deployments.deployments import DECODE, PREFILL
 from recommender.ranking.deployments.fleet import Fleet, fewest
+from recommender.ranking.starts.assumed_load import LENGTHS, length_notes
 from recommender.ranking.starts.layout_choice import SERVER
 from recommender.ranking.starts.layout_options import LARGEST, device_counts
 from recommender.search.engine.pareto import non_dominated
@@ -170,6 +172,7 @@ def capacity(
     request: CapacityRequest,
     deployments: Deployments,
     *,
+    precision: str = "",
     framework: str,
     version: str = "",
     has_experts: bool,
@@ -181,6 +184,7 @@ def capacity(
         problem: Model, device, lengths and limits; its ``count`` bounds the devices of an instance.
         request: Rate and price.
         deployments: Rates deployments.
+        precision: Number format of the weights where none is stated; empty for the one they are published in.
         framework: Id of the engine.
         version: Its release; empty if not stated.
         has_experts: Whether the model has experts to spread.
@@ -191,7 +195,7 @@ def capacity(
         InfeasibleError: None fits the memory; the hint has the smallest that does.
         MissingFactError: A fact of the model or the device is not known.
     """
-    work, assumed = _work(problem, deployments)
+    work, assumed = _work(problem, deployments, precision)
     sizes = _sizes(problem)
     most, at_once = problem.hardware.count or SERVER, sizes.get("concurrency", sizes.get("batch"))
     limit = float(at_once) if at_once is not None and at_once >= 1 else MOST_AT_ONCE
@@ -315,27 +319,28 @@ def _sizes(problem: Problem) -> dict[str, float]:
     return sizes_of_shape({**work.traits, **work.shape})
 
 
-def _work(problem: Problem, deployments: Deployments) -> tuple[Work, tuple[str, ...]]:
+def _work(problem: Problem, deployments: Deployments, precision: str) -> tuple[Work, tuple[str, ...]]:
     """What is served, in a precision that the device computes in, with notes on what was assumed."""
     work = problem.workload
-    lengths = [_sizes(problem).get(name) for name in ("input_len", "output_len")]
     if not work.model or str(work.kind) != "serving":
         raise InputError("--rate and --pareto are for serving a model", hint="--model NAME --phase serving")
-    if not all(item is not None and item >= 1 for item in lengths):
-        raise InputError("input_len, output_len: not stated", hint="--shape input_len=1024,output_len=256")
+    sizes = _sizes(problem)
+    lengths = {name: float(sizes.get(name, SERVING[name])) for name in LENGTHS}
+    if wrong := [name for name, size in lengths.items() if size < 1]:
+        raise InputError(f"{wrong[0]}: {lengths[wrong[0]]:g} tokens", hint=f"--shape {wrong[0]}=1024")
     stated = Work(
         device=problem.hardware.name,
         model=work.model,
-        precision=work.precision or "",
-        input_len=float(str(lengths[0])),
-        output_len=float(str(lengths[1])),
+        precision=work.precision or precision,
+        input_len=lengths["input_len"],
+        output_len=lengths["output_len"],
     )
     priced = deployments.precision(stated)
-    notes: tuple[str, ...] = ()
+    notes = tuple(length_notes(sizes))
     if not work.precision:
-        notes = (f"weights in {priced} are assumed; --precision NAME says otherwise",)
+        notes += (f"weights in {priced} are assumed; --precision NAME says otherwise",)
     elif priced != stated.precision:
-        notes = (f"priced in {priced}: nothing is known of {stated.device} in {stated.precision}",)
+        notes += (f"priced in {priced}: nothing is known of {stated.device} in {stated.precision}",)
     return replace(stated, precision=priced), notes
 
 

@@ -91,7 +91,14 @@ class Recommender:
         if problem.workload.kind in _BY_STRATEGY and problem.workload.model:
             if formats := [item for item in rules.check(Settings()) if item.rule == NUMBER_FORMAT]:
                 raise _nothing(problem, neighbours, formats)
-            planned = self.planner.plan(problem, k, model=model, rules=rules, with_hypotheses=with_hypotheses)
+            planned = self.planner.plan(
+                problem,
+                k,
+                model=model,
+                rules=rules,
+                near=[item.problem for item in neighbours],
+                with_hypotheses=with_hypotheses,
+            )
             if planned is not None:
                 return self._planned(problem, planned, neighbours, rules, notes)
         choice = self.cases.choose(problem, neighbours, k, rules, space)

@@ -21,6 +21,7 @@ from kg.errors import InputError, TuningError, UnknownEntityError
 from recommender.service import openapi, reply
 from recommender.service.access import Access, read_body
 from recommender.service.lane import BusyError, Lane, snapshot_state
+from recommender.service.lingering import LingeringClose
 from recommender.service.meters import Meters
 from recommender.service.problem_details import MEDIA_TYPE, RefusedError, details, status_of
 from recommender.service.snapshot_file import SnapshotFile
@@ -164,6 +165,7 @@ def make_app(service: TuningService, version: str) -> FastAPI:
         service.meters.count(route, response.status_code, time.perf_counter() - began)
         return response
 
+    app.add_middleware(LingeringClose)
     for kind in (TuningError, RefusedError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, lambda _, error: error_response(error))
     _add_questions(app, service)

@@ -141,6 +141,25 @@ def add_writes(app: FastAPI, queue: WriteQueue | None, respond: Answering) -> No
         return await kept(take)
 
     @app.post(
+        "/v1/merge",
+        summary="Take in what `tunegraph kb push` sends.",
+        responses={**openapi.answer("rows_new", "problems_new", "conflicts"), **refusals},
+        openapi_extra=openapi.upload("A file that `tunegraph kb push` or `kb backup` writes"),
+    )
+    async def merge(
+        request: Request,
+        label: Annotated[str, Query(description="What it is called in the provenance.")] = "push",
+    ) -> Response:
+        into = writer()
+
+        async def take(folder: Path) -> Reply:
+            path = await received(request, folder, "own.backup")
+            digest = sha256_of(path)
+            return await into.once(request, digest, lambda workspace: merged(workspace, path, label))
+
+        return await kept(take)
+
+    @app.post(
         "/v1/outcomes",
         summary="Judge measurements of an A/B test, and learn from them.",
         responses={**openapi.answer("name", "design", "samples", "told"), **refusals},
@@ -162,6 +181,11 @@ def ingested(workspace: Workspace, path: Path, options: Options) -> Reply:
     summary = workspace.ingest(unpacked(path), options=options)
     is_nothing = all(report.skipped for report in summary.files)
     return reply.Reply(content=summary.to_json(), code=_BAD_ROWS if summary.bad or is_nothing else 0)
+
+
+def merged(workspace: Workspace, path: Path, label: str) -> Reply:
+    """Reply of ``tunegraph kb merge --json``."""
+    return reply.Reply(content=workspace.merge(path, label=label).to_json())
 
 
 def concluded(workspace: Workspace, body: Mapping[str, Any], folder: Path) -> Reply:

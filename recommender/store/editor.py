@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ingest.door.gain_limits import highest_gain
@@ -27,7 +29,6 @@ from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from ingest.knowledge.files import Noun
     from kg.nouns.entities import Case, Trust
@@ -238,10 +239,27 @@ class Editor:
         there = set(self._known_ids()["strategies"])
         return [from_graph(graph, Strategy, name) for name in sorted(others & there - set(own))]
 
-    def import_graph(self, path: Path) -> int:
+    def import_from(self, address: str, *, token: str = "") -> int:
+        """Take in the graph that a SPARQL 1.1 store holds; see :meth:`import_graph`.
+
+        Raises:
+            FetchError: The store does not answer, or refuses.
+        """
+        from kg.triples.remote.publication import copy_graph
+
+        with tempfile.TemporaryDirectory(prefix="tunegraph-import-") as folder:
+            path = Path(folder) / "store.nt"
+            copy_graph(address, path, token=token)
+            return self.import_graph(path, address)
+
+    def import_graph(self, path: Path, place: str = "") -> int:
         """Take in an exported graph as a batch of its own: all of it or, where it has a fault, nothing.
 
         Knowledge and effects come whole, problems without their trials.
+
+        Args:
+            path: The file.
+            place: What messages call it; its path if empty.
 
         Returns:
             How many triples were new.
@@ -254,15 +272,16 @@ class Editor:
         from kg.triples.oxigraph_store import OxigraphStore
         from kg.triples.union import check_import
 
+        place = place or str(path)
         incoming = OxigraphStore()
         try:
             with path.open("rb") as stream:
                 import_graph(incoming, stream, path.name, batches=False)
             fold_evidence(incoming, self._writer.graph)
         except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from None
+            raise InputError(f"{place}: {error.strerror}") from None
         except InputError as error:
-            raise InputError(f"{path}: {error}", hint=error.hint) from None
+            raise InputError(f"{place}: {error}", hint=error.hint) from None
         checked = check_import(self._writer.graph, incoming)
         faults = [Fault(place=place, reason=reason) for place, reason in checked.faults]
         if not faults:
@@ -274,7 +293,7 @@ class Editor:
                 if isinstance(noun, Effect) and abs(noun.mean or 0) > math.log(highest_gain(noun.metric))
             ]
         if faults:
-            raise CaseFormatError(str(path), faults, hint="nothing was taken in")
+            raise CaseFormatError(place, faults, hint="nothing was taken in")
         if checked.added:
             self._writer.take_in(checked.added, path.name)
         return len(checked.added)

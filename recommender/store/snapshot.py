@@ -31,6 +31,7 @@ from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.feasibility.exclusions import Exclusions
 from recommender.ranking.feasibility.feasibility import FeasibilityRules
 from recommender.ranking.feasibility.task_history import TrialFailures
+from recommender.ranking.measured.runs import RunReader
 from recommender.ranking.plan.planner import Planner
 from recommender.ranking.plan.start_tests import StartTests
 from recommender.ranking.starts.finder import StartFinder
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from recommender.backtest.subset import SubsetRanker
     from recommender.calibration.mixture import ExpertMixture
     from recommender.files import LearnedFiles, WorkspaceFiles
-    from recommender.ranking.deployments.deployments import Deployments
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: cached properties need a dictionary
@@ -173,13 +173,6 @@ class WorkspaceSnapshot:
         )
 
     @cached_property
-    def deployments(self) -> Deployments:
-        """Rates deployments that serve a model."""
-        from recommender.ranking.deployments.deployments import Deployments
-
-        return Deployments(self.hardware, self.sizes_of)
-
-    @cached_property
     def retriever(self) -> Retriever:
         """Finds similar problems."""
         return Retriever(
@@ -207,6 +200,9 @@ class WorkspaceSnapshot:
                     self.graph,
                     self.hardware,
                     reliability=StartTests(self.graph, self.hardware, shares).reliability,
+                    reader=RunReader(
+                        trials=self.trials, graph=self.graph, tree=self.hardware, sizes_of=self.sizes_of
+                    ),
                 ),
                 strategies=strategies,
                 version=self.knowledge_version,

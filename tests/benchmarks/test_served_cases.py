@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.answers.served_cases import deployment_of, framework_id
+from benchmarks.answers.served_cases import deployment_of
 from kg.nouns.values import Settings, Value
+from recommender.ranking.measured.runs import framework_id
 from recommender.ranking.start import ParallelLayout
 
 

@@ -81,4 +81,4 @@ def parts_of(model: ModelSizes, phase: str, s: Columns) -> dict[str, Floats]:
     if phase == "training":
         tokens = s["micro_batch"] * s["seq_len"] / s["context_parallel"]
         return layouts.memory_parts(model, s, tokens)
-    return serving_memory.memory_parts(model, s, s["batch"], s["input_len"] + s["output_len"])
+    return serving_memory.memory_parts(model, s, s["batch"])

@@ -253,7 +253,7 @@ def serving_step(
         hidden_s=np.zeros_like(tp),
         throughput=output,
         unit="output tokens/s",
-        memory_bytes=memory_parts(model, s, batch, length + produced),
+        memory_bytes=memory_parts(model, s, batch),
         capacity_bytes=device.memory_capacity,
         power_w=power,
         energy_j=energy,

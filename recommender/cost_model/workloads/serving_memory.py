@@ -60,19 +60,21 @@ def weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
     return np.asarray(dense / tp + size("precision_mlp") * routed / np.maximum(ep, tp))
 
 
-def memory_parts(model: ModelSizes, s: Columns, batch: Floats, length: Floats) -> dict[str, Floats]:
-    """Bytes on the fullest device: weights, cache, activations and the runtime."""
+def memory_parts(model: ModelSizes, s: Columns, batch: Floats) -> dict[str, Floats]:
+    """Bytes on the fullest device: weights, cache, activations and the runtime.
+
+    Sequences are of every age at once: one is taken to be full, the others half answered, as many engines
+    admit them (vLLM and SGLang hand out blocks of the cache as answers grow).
+    """
+    full = cached_rows(model, s["input_len"] + s["output_len"])
+    mean = cached_rows(model, s["input_len"] + s["output_len"] / 2)
     chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
     held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
     tp = s["tensor_parallel"]
     wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
     return {
         "weights": weights(model, s) * _kept(s),
-        "kv_cache": batch
-        * cached_rows(model, length)
-        * kv_bytes(model, s)
-        * (1 - s["kv_host_share"])
-        * _kept(s),
+        "kv_cache": (full + (batch - 1) * mean) * kv_bytes(model, s) * (1 - s["kv_host_share"]) * _kept(s),
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
         "reserved": np.full_like(tp, RESERVED_BYTES),
     }

@@ -344,7 +344,7 @@ class StrategyRanker:
 def _not_here(strategy: Strategy, applies: Applicability) -> Refusal:
     return Refusal(
         configuration=strategy.configuration,
-        rule="it applies here",
+        rule="where it applies",
         reason=f"{strategy.label}: {applies.because}",
         source=applies.source,
     )

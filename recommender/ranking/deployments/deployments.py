@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
 from recommender.ranking.deployments.deployment_prices import DeploymentPricer
+from recommender.ranking.measured.correction import RunCorrection
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.deployments.deployment import DeploymentQuestion, Work
     from recommender.ranking.deployments.deployment_prices import DeploymentPrice
+    from recommender.ranking.measured.runs import MeasuredRun
 
 
 PREFILL, DECODE = "prefill", "decode"
@@ -32,10 +34,16 @@ class Deployments:
     Args:
         tree: Knows hardware.
         sizes_of: Facts of a model by its id.
+        measured: Runs near the questions, which correct the prices.
     """
 
-    def __init__(self, tree: HardwareTree, sizes_of: Callable[[str], Mapping[str, Value]]) -> None:
-        self._pricer = DeploymentPricer(tree, sizes_of)
+    def __init__(
+        self,
+        tree: HardwareTree,
+        sizes_of: Callable[[str], Mapping[str, Value]],
+        measured: tuple[MeasuredRun, ...] = (),
+    ) -> None:
+        self._pricer = DeploymentPricer(tree, sizes_of, RunCorrection(runs=measured))
 
     def precision(self, work: Work) -> str:
         """The number format that some work is computed in."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
 from kg.nouns.gain import joined_gain
+from kg.nouns.knowledge import FactKind
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.metrics import priced_as
@@ -84,7 +85,7 @@ def of_strategy(
         settings=tuple(_assigned(one, item) for one in item.strategy.sets),
         gain=gain,
         against=against,
-        tier="modelled" if is_modelled else _tier(item),
+        tier="modelled" if is_modelled else _tier(item, is_known=gain is not None),
         provided=item.provided,
         accuracy=item.strategy.accuracy,
         conflicts=item.conflicts,
@@ -195,8 +196,10 @@ def basis_of(change: PlanChange) -> str:
     return change.tier if change.gain is not None else f"{change.tier}, never measured here: no gain is known"
 
 
-def _tier(item: RankedStrategy) -> str:
-    """How the gain of a strategy is known: by the best of its effects."""
+def _tier(item: RankedStrategy, *, is_known: bool) -> str:
+    """How the gain of a strategy is known: by the best of its effects; without one, how the strategy is."""
+    if not is_known:
+        return str(FactKind.CLAIMED if item.strategy.kind == FactKind.CLAIMED else FactKind.DOCUMENTED)
     kinds = {seen.effect.kind for seen in item.effects}
     if Kind.MEASURED in kinds and item.distance is Distance.SAME_DEVICE:
         return "measured here"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Assignment
     from kg.nouns.values import Value
+    from kg.rows.trial_rows import ProblemRow
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.changes.strategies import StrategyRanker
@@ -76,6 +77,7 @@ class Planner:
         *,
         model: Mapping[str, Value],
         rules: QuestionFeasibility,
+        near: Sequence[ProblemRow] = (),
         with_hypotheses: bool = False,
     ) -> Planned | None:
         """The plan for a question; None where no framework runs such a model on such hardware.
@@ -85,17 +87,19 @@ class Planner:
             k: Changes at most.
             model: Facts of the model by name.
             rules: What can run.
+            near: Known problems of its kind, nearest first.
             with_hypotheses: Also strategies that were proposed and not tested yet.
         """
         situation = self.starts.situation(problem)
         if situation is None:
             return None
-        starts = self.starts.find(situation, model)
+        starts = self.starts.find(situation, model, near)
         starts = self._with_ids(starts, problem)
         if starts.first.fits is False:
             plan = Plan(understood=_understood(situation.facts), start=starts.first)
             return Planned(plan=plan, recommendations=(), ranked=(), starts=starts, refused=())
-        now = started(problem, starts.first, situation.framework)
+        priced = starts.question.settings if starts.question is not None else None
+        now = started(problem, starts.first, situation.framework, priced)
         ranked, refused = self.strategies.rank(now, with_hypotheses=with_hypotheses, beyond=True)
         broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
         refused += [refusal for found in broken.values() for refusal in found]
@@ -199,7 +203,11 @@ class Planner:
             broken = [item for item in broken_conflicts(release, with_it) if item not in before]
             if broken:
                 refused.append(
-                    NotHere(strategy=one.change.title, because=f"{broken[0]} is refused", fact="conflict")
+                    NotHere(
+                        strategy=one.change.title,
+                        because=f"this release refuses: {broken[0]}",
+                        fact="conflict",
+                    )
                 )
             else:
                 allowed.append(one)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.values import show
 from kg.terms.purposes import plain_key
+from recommender.ranking.starts.screening import WITHOUT_PREFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,10 +20,14 @@ _WIDTHS = re.compile(r"\bw\d+a\d+\b")
 
 
 def recipe_shares(starts: Starts) -> dict[tuple[str, str], float]:
-    """Weight of the recipes that set a parameter to a value, by both; a key is known by its last part."""
+    """Weight of the recipes that set a parameter to a value, by both; a key is known by its last part.
+
+    What recipes set because they are timed on random prompts is no agreement.
+    """
     found: dict[tuple[str, str], float] = {}
     for one in starts.recipes:
         keys = {(plain_key(item.key).rpartition(".")[2], item.value.lower()) for item in one.recipe.settings}
+        keys -= {(key, "true") for key in WITHOUT_PREFIXES}
         keys.add((_PRECISION, one.recipe.precision.lower()))
         for key in keys:
             found[key] = found.get(key, 0.0) + one.weight

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.terms.purposes import plain_key
+from recommender.ranking.starts.screening import SIXTEEN_BIT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from recommender.applicability.framework import RunningFramework
@@ -17,8 +20,21 @@ if TYPE_CHECKING:
     from recommender.ranking.start import StartConfiguration
 
 
-def started(problem: Problem, start: StartConfiguration, framework: RunningFramework) -> Problem:
-    """The problem once the start runs, with settings by the names that strategies use."""
+def started(
+    problem: Problem,
+    start: StartConfiguration,
+    framework: RunningFramework,
+    priced: Mapping[str, object] | None = None,
+) -> Problem:
+    """The problem once the start runs, with settings by the names that strategies use.
+
+    Args:
+        problem: The question.
+        start: What runs.
+        framework: What launches it.
+        priced: Settings of the cost model that the start was priced with: its load and its number format are
+            those of the question where it states none.
+    """
     current: dict[str, Value] = dict(problem.current or {})
     for item in start.settings:
         for name in names_of(item):
@@ -29,9 +45,15 @@ def started(problem: Problem, start: StartConfiguration, framework: RunningFrame
     if layout is not None:
         traits |= {name: size for name, size in layout.to_json().items() if name not in {*traits, "devices"}}
     keys = {plain_key(item.key) for item in start.settings}
+    held = priced or {}
     if "quantization" in keys:
         traits.setdefault("quantised", True)
     if str(problem.workload.kind) == "serving":  # nothing is drafted, or split, that the start does not
+        if "precision" in held:
+            traits.setdefault("quantised", str(held["precision"]) not in SIXTEEN_BIT)
+        batch, copies = held.get("batch"), held.get("data_parallel", 1)
+        if isinstance(batch, int | float) and isinstance(copies, int | float):
+            traits.setdefault("concurrency", int(batch * copies))
         traits.setdefault("speculative", any(key.startswith("speculative") for key in keys))
         traits.setdefault("role", "mixed")
         traits.setdefault("disaggregated", traits["role"] != "mixed")

@@ -8,6 +8,8 @@ from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
 
@@ -34,9 +36,14 @@ def load_notes(chosen: ChosenLayout, draft: StartDraft) -> list[str]:
             f"priced at {number}, the best that fits" if draft.load is None else f"{number} {verb} assumed"
         )
         notes.append(f"{found}; --trait concurrency=N says otherwise")
-    assumed = [] if networks else [name for name in LENGTHS if name not in question.settings]
-    if assumed:
-        lengths = " and ".join(f"{LENGTHS[name]} of {SERVING[name]:,}" for name in assumed)
-        shape = ",".join(f"{name}=N" for name in assumed)
-        notes.append(f"{lengths} tokens are assumed; --shape {shape} says otherwise")
-    return notes
+    return notes if networks else [*notes, *length_notes(question.settings)]
+
+
+def length_notes(stated: Container[str]) -> list[str]:
+    """The note on the lengths of requests that are not stated, if there are such."""
+    assumed = [name for name in LENGTHS if name not in stated]
+    if not assumed:
+        return []
+    lengths = " and ".join(f"{LENGTHS[name]} of {SERVING[name]:,}" for name in assumed)
+    shape = ",".join(f"{name}=N" for name in assumed)
+    return [f"{lengths} tokens are assumed; --shape {shape} says otherwise"]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.recipe import Recipe
     from recommender.cost_model.question import Question
+    from recommender.ranking.measured.runs import MeasuredRun
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.resemblance import WeighedRecipe
@@ -37,6 +38,7 @@ class StartDraft:
         question: What layouts were priced by; None if they have no price.
         load: Requests at once on all devices, stated or assumed; None where nothing says.
         tested: Factor on the odds of a layout by its split, from tests of starts.
+        measured: Measured runs of the model near by.
         is_divided_anew: Whether the layout that runs now does not go, and another was chosen.
     """
 
@@ -48,6 +50,7 @@ class StartDraft:
     question: Question | None = None
     load: float | None = None
     tested: Mapping[tuple[int, ...], float] = field(default_factory=dict)
+    measured: tuple[MeasuredRun, ...] = ()
     is_divided_anew: bool = False
 
     @property

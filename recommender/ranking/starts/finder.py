@@ -14,12 +14,18 @@ from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
+from recommender.ranking.measured.correction import RunCorrection
 from recommender.ranking.start import ParallelLayout, StartConfiguration
 from recommender.ranking.starts.agreement import agreed_settings
 from recommender.ranking.starts.assumed_load import load_notes
 from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
-from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, TRUST_IN_TIMES, choose_layouts
+from recommender.ranking.starts.layout_choice import (
+    TRUST_FOR_LATENCY,
+    TRUST_IN_TIMES,
+    choose_layouts,
+    reasons_for_place,
+)
 from recommender.ranking.starts.layout_options import (
     SHORTEST,
     layout_options,
@@ -27,7 +33,7 @@ from recommender.ranking.starts.layout_options import (
     smallest_fit,
 )
 from recommender.ranking.starts.pricing import layout_question, started_question
-from recommender.ranking.starts.resemblance import weigh
+from recommender.ranking.starts.resemblance import is_same_network, weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
@@ -40,15 +46,21 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.recipe import Recipe, Role
     from kg.nouns.values import Value
+    from kg.rows.trial_rows import ProblemRow
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.question import Question
+    from recommender.ranking.measured.runs import MeasuredRun, RunReader
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutOption, LayoutQuestion
     from recommender.ranking.starts.resemblance import WeighedRecipe
+
+
+MOST_PROBLEMS = 16
+"""Known problems whose runs are priced: each costs some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +115,7 @@ class StartFinder:
         tree: Its hardware.
         withheld: Ids of recipes that are not looked at; for backtests.
         reliability: Gives what tests of starts say for a situation.
+        reader: Reads measured runs; None where there are no cases.
     """
 
     def __init__(
@@ -111,11 +124,13 @@ class StartFinder:
         tree: HardwareTree,
         withheld: frozenset[str] = frozenset(),
         reliability: Callable[[Situation], StartReliability] = lambda _: StartReliability(),
+        reader: RunReader | None = None,
     ) -> None:
         self._graph = graph
         self._tree = tree
         self._withheld = withheld
         self._reliability = reliability
+        self._reader = reader
         self._finder = StrategyFinder(graph)
         self._models = ModelFinder(graph)
         self._recipes_of: dict[tuple[str, frozenset[Role]], list[Recipe]] = {}
@@ -165,20 +180,20 @@ class StartFinder:
         """What layouts are priced by, given what some recipes agree on; None if there is nothing."""
         return layout_question(self._draft(situation, list(weighed)), sizes, self._tree)
 
-    def find(self, situation: Situation, sizes: Mapping[str, Value]) -> Starts:
+    def find(
+        self, situation: Situation, sizes: Mapping[str, Value], near: Sequence[ProblemRow] = ()
+    ) -> Starts:
         """The start configurations of a situation.
 
         Args:
             situation: What is asked.
             sizes: Facts of the model by name, with its ``architecture``.
+            near: Known problems of its kind, nearest first.
         """
-        weighed = weigh(situation, self._recipes(situation), self._traits, self._path)
+        draft = self._begun(situation)
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
-        tests = self._reliability(situation)
-        usable = [one.trusted(tests.recipes.get(one.recipe.id, 1.0)) for one in screen.usable(weighed)]
-        draft = self._draft(situation, usable)
         draft.notes += self.unread(situation, sizes)
-        draft.tested = tests.layouts
+        draft.measured = self.measured(situation, near)
         agreed = _worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
@@ -207,7 +222,24 @@ class StartFinder:
                 found[place] = repriced(found[place], one.option, question, situation.problem)
         if layouts:
             draft.notes += load_notes(layouts[0], draft)
+            reasons = reasons_for_place(layouts, situation.problem.limits)
+            found[0] = replace(found[0], because=(*reasons, *found[0].because))
         return self._starts(draft, found, questions[0] if questions else None)
+
+    def precision(self, situation: Situation, sizes: Mapping[str, Value]) -> str:
+        """The number format that a start is priced in; empty where nothing is priced."""
+        asked = layout_question(self._begun(situation), sizes, self._tree)
+        return "" if asked is None else str(asked.question.settings.get("precision", ""))
+
+    def _begun(self, situation: Situation) -> StartDraft:
+        """What recipes agree on, weighed by tests of starts too."""
+        weighed = weigh(situation, self._recipes(situation), self._traits, self._path)
+        screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
+        tests = self._reliability(situation)
+        usable = [one.trusted(tests.recipes.get(one.recipe.id, 1.0)) for one in screen.usable(weighed)]
+        draft = self._draft(situation, usable)
+        draft.tested = tests.layouts
+        return draft
 
     def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
         """What recipes agree on, before a layout is chosen."""
@@ -238,6 +270,7 @@ class StartFinder:
         asked = layout_question(draft, sizes, self._tree)
         if asked is None:
             return []
+        asked = replace(asked, measured=RunCorrection(runs=draft.measured))
         draft.question = asked.question
         options = layout_options(asked)
         if not options and asked.degrees:
@@ -263,9 +296,6 @@ class StartFinder:
         if asked.degrees:  # another layout than the one that runs is an alternative
             free = replace(asked, degrees={})
             chosen = [*chosen, *self._chosen(draft, free, layout_options(free))]
-        if not chosen[0].option.within_limits:
-            limits = ", ".join(map(str, asked.limits))
-            draft.notes.append(f"no layout is modelled to keep {limits}")
         kinds: dict[tuple[int, int, bool], ChosenLayout] = {}
         for one in chosen:
             layout = one.option.layout
@@ -290,6 +320,24 @@ class StartFinder:
         return StartConfiguration(
             framework=framework.id, version=framework.version, layout=layout, fits=False
         )
+
+    def measured(self, situation: Situation, near: Sequence[ProblemRow]) -> tuple[MeasuredRun, ...]:
+        """The measured runs of the same network.
+
+        Args:
+            situation: What is asked.
+            near: Known problems of its kind, nearest first.
+        """
+        if self._reader is None:
+            return ()
+        model = situation.model
+        rows = [
+            row
+            for row in near
+            if row.model and (row.model == model.id or is_same_network(model, self._traits(row.model)))
+        ]
+        phase = "training" if situation.is_training else "serving"
+        return tuple(self._reader.runs(rows[:MOST_PROBLEMS], phase))
 
     def _recipes(self, situation: Situation) -> list[Recipe]:
         key = (situation.framework.id, situation.roles)

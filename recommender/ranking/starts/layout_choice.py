@@ -11,6 +11,7 @@ from kg.nouns.recipe import experts_spread
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kg.nouns.entities import Limit
     from kg.nouns.recipe import Recipe
     from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.layout_options import LayoutOption
@@ -34,6 +35,9 @@ is not stated."""
 WIDEST = 16
 """Devices up to which a recipe that splits tensors over all of its devices, two or more, is taken to do so on
 as many or fewer: the widest tensor parallelism among shipped recipes."""
+CLEARLY = math.log(1.3)
+"""Difference in merit that is one: beyond the standard deviation of the error between two layouts up to four
+doublings apart (0.14 to 0.25 by the scales of ``recommender.ranking.measured.correction``)."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -69,6 +73,9 @@ def choose_layouts(
     tested: Mapping[tuple[int, ...], float] | None = None,
 ) -> list[ChosenLayout]:
     """Layouts by one score, best first; those within the limits before the others.
+
+    None is first that another beats in both that is shown of them, agreement and (clearly) modelled merit:
+    the rule of thumb decides between layouts that have each something for them.
 
     Args:
         options: Layouts that fit.
@@ -106,7 +113,55 @@ def choose_layouts(
                 settings=settings or {},
             )
         )
-    return sorted(chosen, key=lambda item: (not item.option.within_limits, -item.score))
+    chosen.sort(key=lambda item: (item.option.beyond_limits, -item.score))
+    return _unbeaten_first(chosen, tested or {})
+
+
+def _unbeaten_first(
+    chosen: list[ChosenLayout], tested: Mapping[tuple[int, ...], float]
+) -> list[ChosenLayout]:
+    """The layouts, in front the first that none beats in agreement and clearly in merit."""
+
+    def beats(one: ChosenLayout, other: ChosenLayout) -> bool:
+        merits = one.option.log_merit, other.option.log_merit
+        odds = (tested.get(item.option.layout.split, 1.0) for item in (one, other))
+        if merits[0] is None or merits[1] is None or one.option.beyond_limits > other.option.beyond_limits:
+            return False
+        mine, theirs = odds
+        return one.agreement >= other.agreement and mine >= theirs and merits[0] - merits[1] > CLEARLY
+
+    for place, item in enumerate(chosen):
+        if not any(beats(one, item) for one in chosen):
+            return [item, *chosen[:place], *chosen[place + 1 :]]
+    return chosen
+
+
+def reasons_for_place(chosen: Sequence[ChosenLayout], limits: Sequence[Limit]) -> list[str]:
+    """What must be said of the first layout beside the others: a limit that none keeps, or a faster one.
+
+    Args:
+        chosen: Those that are shown, in order.
+        limits: Of the question.
+    """
+    first = chosen[0].option
+    lines = []
+    if not first.within_limits:
+        missed = ", ".join(map(str, limits))
+        lines.append(f"no layout is modelled to keep {missed}; this one comes nearest")
+    faster = [
+        one.option
+        for one in chosen[1:]
+        if one.option.beyond_limits <= first.beyond_limits
+        and one.agreement < chosen[0].agreement
+        and (one.option.log_merit or 0.0) - (first.log_merit or 0.0) > CLEARLY
+    ]
+    if first.log_merit is not None and faster:
+        best = max(faster, key=lambda option: option.log_merit or 0.0)
+        times = math.exp((best.log_merit or 0.0) - first.log_merit)
+        lines.append(
+            f"{best.layout} is modelled {times:.1f}x as fast, but fewer recipes divide the work so: test both"
+        )
+    return lines
 
 
 def likeness(

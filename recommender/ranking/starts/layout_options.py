@@ -15,6 +15,8 @@ from recommender.cost_model.estimate import estimate
 from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
+from recommender.ranking.measured.correction import OF_THE_PRICE, RunCorrection
+from recommender.ranking.measured.step_place import StepPlace
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
@@ -58,23 +60,30 @@ class LayoutOption:
         layout: How the work is divided.
         settings: Of the cost model, beside the layout: batch, micro-batch, recomputation, precision.
         log_merit: Natural log of the objective, higher is better; None where it cannot be priced.
-        within_limits: Whether all limits hold that the cost model knows.
+        beyond_limits: Natural log of how far the worst limit is missed, as the cost model sees it; 0 within.
         memory_bytes: On the fullest device.
         is_sure_to_fit: Whether that was held against the memory of the device: it may be unknown.
         results: Metrics in SI units: throughput, ``tpot_s``, ``ttft_s``, ``step_time_s``.
         throughput_unit: What the throughput counts.
         spread: Standard deviation of the log of the time.
+        log_time: What measured runs add to the log of the time; 0 without any.
     """
 
     layout: ParallelLayout
     settings: Mapping[str, object]
     log_merit: float | None
-    within_limits: bool
+    beyond_limits: float
     memory_bytes: float
     is_sure_to_fit: bool = True
     results: Mapping[str, float]
     throughput_unit: str = "tokens/s"
     spread: float
+    log_time: float = 0.0
+
+    @property
+    def within_limits(self) -> bool:
+        """Whether all limits hold that the cost model knows."""
+        return self.beyond_limits <= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +97,7 @@ class LayoutQuestion:
         concurrency: Requests at once on all devices, stated or assumed; None where nothing says.
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
+        measured: What measured runs near by say of the prices.
     """
 
     question: Question
@@ -96,6 +106,7 @@ class LayoutQuestion:
     concurrency: float | None = None
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
+    measured: RunCorrection = field(default_factory=RunCorrection)
 
 
 def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
@@ -140,10 +151,10 @@ def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:
     return replace(asked, question=replace(asked.question, machine=machine))
 
 
-def _order(option: LayoutOption) -> tuple[bool, float, int, int, int]:
+def _order(option: LayoutOption) -> tuple[float, float, int, int, int]:
     layout = option.layout
     merit = -math.inf if option.log_merit is None else option.log_merit
-    return (not option.within_limits, -merit, layout.pp, layout.cp, layout.tp)
+    return (option.beyond_limits, -merit, layout.pp, layout.cp, layout.tp)
 
 
 def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
@@ -254,18 +265,26 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) 
         )
     except MissingFactError:
         steps = None
+    factors, spreads = asked.measured.at([StepPlace.of(question, one) for one in chosen])
     for place, i in enumerate(fitting):
-        yield _option(asked, rows[i], float(needed[i]), steps, place)
+        option = _option(asked, rows[i], float(needed[i]), steps, place, float(factors[place]))
+        yield replace(option, spread=option.spread * float(spreads[place]) / OF_THE_PRICE)
 
 
 def _option(
-    asked: LayoutQuestion, row: Mapping[str, float], needed: float, steps: Steps | None, place: int
+    asked: LayoutQuestion,
+    row: Mapping[str, float],
+    needed: float,
+    steps: Steps | None,
+    place: int,
+    log_time: float,
 ) -> LayoutOption:
     results: dict[str, float] = {}
     if steps is not None:
         results = {name: float(values[place]) for name, values in steps.extra.items()}
         results["throughput"] = float(steps.throughput[place])
         results["step_time_s"] = float(steps.time_s[place])
+        results = corrected(results, log_time)
     layout = ParallelLayout(
         tp=int(row["tensor_parallel"]),
         pp=int(row["pipeline_parallel"]),
@@ -278,13 +297,25 @@ def _option(
         layout=layout,
         settings={name: value for name, value in _spelt(row).items() if name not in degrees},
         log_merit=_merit(asked, results),
-        within_limits=all(_holds(limit, results) for limit in asked.limits),
+        beyond_limits=max((_beyond(limit, results) for limit in asked.limits), default=0.0),
         memory_bytes=needed,
         is_sure_to_fit=math.isfinite(asked.question.machine.device.memory_capacity),
         results=results,
         throughput_unit=steps.unit.removeprefix("output ") if steps is not None else "tokens/s",
         spread=steps.spread if steps is not None else float("nan"),
+        log_time=log_time,
     )
+
+
+def corrected(results: Mapping[str, float], log_time: float) -> dict[str, float]:
+    """Results with all times longer by a factor, and all rates lower."""
+    if not log_time:
+        return dict(results)
+    factor = math.exp(log_time)
+    return {
+        name: value * factor if name.endswith("_s") else value / factor if "throughput" in name else value
+        for name, value in results.items()
+    }
 
 
 def _merit(asked: LayoutQuestion, results: Mapping[str, float]) -> float | None:
@@ -298,9 +329,12 @@ def _merit(asked: LayoutQuestion, results: Mapping[str, float]) -> float | None:
     return -math.log(value) if value and value > 0 and math.isfinite(value) else None
 
 
-def _holds(limit: Limit, results: Mapping[str, float]) -> bool:
+def _beyond(limit: Limit, results: Mapping[str, float]) -> float:
+    """Natural log of a value over its limit; 0 where it is kept, or not modelled."""
     value = results.get(LIMITED.get(limit.metric, ""))
-    return value is None or value <= limit.maximum
+    if value is None or value <= limit.maximum:
+        return 0.0
+    return math.log(value / limit.maximum) if limit.maximum > 0 else math.inf
 
 
 def _padded(model: ModelSizes, pipeline: int) -> ModelSizes:

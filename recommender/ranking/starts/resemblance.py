@@ -123,7 +123,7 @@ def _distance(
     same_family = (
         same_model or recipe.family in families or bool(model.family and model.family == asked.family)
     )
-    model_apart = 0.0 if same_model else SAME_SIZES if _same_network(asked, model) else 1.0
+    model_apart = 0.0 if same_model else SAME_SIZES if is_same_network(asked, model) else 1.0
     return (
         MODEL * model_apart
         + FAMILY * (not same_family)
@@ -153,7 +153,7 @@ def _runs_on_mindspore(recipe: Recipe) -> bool:
     )
 
 
-def _same_network(one: ModelTraits, other: ModelTraits) -> bool:
+def is_same_network(one: ModelTraits, other: ModelTraits) -> bool:
     """Whether two models of one family differ in what they learned alone."""
     if not one.parameters or not other.parameters or one.family != other.family:
         return False

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
 _QUANTISES = ("quantization", "kv_cache_dtype")
-_WITHOUT_PREFIXES = frozenset({"no_enable_prefix_caching", "disable_radix_cache"})
+WITHOUT_PREFIXES = frozenset({"no_enable_prefix_caching", "disable_radix_cache"})
 """Recipes switch the prefix cache off because they are timed on random prompts."""
 
 
@@ -170,7 +170,7 @@ class Screen:
                     fact="model",
                 )
         shared = self.situation.number("shared_prefix_share")
-        if plain in _WITHOUT_PREFIXES and shared != 0:
+        if plain in WITHOUT_PREFIXES and shared != 0:
             because = (
                 "prompts share prefixes" if shared else "only for prompts that share no prefix: not stated"
             )

@@ -30,7 +30,7 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
     ]
     options = [
         LayoutOption(
-            layout=layout, settings={}, log_merit=None, within_limits=True, memory_bytes=0.0,
+            layout=layout, settings={}, log_merit=None, beyond_limits=0.0, memory_bytes=0.0,
             is_sure_to_fit=False, results={}, spread=0.0,
         )
         for layout in layouts

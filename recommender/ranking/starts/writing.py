@@ -13,6 +13,8 @@ from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.cost_model.estimate import estimate_question
+from recommender.ranking.measured.best_case import case_settings, runs_of, told
+from recommender.ranking.measured.step_place import StepPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
@@ -21,6 +23,7 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
+from recommender.ranking.starts.layout_options import corrected
 from recommender.ranking.starts.recipe_load import is_for_latency
 from recommender.ranking.starts.server_flags import server_lines, server_settings
 from recommender.ranking.starts.values import adapted
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
+    from recommender.ranking.measured.runs import MeasuredRun
     from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -93,6 +97,9 @@ def written(
         beside = server_lines(situation, layout, framework.id, transfers=transfers)
     if any(plain_key(item.key) == _EXCHANGE for item in settings):  # SGLang spreads the experts by itself
         settings = [item for item in settings if item.key != EXPERTS_OF_SGLANG]
+    runs = _runs_of(draft, chosen)
+    if runs:
+        settings = _with_case(settings, case_settings(_fastest(runs), screen.release()))
     settings = _with_current(settings, situation, screen, is_divided=draft.is_divided_anew)
     return StartConfiguration(
         framework=framework.id,
@@ -101,7 +108,7 @@ def written(
         fits=True if chosen and chosen.option.is_sure_to_fit else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=_expected(chosen.option, situation.problem) if chosen else (),
-        because=(*_checkpoint(settings, chosen), *beside, *_because(draft, chosen)),
+        because=(*_checkpoint(settings, chosen), *beside, *_because(draft, chosen, runs)),
         recipes=_recipes(draft, chosen),
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
@@ -156,6 +163,33 @@ def _further_than(
     return found
 
 
+def _runs_of(draft: StartDraft, chosen: ChosenLayout | None) -> list[MeasuredRun]:
+    """The measured runs of a layout, nearest first."""
+    if chosen is None or draft.question is None or not draft.measured:
+        return []
+    return runs_of(StepPlace.of(draft.question, _priced_settings(draft.question, chosen)), draft.measured)
+
+
+def _priced_settings(question: Question, chosen: ChosenLayout) -> dict[str, object]:
+    layout = chosen.option.layout
+    sizes = {
+        "tensor_parallel": layout.tp, "pipeline_parallel": layout.pp, "context_parallel": layout.cp,
+        "expert_parallel": layout.ep, "data_parallel": layout.dp,
+    }  # fmt: skip
+    return {**question.settings, **chosen.option.settings, **sizes}
+
+
+def _fastest(runs: Sequence[MeasuredRun]) -> MeasuredRun:
+    """Of the runs of the nearest problem the one that beats its price most."""
+    return min((run for run in runs if run.group == runs[0].group), key=lambda run: run.log_ratio)
+
+
+def _with_case(settings: Sequence[PlanSetting], measured: Sequence[PlanSetting]) -> list[PlanSetting]:
+    """The settings with those of a measured run in place of what recipes say."""
+    taken = {(item.where, plain_key(item.key)) for item in measured}
+    return [*(item for item in settings if (item.where, plain_key(item.key)) not in taken), *measured]
+
+
 def _with_current(
     settings: list[PlanSetting], situation: Situation, screen: Screen, *, is_divided: bool
 ) -> list[PlanSetting]:
@@ -200,7 +234,9 @@ def repriced(
         return start
     results = {name: float(values[0]) for name, values in steps.extra.items()}
     results["throughput"] = float(steps.throughput[0])
-    return replace(start, expected=_expected(replace(option, results=results, spread=steps.spread), problem))
+    spread = min(option.spread, steps.spread) if option.log_time else steps.spread
+    priced = replace(option, results=corrected(results, option.log_time), spread=spread)
+    return replace(start, expected=_expected(priced, problem))
 
 
 def _expected(option: LayoutOption, problem: Problem) -> tuple[ExpectedValue, ...]:
@@ -234,8 +270,8 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) ->
     return lines
 
 
-def _because(draft: StartDraft, chosen: ChosenLayout | None) -> list[str]:
-    lines = []
+def _because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[MeasuredRun]) -> list[str]:
+    lines = [told(runs[0], len(draft.measured))] if runs else []
     if chosen is not None:
         verb = "fits with" if chosen.option.is_sure_to_fit else "needs"
         said = f"{chosen.option.layout} {verb} {chosen.option.memory_bytes / 1e9:.0f} GB of each device"

@@ -38,6 +38,7 @@ class Tally:
         self.idle = 0
         self._merged: dict[int, Evaluation] = {}
         self._failed: set[int] = set()
+        self._again: set[str] = set()
         self._compared: tuple[list[Evaluation], NDArray[np.float64]] | None = None
 
     def add(self, evaluation: Evaluation, row: int) -> bool:
@@ -47,6 +48,8 @@ class Tally:
         new = before is None and row not in self._failed
         gain = new and self._is_gain(evaluation)
         self._compared = None
+        if before is not None:
+            self._again.add(evaluation.configuration.digest)
         if evaluation.ok:
             self._merged[row] = evaluation if before is None else self._averaged(before, evaluation)
         else:
@@ -72,9 +75,14 @@ class Tally:
 
     @property
     def incumbent(self) -> Evaluation | None:
-        """The best by the first objective among those that keep the limits and never failed."""
+        """The best by the first objective among those that keep the limits and never failed.
+
+        Once two or more were measured again it is one of these: one that ran once beside them may be lucky.
+        """
         kept, costs = self.comparable()
-        return kept[int(np.argmin(costs[:, 0]))] if kept else None
+        again = [place for place, item in enumerate(kept) if item.configuration.digest in self._again]
+        places = again if len(again) > 1 else range(len(kept))
+        return min(((costs[place, 0], place, kept[place]) for place in places), default=(0, 0, None))[2]
 
     def comparable(self) -> tuple[list[Evaluation], NDArray[np.float64]]:
         """Configurations that keep the limits and have all objectives, with log costs, shape (n, m)."""

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from kg.errors import FetchError, InputError
 from kg.triples.snapshots import newest
+from kg.web import is_address
 from recommender.files import WorkspaceFiles
 from recommender.store import shipped_knowledge as shipped
 from recommender.store.base import Base
@@ -29,9 +30,8 @@ def canonical_place(place: str) -> str:
     Raises:
         InputError: Nothing is there.
     """
-    parts = urlsplit(place)
-    if parts.scheme in {"http", "https"}:
-        return f"{place.rstrip('/')}{SNAPSHOT}" if parts.path in {"", "/"} else place
+    if is_address(place):
+        return f"{place.rstrip('/')}{SNAPSHOT}" if urlsplit(place).path in {"", "/"} else place
     path = Path(place)
     if not path.exists():
         raise InputError(f"{place}: nothing is there", hint="a workspace, a backup of one, or its address")
@@ -48,7 +48,7 @@ def is_current(base: Base, token: str = "") -> bool:
     """
     if not base.place:
         return base.shipped == shipped.version()
-    if _is_address(base.place):
+    if is_address(base.place):
         from ingest.corpora.download import fetch_end
 
         try:
@@ -89,7 +89,7 @@ def lay_out(
         make_shipped(files)
         return files, ""
     packed = Path(place)
-    if _is_address(place):
+    if is_address(place):
         from ingest.corpora.download import download
 
         packed = scratch / "base.backup"
@@ -103,7 +103,3 @@ def lay_out(
         raise InputError(f"{place}: the base is not there any more", hint=_GONE)
     digest = unpack_backup(packed, files.root)
     return files, digest
-
-
-def _is_address(place: str) -> bool:
-    return urlsplit(place).scheme in {"http", "https"}

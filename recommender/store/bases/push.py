@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from kg.rows.layering import StatedGraph, knowledge_layer, left_over
+from kg.rows.layering import described_knowledge, knowledge_layer, left_over
 from kg.rows.trials import TrialStore
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import open_newest
@@ -54,8 +54,8 @@ def push(layout: WorkspaceFiles, cache: Path, target: Path) -> tuple[Backup, Add
         TrialStore(layout.trials, read_only=True, acknowledged=newest_batch(graph)) as trials,
     ):
         own = OwnRecords(graph=graph, trials=trials, after=base.batch, base=was)
-        stated, below = StatedGraph(graph), StatedGraph(was)
-        layer = knowledge_layer(stated, below, below)
+        below = described_knowledge(was)
+        layer = knowledge_layer(described_knowledge(graph), below, below)
         draft = WorkspaceFiles(Path(folder) / "workspace")
         # An empty workspace has neither the hardware nor the texts of the base: its vectors are never asked.
         creation.create(draft, cache, text_model=None, with_shipped=False, clock=lambda: datetime.now(UTC))
@@ -65,7 +65,7 @@ def push(layout: WorkspaceFiles, cache: Path, target: Path) -> tuple[Backup, Add
             added = Additions()
             for item in own.batches():
                 added += writer.add(item.cases, about=item.outcomes)
-            writer.graph.extend(left_over(graph, stated.lines - below.lines, writer.graph))
+            writer.graph.extend(left_over(graph, was, writer.graph))
             writer.changed()
         if not added.rows and not layer.nodes:
             raise InputError(f"{layout.root} has nothing that {base.name} has not")

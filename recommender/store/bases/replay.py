@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kg.rows import seals
 from kg.rows.joining import LISTED, compare
-from kg.rows.layering import StatedGraph, changed_nodes, knowledge_layer, left_over
+from kg.rows.layering import changed_nodes, described_knowledge, knowledge_layer, left_over
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.serialisation import newest_batch
@@ -104,12 +104,10 @@ def replay(
         trials = stack.enter_context(TrialStore(layout.trials, read_only=True, acknowledged=newest))
         fresh = stack.enter_context(open_base_graph(draft))
         was = stack.enter_context(open_base_graph(layout)) if keeps_graph else None
-        stated, newer = StatedGraph(graph), StatedGraph(fresh)
-        older = None if was is None else StatedGraph(was)
-        layer = knowledge_layer(stated, older, newer)
+        newer = described_knowledge(fresh)
+        older = None if was is None else described_knowledge(was)
+        layer = knowledge_layer(described_knowledge(graph), older, newer)
         changed = [] if older is None else changed_nodes(older, newer)
-        own_lines = stated.lines - (older or newer).lines
-        del stated, older, newer  # all statements of three graphs
         rows = compare(draft.trials, layout.trials, acknowledged=(base.batch, newest), since=then.batch)
         own = OwnRecords(graph=graph, trials=trials, after=then.batch, base=was)
         model = creation.text_model(draft.read())
@@ -117,7 +115,8 @@ def replay(
             creation.writer(draft, cache, model, clock, command="kb rebase", durable=True)
         )
         added = _write(own, layer, writer, clock)
-        if rest := left_over(graph, own_lines, writer.graph):
+        if own.has_foreign_effects or layer.nodes:  # cases leave nothing behind
+            rest = left_over(graph, fresh if was is None else was, writer.graph)
             writer.graph.extend(rest)
             writer.changed()
         seals.put_in_quarantine(writer.trials.file, seals.quarantine(trials.file))

@@ -85,6 +85,7 @@ class WorkspaceAnswers(WorkspaceQuestions):
             MissingFactError: A fact of the model or the device is not known.
         """
         from recommender.answers.capacity import capacity
+        from recommender.ranking.deployments.deployments import Deployments
 
         starts = self.snapshot.recommender.planner.starts
         situation = starts.situation(problem)
@@ -95,10 +96,12 @@ class WorkspaceAnswers(WorkspaceQuestions):
             )
         unread = starts.unread(situation, self.model_facts(problem))
         said = [note for note in (*notes, situation.framework.note, *unread) if note]
+        near = [item.problem for item in self.snapshot.retriever.find(problem)]
         return capacity(
             problem,
             request,
-            self.snapshot.deployments,
+            Deployments(self.snapshot.hardware, self.snapshot.sizes_of, starts.measured(situation, near)),
+            precision=starts.precision(situation, self.model_facts(problem)),
             framework=situation.framework.id,
             version=situation.framework.version,
             has_experts=bool(situation.model.is_mixture),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
     from kg.triples.names import Names
     from kg.triples.queries import NamedQuery
+    from kg.triples.remote.publication import GraphPublication
     from kg.triples.validation import Violation
     from recommender.store.base import Base
     from recommender.store.bases.replay import RebaseResult
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from recommender.store.lists.coverage import Coverage
     from recommender.store.lists.listings import QueryRows
     from recommender.store.lists.name_lists import NameList
+    from recommender.store.merging import MergeResult
     from recommender.store.snapshot import WorkspaceSnapshot
     from recommender.store.upkeep.backup import Backup
     from recommender.store.writing.writer import Additions
@@ -220,6 +222,13 @@ class WorkspaceContents:
 
         return push(WorkspaceFiles(path), cache, file)
 
+    @staticmethod
+    def push_to(path: Path, address: str, *, cache: Path, token: str = "", label: str = "") -> MergeResult:
+        """Send a server what a workspace has above its base; see ``recommender.store.bases.delivery``."""
+        from recommender.store.bases.delivery import push_to
+
+        return push_to(WorkspaceFiles(path), cache, address, token=token, label=label)
+
     def catalogue(self) -> list[NamedQuery]:
         """Return the named queries."""
         return list(CATALOGUE.values())
@@ -250,6 +259,23 @@ class WorkspaceContents:
 
             return listings.write_out(path, knowledge_part(self.graph), force=force), "triples"
         return listings.write_out(path, interchange(self.graph, self.trials), force=force), "triples"
+
+    def publish(
+        self, address: str, *, token: str = "", knowledge_only: bool = False, force: bool = False
+    ) -> GraphPublication:
+        """Put the graph in the place of what a SPARQL 1.1 store holds, as one change.
+
+        Raises:
+            InputError: The store holds something else and ``force`` is not given.
+            FetchError: It does not answer, or refuses.
+        """
+        from kg.rows.interchange import interchange
+        from kg.triples.remote.publication import publish_graph
+        from kg.triples.remote.store import RemoteStore
+        from kg.triples.validation import knowledge_part
+
+        triples = knowledge_part(self.graph) if knowledge_only else interchange(self.graph, self.trials)
+        return publish_graph(RemoteStore(address, token), triples, force=force)
 
     def export_cases(
         self, path: Path, form: str, *, operator: str = "", hardware: str = "", force: bool = False

@@ -49,10 +49,10 @@ def test_one_recommendation_has_nothing_to_be_together_with(shipped: Workspace) 
 def test_what_cannot_run_is_left_out_with_rule_source_and_certainty(shipped: Workspace) -> None:
     answer = ask(shipped, 50, count=8)
     found = {item["rule"]: item for item in answer.to_json()["refused"]}
-    assert found["it applies here"]["certainty"] == "high"
-    assert "it applies here" in found
+    assert found["where it applies"]["certainty"] == "high"
+    assert "where it applies" in found
     proposed = {str(item.configuration) for item in answer}
-    others = [item for item in answer.refused if item.rule != "it applies here"]
+    others = [item for item in answer.refused if item.rule != "where it applies"]
     assert not proposed & {str(item.configuration) for item in others}
 
 

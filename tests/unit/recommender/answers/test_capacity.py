@@ -109,13 +109,18 @@ def test_limits_that_nothing_keeps_name_what_comes_nearest(shipped: Workspace) -
 
 
 def test_what_cannot_be_sized_is_refused(shipped: Workspace) -> None:
-    with pytest.raises(InputError, match="input_len, output_len"):
-        asked(shipped, CapacityRequest(rate_per_s=1), shape={"input_len": 10})
     with pytest.raises(InputError, match="serving a model"):
         asked(shipped, CapacityRequest(rate_per_s=1), phase="training")
     with pytest.raises(InfeasibleError, match="does not fit on 1 x") as fault:
         asked(shipped, CapacityRequest(rate_per_s=1), model="deepseek-r1", count=1)
     assert "devices; --count" in (fault.value.hint or "")
+
+
+def test_lengths_that_are_not_stated_are_assumed_and_said(shipped: Workspace) -> None:
+    found = asked(shipped, CapacityRequest(rate_per_s=1), shape={"input_len": 10})
+    assert "answers of 128 tokens are assumed; --shape output_len=N says otherwise" in found.notes
+    stated = asked(shipped, CapacityRequest(rate_per_s=1), shape={"input_len": 10, "output_len": 128})
+    assert stated.options == found.options
 
 
 def test_an_instance_grows_to_what_holds_the_model_in_the_format_of_its_weights(shipped: Workspace) -> None:

@@ -127,10 +127,8 @@ def test_a_wrong_body_is_refused_by_name(body: bytes, says: str, client: httpx.C
 def test_a_body_without_an_end_is_cut_off(client: httpx.Client) -> None:
     piece = b" " * 65_536
     pieces = (piece for _ in range(10 * MOST_BODY_BYTES // len(piece)))
-    try:
-        refusal(client.post("/v1/recommend", content=pieces), 413)
-    except httpx.TransportError:  # the server has closed the connection while we still wrote
-        assert client.get("/healthz").status_code == 200
+    refusal(client.post("/v1/recommend", content=pieces), 413)
+    refusal(client.post("/v1/recommend", content=b" " * 10 * MOST_BODY_BYTES), 413)
     connection = HTTPConnection(client.base_url.host, client.base_url.port, timeout=20)
     connection.putrequest("POST", "/v1/recommend")
     connection.putheader("Content-Length", "2000000000")

@@ -22,7 +22,7 @@ def option(merit: float | None = 0.0, *, within: bool = True, **sizes: Any) -> L
         layout=ParallelLayout(**sizes),
         settings={},
         log_merit=merit,
-        within_limits=within,
+        beyond_limits=0.0 if within else 1.0,
         memory_bytes=1.0,
         results={},
         spread=0.1,

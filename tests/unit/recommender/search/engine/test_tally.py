@@ -73,3 +73,14 @@ def test_costs_go_there_and_back() -> None:
 def test_what_is_no_evaluation_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InputError):
         Evaluation(configuration=Settings({}), **wrong)  # type: ignore[arg-type]
+
+
+def test_of_those_measured_again_one_is_the_best_not_one_that_ran_once() -> None:
+    tally = Tally(objectives=(RATE,), limits=())
+    for row, rate in enumerate((10.0, 9.0, 8.0)):
+        tally.add(told(row, rate), row)
+    tally.add(told(0, 6.0), 0)
+    assert tally.incumbent is not None
+    assert tally.incumbent.configuration["n"] == 1  # one alone was measured again
+    tally.add(told(1, 6.0), 1)
+    assert tally.incumbent.configuration["n"] == 0

@@ -1,0 +1,259 @@
+"""Starts of plans for measured serving tables, with and without measured runs of the model.
+
+``python -m benchmarks.answers.measured_starts --known DIR --asked DIR [--quick] [--fit]`` asks for each table of
+``benchmarks.answers.serving``, engine and number of devices for the start of a plan. The layouts of the table that divide
+that number count, as copies where they take fewer; a layout is worth its best measured throughput of each device under
+the limit. ``none`` knows no run, ``elsewhere`` runs of the same network but none on the asked device with the asked
+lengths, ``nested`` the same with the scales of errors fitted to other models, ``all`` knows the table too.
+
+Right is within 10 % of the best; layouts that the table lacks are passed over. ``--fit`` prints the scales that all
+runs have. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.answers.serving import WITHIN, is_serving, runs_by_model, tables_of
+from benchmarks.protocols.baselines import UNTRIED
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import one_thread
+from benchmarks.worlds.world import load
+from kg.triples.finders import ModelFinder
+from recommender.ranking.measured.correction import SCALES, ErrorScales, RunCorrection
+from recommender.ranking.starts.finder import MOST_PROBLEMS
+from recommender.ranking.starts.layout_choice import choose_layouts
+from recommender.ranking.starts.layout_options import layout_options
+from recommender.ranking.starts.resemblance import is_same_network
+from recommender.ranking.starts.situation import ModelTraits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from benchmarks.answers.serving import Table
+    from recommender.ranking.deployments.deployment import Work
+    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.start import ParallelLayout
+    from recommender.ranking.starts.layout_options import LayoutQuestion
+    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.workspace import Workspace
+
+    Split = tuple[int, int, int, bool]
+
+BLOCK, BLOCKS = 260, 6
+"""Runs whose likelihood is taken together, and how many such draws a fit sees."""
+STEPS = 300
+"""Steps of the simplex search of a fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartTable:
+    """A question for a start, and what its layouts reach.
+
+    Attributes:
+        work: What is served.
+        asked: Layouts and prices.
+        recipes: Recipes for such problems.
+        model: Traits of the model.
+        values: Throughput of each device, by tensor split, stages, copies, and whether experts are spread.
+    """
+
+    work: Work
+    asked: LayoutQuestion
+    recipes: Sequence[WeighedRecipe]
+    model: ModelTraits
+    values: Mapping[Split, float]
+
+
+@dataclass(slots=True)
+class Hits:
+    """Judged starts."""
+
+    first: list[bool] = field(default_factory=list)
+    third: list[bool] = field(default_factory=list)
+    regrets: list[float] = field(default_factory=list)
+
+    def take(self, values: Mapping[Split, float], layouts: Sequence[ParallelLayout]) -> None:
+        """Judge layouts in order."""
+        reached = [values[split] for layout in layouts if (split := split_of(layout)) in values]
+        best = max(values.values())
+        if reached:
+            self.first.append(reached[0] >= WITHIN * best)
+            self.third.append(max(reached[:3]) >= WITHIN * best)
+            self.regrets.append(min(math.log(best / reached[0]), UNTRIED) if reached[0] else UNTRIED)
+
+    def to_json(self) -> dict[str, Any]:
+        """Means; null where nothing was judged."""
+        named: dict[str, Sequence[float]] = {
+            "hit10_k1": self.first,
+            "hit10_k3": self.third,
+            "log_regret_k1": self.regrets,
+        }
+        means = {name: round(sum(found) / len(found), 4) if found else None for name, found in named.items()}
+        return {"n": len(self.first), **means}
+
+
+def main() -> int:
+    """Print the figures; the last line is JSON."""
+    one_thread()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--known", type=Path, required=True, help="folder of cases to know")
+    parser.add_argument("--asked", type=Path, required=True, help="folder of cases whose tables are asked")
+    parser.add_argument("--quick", action="store_true", help="ask a fifth")
+    parser.add_argument("--fit", action="store_true", help="print the scales of errors of all runs")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "known"
+        source.mkdir()
+        for path in sorted(given.known.glob("*.jsonl*")):
+            if is_serving(path):
+                (source / path.name).symlink_to(path.resolve())
+        workspace = load(source, Path(folder) / "world", {"*": 1.0}).workspace
+        runs = {model: found for model, found in runs_by_model(workspace).items() if found}
+        if given.fit:
+            print(fitted(runs))
+        tables = [
+            asked
+            for path in sorted(given.asked.glob("*.jsonl*"))
+            if is_serving(path)
+            for table in tables_of(path, workspace)
+            for asked in start_tables(workspace, table)
+        ]
+        models = ModelFinder(workspace.snapshot.graph)
+        traits = {model: ModelTraits.of(models.find(model), model) for model in runs}
+        last_line(judged(tables[:: 5 if given.quick else 1], runs, traits))
+    return 0
+
+
+def judged(
+    tables: Sequence[StartTable],
+    runs: Mapping[str, Sequence[MeasuredRun]],
+    traits: Mapping[str, ModelTraits],
+) -> dict[str, Any]:
+    """Ask all tables with each kind of knowledge."""
+    hits: dict[str, Hits] = defaultdict(Hits)
+    scales: dict[str, ErrorScales] = {}
+    for table in tables:
+        network = [
+            name
+            for name, one in traits.items()
+            if name == table.model.id or is_same_network(table.model, one)
+        ]
+        if (name := min(network, default="")) not in scales:
+            scales[name] = fitted({model: found for model, found in runs.items() if model not in network})
+        known = [run for model in network for run in runs[model]]
+        elsewhere = nearest(table.work, [run for run in known if not is_there(table.work, run)])
+        corrections = {
+            "none": RunCorrection(),
+            "elsewhere": RunCorrection(runs=elsewhere),
+            "nested": RunCorrection(runs=elsewhere, scales=scales[name]),
+            "all": RunCorrection(runs=nearest(table.work, known)),
+        }
+        for kind, measured in corrections.items():
+            options = layout_options(replace(table.asked, measured=measured))
+            chosen = choose_layouts(options, table.recipes, training=False, model=table.model)
+            hits[kind].take(table.values, [one.option.layout for one in chosen])
+    for kind, found in hits.items():
+        print(f"{kind:10} {found.to_json()}")
+    return {kind: hits[kind].to_json() for kind in ("none", "elsewhere", "nested", "all")}
+
+
+def start_tables(workspace: Workspace, table: Table) -> Iterator[StartTable]:
+    """The questions for a start that a table answers: one for each engine and number of devices."""
+    work = table.question.work
+    values: dict[tuple[str, int], dict[Split, float]] = defaultdict(dict)
+    for (framework, layout, _), value in table.values.items():
+        for count in table.question.domain.counts:
+            copies, rest = divmod(count, layout.devices)
+            tensor, stages, replicas, experts, _ = layout.split
+            if not rest and (copies == 1 or experts == 1):
+                split = (tensor, stages, replicas * copies, experts > 1)
+                found = values[framework, count]
+                found[split] = max(found.get(split, 0.0), value)
+    finder = workspace.snapshot.recommender.planner.starts
+    for (framework, count), found in values.items():
+        best = max(found.values())
+        if not best or min(found.values()) >= WITHIN * best:
+            continue
+        raw = {
+            "model": work.model, "phase": "serving", "hardware": work.device, "count": count,
+            "precision": work.precision, "software": {framework: ""},
+            "shape": {"input_len": int(work.input_len), "output_len": int(work.output_len)},
+            "limits": [f"{item.metric}<={item.maximum * 1e3:g}ms" for item in table.question.limits],
+        }  # fmt: skip
+        problem, _ = workspace.problem(raw)
+        situation, sizes = finder.situation(problem), workspace.model_facts(problem)
+        if situation is None:
+            continue
+        recipes = finder.find(situation, sizes).recipes
+        asked = finder.priced(situation, recipes, sizes)
+        if asked is not None and layout_options(asked):
+            yield StartTable(work=work, asked=asked, recipes=recipes, model=situation.model, values=found)
+
+
+def split_of(layout: ParallelLayout) -> Split:
+    """What of a layout a table tells apart."""
+    tensor, stages, replicas, experts, _ = layout.split
+    return tensor, stages, replicas, experts > 1
+
+
+def is_there(work: Work, run: MeasuredRun) -> bool:
+    """Whether a run is on the device of some work, with its lengths."""
+    lengths = (math.log2(work.input_len), math.log2(work.output_len))
+    return (run.place.device, run.place.lengths) == (work.device, lengths)
+
+
+def nearest(work: Work, runs: Sequence[MeasuredRun]) -> tuple[MeasuredRun, ...]:
+    """The runs of as many problems as a question reads, the same device and like lengths first."""
+    lengths = (math.log2(work.input_len), math.log2(work.output_len))
+
+    def apart(run: MeasuredRun) -> tuple[bool, float]:
+        doublings = zip(run.place.lengths, lengths, strict=True)
+        return run.place.device != work.device, sum(abs(one - other) for one, other in doublings)
+
+    groups = list(dict.fromkeys(run.group for run in sorted(runs, key=apart)))[:MOST_PROBLEMS]
+    return tuple(run for run in runs if run.group in groups)
+
+
+def fitted(runs: Mapping[str, Sequence[MeasuredRun]]) -> ErrorScales:
+    """The scales of greatest likelihood; the shipped ones where there are too few runs."""
+    from scipy.optimize import minimize
+
+    drawn = [(model, run) for model, found in sorted(runs.items()) for run in found]
+    if len(drawn) < BLOCK:
+        return SCALES
+    order = np.random.default_rng(1).permutation(len(drawn))
+    starts = range(0, min(len(drawn), BLOCK * BLOCKS), BLOCK)
+    blocks = [[drawn[at] for at in order[place : place + BLOCK]] for place in starts]
+    names = [name for name in ErrorScales.__dataclass_fields__ if name != "noise"]
+
+    def lost(logs: Any) -> float:
+        scales = replace(SCALES, **dict(zip(names, np.exp(logs).tolist(), strict=True)))
+        total, number = 0.0, 0
+        for block in blocks:
+            models = np.array([model for model, _ in block])
+            members = [run for _, run in block]
+            ratios = np.array([run.log_ratio for run in members])
+            covariance = scales.among(members) * (models[:, None] == models[None, :])
+            total += 0.5 * float(np.linalg.slogdet(covariance)[1])
+            total += 0.5 * float(ratios @ np.linalg.solve(covariance, ratios))
+            number += len(block)
+        return total / number
+
+    begin = np.log([getattr(SCALES, name) for name in names])
+    found = minimize(lost, begin, method="Nelder-Mead", options={"maxiter": STEPS, "adaptive": True})
+    values = dict(zip(names, (round(float(value), 3) for value in np.exp(found.x)), strict=True))
+    return replace(SCALES, **values)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

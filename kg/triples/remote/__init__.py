@@ -1,0 +1,1 @@
+"""Stores of triples on other machines."""

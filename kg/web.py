@@ -1,0 +1,57 @@
+"""Requests over HTTP: to https or to this machine alone, without redirects, with the token of the server."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+"""Names of this machine."""
+
+
+def is_address(place: str) -> bool:
+    """Whether a text is an address of the web, as against a path."""
+    return urlsplit(place).scheme in {"http", "https"}
+
+
+def is_safe(address: str) -> bool:
+    """Whether an address may be asked: https, or http of this machine itself."""
+    parts = urlsplit(address)
+    if "@" in parts.netloc or not address.isprintable() or not parts.hostname:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+
+
+def send(request: Request, *, token: str, timeout_s: float) -> Any:
+    """Return the reply to a request for a safe address; a redirect is an error, like any status above 299.
+
+    Args:
+        request: Its address is one that :func:`is_safe` accepts.
+        token: What the server asks for; empty for nothing.
+        timeout_s: Silence after which it is given up.
+
+    Raises:
+        HTTPError: The server refuses.
+        OSError: It does not answer.
+    """
+    opener = OpenerDirector()
+    for handler in (
+        ProxyHandler({} if urlsplit(request.full_url).hostname in LOOPBACK else None),
+        HTTPHandler(),
+        HTTPSHandler(),
+        HTTPErrorProcessor(),
+        HTTPDefaultErrorHandler(),
+    ):
+        opener.add_handler(handler)
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    return opener.open(request, timeout=timeout_s)

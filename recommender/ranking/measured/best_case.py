@@ -1,0 +1,74 @@
+"""The measured run that a start copies: the fastest of its layout, and the settings that it had beside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.terms.purposes import Purpose, plain_key, purpose
+from recommender.ranking.plan_setting import Origin, PlanSetting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kg.terms.setting_registry import ReleaseSettings
+    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.step_place import StepPlace
+
+_PRICED = frozenset(
+    {"max_num_seqs", "max_running_requests", "batch_size", "micro_batch_size", "global_batch_size"}
+)
+"""Sizes that are chosen with the layout."""
+
+
+def runs_of(place: StepPlace, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
+    """The runs of a layout on the same device and engine, nearest load and lengths first."""
+    alike = [
+        run
+        for run in runs
+        if (run.place.device, run.place.layout) == (place.device, place.layout)
+        and run.place.engine in {"", place.engine}
+    ]
+
+    def apart(run: MeasuredRun) -> float:
+        lengths = zip(run.place.lengths, place.lengths, strict=True)
+        return abs(run.place.load - place.load) + sum(abs(one - other) for one, other in lengths)
+
+    return sorted(alike, key=apart)
+
+
+def case_settings(run: MeasuredRun, release: ReleaseSettings | None) -> list[PlanSetting]:
+    """What a run set that the release takes, beside its layout and its load."""
+    if release is None:
+        return []
+    found = []
+    for name, value in run.trial.configuration.items():
+        taken = release.look_up(name, suggest=False)
+        if taken.setting is None or not taken.usable or taken.is_default(value):
+            continue
+        if purpose(name) is Purpose.TUNING and plain_key(name) not in _PRICED:
+            found.append(
+                PlanSetting(
+                    where=taken.setting.place,
+                    key=taken.setting.key,
+                    value=value,
+                    origin=Origin.CASE,
+                    source=run.source,
+                )
+            )
+    return found
+
+
+def told(run: MeasuredRun, number: int) -> str:
+    """A run in a line, with how many others correct the price."""
+    names = ("TP", "PP", "CP")
+    sizes = [f"{name} {2**size:.0f}" for name, size in zip(names, run.place.layout, strict=False) if size]
+    if run.place.layout[-1]:
+        sizes.append("experts spread")
+    measured = run.trial.measurement
+    value = f"{measured.value:,.4g} {measured.unit}"
+    counted = "micro-batch" if "micro_batch" in run.settings else "at once"
+    load = f"{2**run.place.load:.0f}"
+    load = f"{counted} {load}" if counted == "micro-batch" else f"{load} {counted}"
+    where = " x ".join(sizes) or "one device"
+    others = f"; {number} runs of this model correct its price" if number > 1 else ""
+    return f"{run.trial.kind}: {value} with {where}, {load}, on {run.place.device}{others} <{run.source}>"

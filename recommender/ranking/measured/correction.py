@@ -1,0 +1,105 @@
+"""What measured runs say of steps that nobody has run: by how much the cost model is off there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.step_place import StepPlace
+
+    Floats = NDArray[np.float64]
+
+OF_THE_PRICE = 0.28
+"""Standard deviation of the error of a price, in nats; fitted with the scales below."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorScales:
+    """How errors of prices go together: as published runs of GPUs make most likely.
+
+    ``benchmarks/answers/measured_starts.py`` fits them, and again without the asked model.
+
+    Attributes:
+        price: Standard deviation of the error of a price, in nats.
+        problem: Standard deviation of what the runs of one problem have in common beside.
+        noise: Standard deviation of a run repeated; a choice, the fit has less.
+        device: Distance of another device: with each 1 the correlation of two errors falls e-fold.
+        engine: That of another engine.
+        precision: That of another number format.
+        length: That of a doubling of a length.
+        layout: That of a doubling of a size of the layout.
+        load: That of a doubling of the load.
+    """
+
+    price: float = OF_THE_PRICE
+    problem: float = 0.07
+    noise: float = 0.03
+    device: float = 1.0
+    engine: float = 0.84
+    precision: float = 0.11
+    length: float = 0.03
+    layout: float = 0.12
+    load: float = 0.08
+
+    def covariance(self, some: Sequence[StepPlace], others: Sequence[StepPlace]) -> Floats:
+        """Covariance of the errors of two lists of prices, (n, m)."""
+        names, sizes = _features(some)
+        other_names, other_sizes = _features(others)
+        lengths = sizes.shape[1] - 5
+        differ = (names[:, None, :] != other_names[None, :, :]) & (names[:, None, :] != "")
+        of_names = np.array([self.device, self.engine, self.precision])
+        apart = (differ & (other_names[None, :, :] != "")) @ of_names
+        doublings = np.abs(sizes[:, None, :] - other_sizes[None, :, :])
+        apart = apart + doublings @ np.array([*[self.length] * lengths, *[self.layout] * 4, self.load])
+        return np.asarray(self.price**2 * np.exp(-apart), dtype=np.float64)
+
+    def among(self, runs: Sequence[MeasuredRun]) -> Floats:
+        """Covariance of what runs show, (n, n)."""
+        places = [run.place for run in runs]
+        groups = np.array([run.group for run in runs])
+        shared = self.problem**2 * (groups[:, None] == groups[None, :])
+        repeated = self.noise**2 * np.eye(len(runs))
+        return np.asarray(self.covariance(places, places) + shared + repeated, dtype=np.float64)
+
+
+SCALES = ErrorScales()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCorrection:
+    """The error of prices around a question: a Gaussian process over measured runs of the same model.
+
+    Runs of other models made the choice of a layout worse.
+
+    Attributes:
+        runs: Near the question.
+        scales: How errors go together.
+    """
+
+    runs: tuple[MeasuredRun, ...] = ()
+    scales: ErrorScales = SCALES
+
+    def at(self, places: Sequence[StepPlace]) -> tuple[Floats, Floats]:
+        """Expected log of the measured over the modelled time, and its standard deviation, each (n,)."""
+        scales = self.scales
+        if not self.runs or not places:
+            return np.zeros(len(places)), np.full(len(places), scales.price)
+        inverse = np.linalg.inv(scales.among(self.runs))
+        to = scales.covariance(places, [run.place for run in self.runs])
+        ratios = np.array([run.log_ratio for run in self.runs])
+        variance = scales.price**2 - np.einsum("ij,jk,ik->i", to, inverse, to)
+        return to @ (inverse @ ratios), np.sqrt(np.maximum(variance, scales.noise**2))
+
+
+def _features(places: Sequence[StepPlace]) -> tuple[NDArray[np.str_], Floats]:
+    names = np.array([(one.device, one.engine, one.precision) for one in places])
+    sizes = np.array([(*one.lengths, *one.layout, one.load) for one in places], dtype=np.float64)
+    return names, sizes

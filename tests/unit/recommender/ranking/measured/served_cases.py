@@ -1,0 +1,76 @@
+"""Cases of a served model, as a benchmark publishes them, and what a workspace that has them reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from recommender.ranking.measured.runs import RunReader
+from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.ranking.measured.runs import MeasuredRun
+
+MODEL, DEVICE = "llama-3.3-70b", "b200"
+
+
+def case(value: float, *, tp: int = 2, at_once: int = 64, **more: Any) -> dict[str, Any]:
+    """One measured deployment: output and input tokens a second of each device."""
+    stated = {
+        "model": MODEL,
+        "hardware": DEVICE,
+        "input_len": 1024,
+        "output_len": 1024,
+        "unit": "tokens/s/gpu",
+        "metric": "throughput",
+        **more,
+    }
+    config = {"framework": "vllm", "tp": tp, "num_gpus": tp, "concurrency": at_once}
+    return {
+        "task": {
+            "kind": "serving",
+            "op": "serve",
+            "model": stated["model"],
+            "shape": {"input_len": stated["input_len"], "output_len": stated["output_len"]},
+            "dtype": "fp8",
+        },
+        "hardware": {"vendor": "nvidia", "name": stated["hardware"]},
+        "config": {**config, **stated.get("config", {})},
+        "outcome": {
+            "metric": stated["metric"],
+            "unit": stated["unit"],
+            "value": value,
+            "better": "higher",
+            "status": "ok",
+        },
+        "source": {
+            "repo": "a/b",
+            "path": "c.json",
+            "commit": "d",
+            "licence": "MIT",
+            "url": "https://a.example/c.json",
+        },
+    }
+
+
+def with_cases(shipped_path: Path, place: Path, *cases: dict[str, Any]) -> Workspace:
+    """The shipped knowledge with some cases."""
+    shutil.copytree(shipped_path, place / "workspace")
+    workspace = Workspace.open(place / "workspace", cache=shipped_path.parent / "cache")
+    path = place / "cases.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in cases), encoding="utf-8")
+    workspace.ingest(path)
+    return workspace
+
+
+def runs(workspace: Workspace, phase: str = "serving") -> list[MeasuredRun]:
+    """The runs of the model that it has."""
+    snapshot = workspace.snapshot
+    reader = RunReader(
+        trials=snapshot.trials, graph=snapshot.graph, tree=snapshot.hardware, sizes_of=snapshot.sizes_of
+    )
+    rows = [row for row in snapshot.trials.summary(snapshot.trials.keys()) if row.model == "llama-3-3-70b"]
+    return reader.runs(rows, phase)

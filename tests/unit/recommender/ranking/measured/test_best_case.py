@@ -1,0 +1,70 @@
+"""What a start takes of the measured run of its layout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from recommender.ranking.measured.best_case import case_settings, runs_of, told
+from recommender.ranking.plan_setting import Origin
+from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, runs, with_cases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.ranking.starts.finder import Starts
+    from recommender.workspace import Workspace
+
+QUESTION = {
+    "model": MODEL, "phase": "serving", "hardware": DEVICE, "count": 8, "precision": "fp8",
+    "shape": {"input_len": 1024, "output_len": 1024}, "software": {"vllm": ""}, "traits": {"concurrency": 256},
+}  # fmt: skip
+
+
+def starts(workspace: Workspace) -> Starts:
+    problem, _ = workspace.problem(QUESTION)
+    planner = workspace.snapshot.recommender.planner
+    situation = planner.starts.situation(problem)
+    assert situation is not None
+    near = [item.problem for item in workspace.snapshot.retriever.find(problem)]
+    return planner.starts.find(situation, workspace.model_facts(problem), near)
+
+
+def test_the_layout_that_was_measured_faster_comes_first(
+    shipped: Workspace, shipped_path: Path, tmp_path: Path
+) -> None:
+    before = starts(shipped).first
+    assert before.layout is not None
+    assert before.layout.tp < 8
+    slow = [case(1500, tp=tp) for tp in (2, 4)]
+    with with_cases(shipped_path, tmp_path, *slow, case(2400, tp=8)) as workspace:
+        found = starts(workspace).first
+    assert found.layout is not None
+    assert found.layout.tp == 8
+    assert found.because[0].startswith("measured: 2,400 tokens/s/device with TP 8, 64 at once")
+    assert "; 3 runs of this model correct its price <https://a.example/c.json>" in found.because[0]
+    narrow, wide = (item.expected[0].high / item.expected[0].low for item in (found, before))
+    assert narrow < wide
+
+
+def test_what_the_fastest_run_of_the_layout_set_is_set(shipped_path: Path, tmp_path: Path) -> None:
+    tuned = {"max_num_batched_tokens": 16384, "scheduler": "x"}
+    cases = [case(2000), case(3900, config=tuned), case(1000, tp=4), case(500, tp=8)]
+    with with_cases(shipped_path, tmp_path, *cases) as workspace:
+        [taken] = [item for item in starts(workspace).first.settings if item.origin is Origin.CASE]
+    assert (taken.key, taken.value) == ("--max-num-batched-tokens", 16384)
+    assert taken.source == "https://a.example/c.json"
+
+
+def test_runs_of_a_layout_are_those_of_device_engine_and_layout(shipped_path: Path, tmp_path: Path) -> None:
+    with with_cases(
+        shipped_path, tmp_path, case(3900, at_once=64), case(1900, at_once=16), case(900, tp=8)
+    ) as one:
+        found = runs(one)
+        place = next(run.place for run in found if run.place.load == 6.0 and run.place.layout[0] == 1.0)
+        assert [run.place.load for run in runs_of(place, found)] == [6.0, 4.0]
+        assert runs_of(replace(place, engine="sglang"), found) == []
+        assert runs_of(replace(place, device="h200"), found) == []
+        line = told(found[0], 1)
+        assert "correct" not in line
+        assert case_settings(found[0], None) == []

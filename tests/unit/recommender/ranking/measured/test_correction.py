@@ -1,0 +1,78 @@
+"""The error of prices, learned from measured runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pytest
+
+from recommender.ranking.measured.correction import OF_THE_PRICE, RunCorrection
+from recommender.ranking.measured.step_place import StepPlace
+
+if TYPE_CHECKING:
+    from recommender.ranking.measured.runs import MeasuredRun
+
+HERE = StepPlace(
+    engine="vllm", device="b200", precision="fp8", lengths=(10.0, 10.0), layout=(1.0, 0.0, 0.0, 0.0), load=6.0
+)
+WIDER = replace(HERE, layout=(3.0, 0.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a correction reads of a run."""
+
+    place: StepPlace
+    log_ratio: float
+    group: str = "one"
+
+
+def correction(*runs: Run) -> RunCorrection:
+    return RunCorrection(runs=tuple(cast("MeasuredRun", run) for run in runs))
+
+
+def test_without_runs_a_price_stands_with_its_error() -> None:
+    means, spreads = correction().at([HERE, WIDER])
+    assert means.tolist() == [0.0, 0.0]
+    assert spreads.tolist() == [OF_THE_PRICE] * 2
+
+
+def test_a_run_corrects_its_own_place_most_and_makes_it_surer() -> None:
+    means, spreads = correction(Run(HERE, 0.4)).at([HERE, WIDER, replace(HERE, device="h200")])
+    assert 0.2 < means[0] < 0.4
+    assert means[0] > means[1] > means[2] > 0
+    assert spreads[0] < spreads[1] < spreads[2] < OF_THE_PRICE
+
+
+def test_runs_of_two_layouts_tell_them_apart() -> None:
+    means, _ = correction(Run(HERE, 0.3), Run(WIDER, -0.3)).at([HERE, WIDER])
+    assert means[0] > 0.1
+    assert means[1] < -0.1
+
+
+def test_what_runs_of_one_problem_have_in_common_counts_less_than_two_problems() -> None:
+    other = replace(HERE, load=5.0)
+    alone = correction(Run(HERE, 0.3), Run(other, 0.3)).at([HERE])[0][0]
+    apart = correction(Run(HERE, 0.3), Run(other, 0.3, "two")).at([HERE])[0][0]
+    assert apart > alone
+
+
+@pytest.mark.parametrize(
+    ("unstated", "other"),
+    [
+        (replace(HERE, engine=""), replace(HERE, engine="sglang")),
+        (replace(HERE, precision=""), replace(HERE, precision="bf16")),
+    ],
+)
+def test_what_a_run_does_not_state_is_taken_to_be_alike(unstated: StepPlace, other: StepPlace) -> None:
+    alike = correction(Run(HERE, 0.3)).at([HERE])[0][0]
+    assert correction(Run(unstated, 0.3)).at([HERE])[0][0] == pytest.approx(alike)
+    assert correction(Run(other, 0.3)).at([HERE])[0][0] < alike
+
+
+def test_the_order_of_runs_is_nothing() -> None:
+    runs = [Run(HERE, 0.3), Run(WIDER, -0.1), Run(replace(HERE, load=3.0), 0.2, "two")]
+    one, other = correction(*runs).at([HERE, WIDER]), correction(*reversed(runs)).at([HERE, WIDER])
+    np.testing.assert_allclose(one, other, atol=1e-12)

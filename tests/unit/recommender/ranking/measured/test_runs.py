@@ -1,0 +1,82 @@
+"""Measured runs among the cases of a workspace."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from recommender.ranking.measured.runs import framework_id
+from tests.unit.recommender.ranking.measured.served_cases import case, runs, with_cases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("name", "framework"), [("TRT", "tensorrt-llm"), ("dynamo-trt", "tensorrt-llm"), ("vllm", "vllm")]
+)
+def test_published_names_of_frameworks(name: str, framework: str) -> None:
+    assert framework_id(name) == framework
+
+
+def test_a_run_is_priced_in_the_layout_and_at_the_load_that_it_had(
+    shipped_path: Path, tmp_path: Path
+) -> None:
+    with with_cases(shipped_path, tmp_path, case(3900, tp=2), case(1100, tp=8)) as workspace:
+        found = {2 ** round(run.place.layout[0]): run for run in runs(workspace)}
+    assert sorted(found) == [2, 8]
+    assert [found[tp].count for tp in (2, 8)] == [2, 8]
+    assert {run.settings["batch"] for run in found.values()} == {64.0}
+    assert {run.place.engine for run in found.values()} == {"vllm"}
+    assert {run.source for run in found.values()} == {"https://a.example/c.json"}
+    assert all(abs(run.log_ratio) < 0.5 for run in found.values())  # the counting was understood
+
+
+def test_a_rate_that_counts_prompts_too_is_read_as_one_of_answers(shipped_path: Path, tmp_path: Path) -> None:
+    of_both = case(3900)
+    of_answers = case(1950, input_len=1000)
+    with with_cases(shipped_path, tmp_path, of_both, of_answers) as workspace:
+        both, answers = sorted(runs(workspace), key=lambda run: -run.place.lengths[0])
+    assert both.log_ratio == pytest.approx(answers.log_ratio, abs=0.02)
+
+
+def test_of_a_run_repeated_the_median_counts(shipped_path: Path, tmp_path: Path) -> None:
+    values = [3000, 3900, 4000]
+    cases = [{**case(value), "source": {"repo": f"r{value}"}} for value in values]
+    with with_cases(shipped_path, tmp_path, *cases) as workspace:
+        [run] = runs(workspace)
+    assert run.trial.measurement.value == 3900
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"config": {"disaggregated": True}},
+        {"config": {"spec_decoding": "mtp"}},
+        {"config": {"tp": None}},
+        {"config": {"concurrency": None}},
+        {"config": {"concurrency": 100_000}},
+        {"unit": "requests/s"},
+        {"metric": "accuracy"},
+    ],
+)
+def test_a_case_whose_price_would_be_a_guess_is_left_out(
+    more: dict[str, Any], shipped_path: Path, tmp_path: Path
+) -> None:
+    with with_cases(shipped_path, tmp_path, case(3900, **more), case(1000, tp=8)) as workspace:
+        found = runs(workspace)
+    assert {run.settings["tensor_parallel"] for run in found} <= {8}
+
+
+def test_a_slower_run_has_a_longer_time(shipped_path: Path, tmp_path: Path) -> None:
+    with with_cases(shipped_path, tmp_path, case(3900, at_once=64), case(1950, at_once=65)) as workspace:
+        fast, slow = sorted(runs(workspace), key=lambda run: run.log_ratio)
+    assert slow.log_ratio - fast.log_ratio == pytest.approx(math.log(2), abs=0.05)
+
+
+def test_a_run_far_from_its_price_is_of_something_else(shipped_path: Path, tmp_path: Path) -> None:
+    with with_cases(shipped_path, tmp_path, case(3900), case(39, tp=8)) as workspace:
+        [run] = runs(workspace)
+    assert run.place.layout[0] == 1.0

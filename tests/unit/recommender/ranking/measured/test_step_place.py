@@ -1,0 +1,44 @@
+"""Where a step lies among others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from recommender.cost_model.question import Question
+from recommender.ranking.measured.step_place import StepPlace
+
+if TYPE_CHECKING:
+    from recommender.workspace import Workspace
+
+SIZES = {
+    "tensor_parallel": 4,
+    "pipeline_parallel": 2,
+    "expert_parallel": 8,
+    "micro_batch": 2,
+    "seq_len": 4096,
+}
+
+
+def question(workspace: Workspace, phase: str) -> Question:
+    problem, _ = workspace.problem(
+        {"model": "qwen3-30b-a3b", "phase": phase, "hardware": "910b3", "count": 8}
+    )
+    return replace(
+        Question.of(problem, workspace.model_facts(problem), workspace.hardware), engine="mindspeed-llm"
+    )
+
+
+def test_a_training_step_lies_by_its_sizes_and_micro_batch(shipped: Workspace) -> None:
+    place = StepPlace.of(question(shipped, "training"), {**SIZES, "precision": "bf16"})
+    assert (place.engine, place.device, place.precision) == ("mindspeed-llm", "ascend-910b3", "bf16")
+    assert (place.lengths, place.layout, place.load) == ((12.0,), (2.0, 1.0, 0.0, 3.0), 1.0)
+
+
+def test_experts_of_a_server_are_spread_or_not(shipped: Workspace) -> None:
+    serving = question(shipped, "serving")
+    settings = {**SIZES, "batch": 32, "input_len": 1024, "output_len": 256}
+    place = StepPlace.of(serving, settings)
+    assert (place.lengths, place.layout, place.load) == ((10.0, 8.0), (2.0, 1.0, 0.0, 2.0), 5.0)
+    assert StepPlace.of(serving, {**settings, "expert_parallel": 4}) == place
+    assert StepPlace.of(serving, {**settings, "expert_parallel": 1}).layout[-1] == 0.0
