@@ -23,10 +23,11 @@ from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
 from recommender.retrieval.past_cases import Present, past_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ingest.profiles.facts.run import Profile
     from kg.rows.gains import RowGain
+    from kg.terms.conditions import FactValue
     from kg.triples.graph import GraphStore
     from kg.triples.names import Names
     from recommender.diagnosis.serving import ServingLoad
@@ -148,10 +149,16 @@ def diagnose_profile(
     return DiagnosisAnswer(
         diagnosis=found,
         remedies=tuple(remedies_for(item, strategies, effects, run) for item in found.findings),
-        cases=_cases(found, [item for item in strategies if not run.refuses(item)], gains, present),
+        cases=_cases(found, [item for item in strategies if _is_for(item, run.facts)], gains, present),
         profile=profile,
         before=before,
     )
+
+
+def _is_for(strategy: Strategy, facts: Mapping[str, FactValue]) -> bool:
+    """Return whether the hardware of a run is among that of a strategy, or unknown."""
+    names = facts.get("hardware")
+    return not strategy.hardware or not isinstance(names, frozenset) or bool(names & set(strategy.hardware))
 
 
 def _require_device(profile: Profile) -> None:
