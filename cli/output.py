@@ -99,6 +99,12 @@ def as_json(content: Mapping[str, object]) -> None:
     sys.stdout.write("\n")
 
 
+def as_foreign_json(content: Mapping[str, object]) -> None:
+    """Print content in the form of another program, which allows nothing of ours in it."""
+    json.dump(content, sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")
+
+
 def say(text: str = "") -> None:
     """Print text for people: in their language, its lines broken between words to fit the screen."""
     columns = line_width(sys.stdout, os.environ)

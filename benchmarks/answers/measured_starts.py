@@ -33,7 +33,7 @@ from recommender.ranking.measured.correction import SCALES, ErrorScales, RunCorr
 from recommender.ranking.starts.finder import MOST_PROBLEMS
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_options import layout_options
-from recommender.ranking.starts.resemblance import is_same_network
+from recommender.ranking.starts.recipes.resemblance import is_same_network
 from recommender.ranking.starts.situation import ModelTraits
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from recommender.ranking.measured.runs import MeasuredRun
     from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.layout_options import LayoutQuestion
-    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.workspace import Workspace
 
     Split = tuple[int, int, int, bool]

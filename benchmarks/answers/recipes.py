@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from recommender.ranking.plan.planner import Planned
     from recommender.ranking.start import ParallelLayout
-    from recommender.ranking.starts.finder import Starts
+    from recommender.ranking.starts.starts import Starts
 
 PHASES = {
     "serve": "serving",

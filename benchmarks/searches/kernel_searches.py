@@ -62,11 +62,16 @@ def best_of(space: Space, log: list[Any]) -> list[Settings]:
     return [log[i][0] for _, i in ranked if log[i][0] in space.costs][:1]
 
 
-def best_first(space: Space, logs: list[Any], seed: int) -> list[Any]:
+def bests(space: Space, logs: list[Any], seed: int) -> list[Settings]:
+    """The best of each source that exists in a space, in random order."""
     rng = np.random.default_rng([seed, 5])
     first: list[Settings] = []
     for k in rng.permutation(len(logs)):
         first += [s for s in best_of(space, logs[k]) if s not in first]
+    return first
+
+
+def best_first(space: Space, first: list[Settings], seed: int) -> list[Any]:
     return run(space, Search(space=space.space, objectives=OBJECTIVES, seed=seed), CAP, first)
 
 

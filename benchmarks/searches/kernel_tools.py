@@ -1,8 +1,9 @@
 """Searches of kernel spaces by other tools: Optuna's samplers, SMAC, Kernel Tuner's strategies.
 
-All start cold. Optuna and SMAC know no listed space: what they ask beyond it costs them nothing and is told to
-them as the worst time. Kernel Tuner is given the space as a restriction and runs in its simulation mode. Nobody
-pays for asking again.
+Optuna and SMAC know no listed space: what they ask beyond it costs them nothing and is told to them as the worst
+time. Kernel Tuner is given the space as a restriction and runs in its simulation mode. Nobody pays for asking
+again. A warm tool begins with the sources' bests, as our search from copies does: Optuna has them enqueued and
+learns from them, Kernel Tuner's strategies start after them (most take no starting point, the others one).
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import math
 import random
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.worlds.kernel_spaces import CAP, Space
 from kg.nouns.values import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 ASKED = 20 * CAP
 """Proposals after which a tool that repeats itself or leaves the space is stopped."""
@@ -44,7 +48,7 @@ NEEDS = {
 }
 """Packages by method."""
 
-FAMILIES = ("optuna_gp", "smac", "kernel_tuner")
+FAMILIES = ("optuna_tpe", "optuna_gp", "smac", "kernel_tuner")
 """What ``--external`` adds, by the beginning of its methods' names."""
 
 
@@ -53,13 +57,21 @@ def missing(method: str) -> list[str]:
     return [package for package in NEEDS[method] if importlib.util.find_spec(package) is None]
 
 
-def search(space: Space, seed: int, method: str) -> list[tuple[Settings, float]]:
-    """One search: (configuration, cost) in order, each configuration once."""
+def searches(
+    space: Space, seed: int, method: str, first: Sequence[Settings]
+) -> Iterator[tuple[str, list[tuple[Settings, float]]]]:
+    """A search, cold and then warm: name and (configuration, cost) in order, each configuration once."""
+    warm = f"{method}_warm"
     if method == "smac":
-        return _smac(space, seed)
-    if method.startswith("optuna"):
-        return _optuna(space, seed, method)
-    return _kernel_tuner(space, seed, method.removeprefix("kernel_tuner_"))
+        yield method, _smac(space, seed)
+    elif method.startswith("optuna"):
+        yield method, _optuna(space, seed, method)
+        yield warm, _optuna(space, seed, method, first)
+    else:
+        cold = _kernel_tuner(space, seed, method.removeprefix("kernel_tuner_"))
+        yield method, cold
+        order = dict.fromkeys([*first, *(settings for settings, _ in cold)])
+        yield warm, [(settings, space.costs[settings]) for settings in order][:CAP]
 
 
 class _Run:
@@ -82,12 +94,20 @@ class _Run:
         return math.log(cost if math.isfinite(cost) else self._worst)
 
 
-def _optuna(space: Space, seed: int, method: str) -> list[tuple[Settings, float]]:
+def _optuna(
+    space: Space, seed: int, method: str, first: Sequence[Settings] = ()
+) -> list[tuple[Settings, float]]:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     samplers = {"optuna_tpe": optuna.samplers.TPESampler, "optuna_gp": optuna.samplers.GPSampler}
     study = optuna.create_study(sampler=samplers[method](seed=seed))
+    for settings in first:
+        study.enqueue_trial(
+            dict(settings)
+            if method == "optuna_tpe"
+            else {name: list(values).index(settings[name]) for name, values in space.values.items()}
+        )
     run = _Run(space)
     for _ in range(ASKED):
         if run.over:

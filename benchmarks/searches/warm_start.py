@@ -15,9 +15,10 @@ A space has a twin if a source's whole table correlates with it above 0.9 (Spear
 
 ``best_first`` evaluates each source's best in random order, then searches cold; ``rgpe`` is the ranking-weighted
 ensemble (Feurer et al. 2018) of our processes. Optuna's TPE runs where it is installed. ``--external`` adds other
-tools where they are installed, all of them cold: Optuna's GP, SMAC and Kernel Tuner's strategies in its simulation
-mode; ``kernel_tuner`` repeats the strategy that needed the fewest evaluations, chosen afterwards. What did not run
-is null, and stderr says why. The last line is JSON.
+tools where they are installed: Optuna's TPE and GP, SMAC and Kernel Tuner's strategies in its simulation mode;
+``kernel_tuner`` repeats the strategy that needed the fewest evaluations, chosen afterwards. They start cold and, with
+``_warm`` after the name, from the sources' bests (SMAC only cold). What did not run is null, and stderr says why. The
+last line is JSON.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import numpy as np
 from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches import kernel_tools
-from benchmarks.searches.kernel_searches import at_random, best_first, rgpe, run, table
+from benchmarks.searches.kernel_searches import at_random, best_first, bests, rgpe, run, table
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values, spearman
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.triples.hardware_tree import Distance
@@ -159,8 +160,10 @@ def main() -> None:
     parser.add_argument(
         "--external",
         nargs="*",
-        choices=kernel_tools.FAMILIES,
-        help=f"also these tools, all without names; at most {TOOL_SEEDS} seeds",
+        choices=(*kernel_tools.FAMILIES, *kernel_tools.NEEDS),
+        metavar="NAME",
+        help=f"also these tools or methods ({', '.join(kernel_tools.FAMILIES)}), all without names; at most"
+        f" {TOOL_SEEDS} seeds",
     )
     parser.add_argument("--kernels", default="", help="only kernels whose name holds this")
     arguments = parser.parse_args()
@@ -204,10 +207,12 @@ def main() -> None:
             results["ours"][k].append(run(space, ours, CAP))
             if seed == seeds[0] and len(space.costs) > candidates:
                 candidates, cpu = len(space.costs), timed(space, tables, seed)
-            results["best_first"][k].append(best_first(space, source_logs, seed))
+            first = bests(space, source_logs, seed)
+            results["best_first"][k].append(best_first(space, first, seed))
             results["random"][k].append(at_random(space, seed))
             for method in methods if seed < TOOL_SEEDS else ():
-                results[method][k].append(kernel_tools.search(space, seed, method))
+                for name, log in kernel_tools.searches(space, seed, method, first):
+                    results[name][k].append(log)
             if arguments.quick:
                 continue
             results["rgpe"][k].append(rgpe(space, tables, seed))
@@ -237,8 +242,10 @@ def main() -> None:
         name: figures(runs, asked, pairs, results["cold_gp"]) for name, runs in results.items()
     }
     tuned = [name for name in report if name.startswith("kernel_tuner")]
-    best = min(tuned, key=lambda name: report[name]["evals_to_5_geomean"], default=None)
-    report["kernel_tuner"] = None if best is None else {**report[best], "strategy": best}
+    for name, ending in (("kernel_tuner", ""), ("kernel_tuner_warm", "_warm")):
+        alike = [other for other in tuned if other.endswith("_warm") is bool(ending)]
+        best = min(alike, key=lambda other: report[other]["evals_to_5_geomean"], default=None)
+        report[name] = None if best is None else {**report[best], "strategy": best}
     report |= {method: None for method in kernel_tools.NEEDS if method not in report}
     report["ours_twin"] = figures(results["ours"], asked, [k for k in pairs if twin[k]], results["cold_gp"])
     report["ours_no_twin"] = figures(

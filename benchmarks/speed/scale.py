@@ -7,7 +7,9 @@ question) and warm (one process, questions drawn from what is known with one siz
 question is a stored problem), with words that are cached and with words that are new. CPU time is user +
 system of the process; on a shared machine compare that, not wall time.
 
-``--generated N`` adds problems to the workspace by shifting the sizes of known ones, up to N in all.
+``--generated N`` adds problems to the workspace by shifting the sizes of known ones, up to N in all: every
+size of a known problem grows by a part of itself that is the same for a round of problems, and its rows come
+along. ``--workspace DIR`` asks a workspace that an earlier run kept (``--keep``) and ingests nothing.
 The last line is JSON.
 """
 
@@ -19,6 +21,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -29,6 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.protocols.lines import last_line
+from embeddings.index import INDEX_NAME
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Case, Problem
@@ -101,6 +105,8 @@ def question_files(workspace: Workspace, asked: list[Problem], folder: Path) -> 
 
     files: list[Path] = []
     for problem in asked:
+        if problem.workload.model:  # a plan for a model is another figure
+            continue
         try:
             workspace.recommend(problem, 5)
         except TuningError:
@@ -151,6 +157,17 @@ def warm(workspace: Workspace, asked: list[Problem]) -> dict[str, float]:
     }
 
 
+def rebuilding(workspace: Path, cache: Path) -> float:
+    """CPU seconds of finding that the index is gone and building it anew from the vectors."""
+    from recommender.workspace import Workspace
+
+    with Workspace.editor(workspace, cache=cache) as editor:
+        shutil.rmtree(workspace / INDEX_NAME)
+        started = time.process_time()
+        editor.repair()
+        return time.process_time() - started
+
+
 def generate(workspace: Path, cache: Path, wanted: int, rng: random.Random) -> int:
     """Fill a workspace with shifted copies of its problems; returns how many it has then."""
     from kg.rows.cases import all_cases
@@ -193,34 +210,43 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--known", type=Path, required=True, help="folder of case JSONL files")
+    parser.add_argument("--known", type=Path, help="folder of case JSONL files")
+    parser.add_argument("--workspace", type=Path, help="ask this workspace; nothing is ingested")
     parser.add_argument("--generated", type=int, default=0, help="problems in all after generation")
     parser.add_argument("--quick", action="store_true", help="the first 1,000 rows of each corpus")
     parser.add_argument("--keep", type=Path, help="leave the workspace here")
     options = parser.parse_args()
+    if (options.known is None) is (options.workspace is None):
+        parser.error("--known or --workspace")
     rng = random.Random(5)
     with tempfile.TemporaryDirectory(prefix="tunegraph-scale-") as place:
         folder = Path(place)
-        workspace = options.keep or folder / "workspace"
+        workspace = options.workspace or options.keep or folder / "workspace"
         cache = Path(os.environ.get("TUNEGRAPH_CACHE") or folder / "cache")
-        known = subset(options.known, folder / "cases", 1000) if options.quick else options.known
+        known = options.known
+        if known and options.quick:
+            known = subset(known, folder / "cases", 1000)
         last_line(measure(workspace, cache, known, options.generated, rng))
 
 
-def measure(workspace: Path, cache: Path, known: Path, generated: int, rng: random.Random) -> dict[str, Any]:
+def measure(
+    workspace: Path, cache: Path, known: Path | None, generated: int, rng: random.Random
+) -> dict[str, Any]:
     """All figures."""
     from recommender.workspace import Workspace
 
     at = ["--workspace", str(workspace)]
     figures: dict[str, Any] = {}
-    made = run([*at, "kb", "stats", "--json"], cache)
-    figures["create_cpu_s"] = made["cpu_s"]
-    taken = run([*at, "ingest", str(known), "--keep-going", "--json"], cache)
-    figures.update({f"ingest_{name}": value for name, value in taken.items()})
+    if known:
+        made = run([*at, "kb", "stats", "--json"], cache)
+        figures["create_cpu_s"] = made["cpu_s"]
+        taken = run([*at, "ingest", str(known), "--keep-going", "--json"], cache)
+        figures.update({f"ingest_{name}": value for name, value in taken.items()})
     if generated:
         started = time.monotonic()
         figures["generated_problems"] = generate(workspace, cache, generated, rng)
         figures["generate_wall_s"] = time.monotonic() - started
+    figures["index_build_cpu_s"] = rebuilding(workspace, cache)
     help_runs = [run(["--help"], cache)["cpu_s"] for _ in range(COLD_RUNS)]
     figures["help_cpu_s"] = statistics.median(help_runs)
     with Workspace.open(workspace, cache=cache) as opened:
@@ -230,6 +256,7 @@ def measure(workspace: Path, cache: Path, known: Path, generated: int, rng: rand
         files = question_files(opened, asked, workspace.parent)
         cold = [run([*at, "recommend", str(file), "--json"], cache) for file in files]
         figures["cold_recommend_cpu_s"] = statistics.median(item["cpu_s"] for item in cold)
+        figures["cold_recommend_rss_bytes"] = max(item["rss_bytes"] for item in cold)
         figures["cold_recommend_wall_s"] = statistics.median(item["wall_s"] for item in cold)
         warm(opened, asked[:40])
         figures["warm_cached_text"] = warm(opened, asked)

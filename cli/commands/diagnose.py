@@ -15,15 +15,18 @@ from cli.output import say
 from cli.text.language import language, localised
 from cli.text.width import columns_of
 from kg.errors import InputError
+from tunegraph.packages import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ingest.profiles.facts.run import Rank
+    from kg.nouns.knowledge import Strategy
     from recommender.answers.diagnose import DiagnosisAnswer
     from recommender.answers.remedies import Remedy
     from recommender.diagnosis.diagnosis import Diagnosis, Finding
     from recommender.diagnosis.logs import SeenFault
+    from recommender.diagnosis.serving import ServingLoad
     from recommender.retrieval.past_cases import PastCase
 
 
@@ -56,6 +59,9 @@ def diagnose(
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Every account of the ledger, not the largest alone.")
     ] = False,
+    form: Annotated[
+        str, typer.Option("--format", help="For another program: sarif (code scanners, pipelines).")
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Name the causes of lost time in a profile, or faults in a log.
@@ -67,6 +73,7 @@ def diagnose(
     from recommender.answers.diagnose import Allowed
     from recommender.workspace import Workspace
 
+    _check_form(form, as_json=as_json)
     if is_log(path):
         given = {"--compare": compare, "--html": html, "--hardware": hardware, "--model": model}
         if unfit := [name for name, value in given.items() if value is not None]:
@@ -76,10 +83,24 @@ def diagnose(
             )
         with open_workspace(context) as workspace:
             faults = workspace.faults(path)
-        if as_json:
-            output.as_json({"path": str(path), "faults": [item.to_json() for item in faults]})
+            load, strategies = workspace.serving_load(path)
+        content = {
+            "path": str(path),
+            "faults": [item.to_json() for item in faults],
+            "serving": None if load is None else load.to_json(),
+            "strategies": [item.id for item in strategies],
+        }
+        if form:
+            from recommender.report.sarif import faults_sarif
+
+            output.as_foreign_json(faults_sarif(content, __version__))
+        elif as_json:
+            output.as_json(content)
         else:
-            _show_faults(path, faults)
+            if faults or load is None:
+                _show_faults(path, faults)
+            if load is not None:
+                _show_load(load, strategies)
         return
     with open_workspace(context) as workspace:
         answer = workspace.diagnose(
@@ -92,26 +113,40 @@ def diagnose(
         )
     if html is not None:
         write_all([html], Workspace.report_of(answer, source=path.name))
-    if as_json:
+    if form:
+        from recommender.report.sarif import diagnosis_sarif
+
+        output.as_foreign_json(diagnosis_sarif(answer.to_json(), __version__))
+    elif as_json:
         output.as_json(answer.to_json())
     else:
         _show(answer, is_full=verbose)
 
 
+def _check_form(form: str, *, as_json: bool) -> None:
+    """Refuse a form that is none, and two forms at once."""
+    if form not in {"", "sarif"}:
+        raise InputError(f"--format {form}: no form of a diagnosis", hint="sarif, or leave it out")
+    if form and as_json:
+        raise InputError("--format and --json are two forms", hint="leave one out")
+
+
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
     from cli import output
-    from cli.commands.ledger_text import show_difference, show_ledger
+    from cli.commands.ledger_text import show_difference, show_ledger, show_memory
 
     found, profile = answer.diagnosis, answer.profile
-    rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
-    output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
-    say()
-    if found.difference is None:
-        show_ledger(found.ledger, is_full=is_full)
-    else:
-        show_difference(found.difference, is_full=is_full)
-    if not found.findings:
-        say(_nothing(found))
+    if found.has_times:
+        rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
+        output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
+        say()
+        if found.difference is None:
+            show_ledger(found.ledger, is_full=is_full)
+        else:
+            show_difference(found.difference, is_full=is_full)
+        if not found.findings:
+            say(_nothing(found))
+    show_memory(profile)
     causes = zip(found.findings, answer.remedies, answer.cases, strict=True)
     for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)
@@ -222,6 +257,44 @@ def _cause(
 
 def _in_language(texts: Mapping[str, str]) -> str:
     return texts.get(language()) or texts.get("en", "")
+
+
+_LOAD = {
+    "prompt_tokens_s": ("prompt tokens/s", 1.0), "generated_tokens_s": ("generated tokens/s", 1.0),
+    "running": ("requests running", 1.0), "waiting": ("requests waiting", 1.0),
+    "kv_share": ("KV cache in use, %", 100.0), "prefix_hit_share": ("prefix cache hits, %", 100.0),
+    "preemptions": ("preemptions", 1.0),
+}  # fmt: skip
+"""Names of the statistics of a server, and what they are multiplied by on the screen."""
+
+
+def _show_load(load: ServingLoad, strategies: Sequence[Strategy]) -> None:
+    from cli import output
+
+    say(f"Load of {load.engine}, {load.samples} samples")
+    rows = [
+        (label, f"{scale * load.means[name]:.1f}", f"{scale * load.peaks[name]:.1f}")
+        for name, (label, scale) in _LOAD.items()
+        if name in load.means
+    ]
+    output.table(("what", "mean", "most"), rows)
+    if load.short_share:
+        say(
+            f"KV blocks run short [kv-block-shortage] in {load.short_share:.0%} of the samples, "
+            "and requests wait."
+        )
+        for item in strategies[:MOST_TRIED]:
+            _line("try", f"{item.label}: {'; '.join(setting.text for setting in item.sets)}")
+            if item.hardware:
+                _line("", f"if on {', '.join(item.hardware)}")
+    elif load.peaks.get("waiting", 0) > 0:
+        say("Requests wait though KV blocks are free.")
+    else:
+        say("No request waits.")
+
+
+MOST_TRIED = 3
+"""Settings shown against a lack of KV blocks."""
 
 
 def _show_faults(path: Path, faults: list[SeenFault]) -> None:

@@ -8,8 +8,10 @@ from cli import output
 from cli.output import say
 from recommender.diagnosis.ledger.accounts import EXPOSED, UNEXPLAINED
 from recommender.diagnosis.ledger.unusual_steps import unusual_steps
+from recommender.diagnosis.rank.identity import rank_name
 
 if TYPE_CHECKING:
+    from ingest.profiles.facts.run import Profile
     from recommender.diagnosis.ledger.accounts import Account, RunLedger
     from recommender.diagnosis.ledger.difference import AccountChange, LedgerDifference
 
@@ -66,6 +68,26 @@ def show_difference(difference: LedgerDifference, *, is_full: bool) -> None:
     say(f"What changed in a step: {growth_us / 1e3:+.2f} ms{share}")
     output.table(("what", "why", "ms before", "now", "change", "changed"), rows)
     say()
+
+
+def show_memory(profile: Profile) -> None:
+    """Device memory at its peak by the part of the program that holds it, where a snapshot tells."""
+    rows = []
+    for rank in profile.ranks:
+        use, parts = rank.memory, [item for item in rank.details.modules if item.at_peak_mb is not None]
+        if use is None or not parts:
+            continue
+        name = rank_name(rank, profile.path)
+        rows += [
+            (name, item.component, f"{item.at_peak_mb:.1f}", f"{item.peak_mb:.1f}", f"{item.last_mb:.1f}")
+            for item in parts
+        ]
+        rows.append((name, "all", f"{use.peak_allocated_mb:.1f}", "", ""))
+        rows.append((name, "reserved", f"{use.peak_reserved_mb:.1f}", "", ""))
+    if rows:
+        say("Device memory at its peak")
+        output.table(("rank", "allocated by", "MiB at the peak", "its own most", "in the end"), rows)
+        say()
 
 
 def _named(account: Account) -> tuple[str, str]:

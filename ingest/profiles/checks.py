@@ -17,8 +17,30 @@ if TYPE_CHECKING:
 
 LEVEL1 = "profile with profiler_level=Level1 or Level2"
 OPERATOR, SIMULATOR, MINDSPORE = "msprof op", "msprof op simulator", "MindSpore profiler"
-KINETO = "Kineto trace"
-"""Layouts that lack other facts than a profile of a job does."""
+KINETO, NSIGHT, ROCPROF = "Kineto trace", "Nsight Systems", "rocprof"
+SNAPSHOT = "memory snapshot"
+GPU_LAYOUTS = (KINETO, NSIGHT, ROCPROF)
+"""Layouts that lack other facts than a profile of a job does; GPU_LAYOUTS are recordings of GPUs."""
+_BOTH = "record activities=[CPU, CUDA]"
+_ALL_RANKS = "lay the PyTorch traces of all ranks of a group into one folder, of PyTorch 2.2 or newer"
+_SNAPSHOT = "lay a file of torch.cuda.memory._dump_snapshot beside it"
+_GPU_HINTS: Mapping[str, Mapping[str, str]] = {
+    KINETO: {
+        "kernels": _BOTH, "steps": "call the profiler's step() after each step", "collectives": _ALL_RANKS,
+        "runtime": _BOTH, "operators": _BOTH, "memory": "profile with profile_memory=True",
+    },
+    NSIGHT: {
+        "kernels": "nsys profile --trace=cuda", "collectives": _ALL_RANKS, "memory": _SNAPSHOT,
+        "steps": "mark each step with a range of NVTX that is named step N",
+        "runtime": "nsys profile --trace=cuda",
+        "operators": "nsys profile --trace=cuda,nvtx under torch.autograd.profiler.emit_nvtx()",
+    },
+    ROCPROF: {
+        "kernels": "rocprofv3 --kernel-trace", "collectives": _ALL_RANKS, "memory": _SNAPSHOT,
+        "steps": "mark each step with a range of roctx that is named step N, rocprofv3 --marker-trace",
+        "runtime": "rocprofv3 --hip-trace", "operators": "profile with torch.profiler",
+    },
+}  # fmt: skip
 PIPES = "profile with profiler_level=Level1 and aic_metrics=PipeUtilization"
 
 
@@ -27,8 +49,11 @@ def missing_facts(rank: Rank) -> Iterator[Missing]:
     if rank.layout in {OPERATOR, SIMULATOR}:
         yield from _of_operator(rank)
         return
-    if rank.layout == KINETO:
-        yield from _of_kineto(rank)
+    if rank.layout == SNAPSHOT:
+        yield Missing(what="times", how="profile the job, and lay the snapshot beside the profile")
+        return
+    if rank.layout in GPU_LAYOUTS:
+        yield from _of_gpu(rank)
         return
     yield from _of_kernels(rank)
     if not rank.steps:
@@ -54,22 +79,21 @@ def missing_facts(rank: Rank) -> Iterator[Missing]:
         yield Missing(what="queues and workers of the data pipeline", how="profile with data_process=True")
 
 
-def _of_kineto(rank: Rank) -> Iterator[Missing]:
-    """The facts that the trace of a GPU lacks; it has no types, counters and clocks to collect."""
-    both = "record activities=[CPU, CUDA]"
+def _of_gpu(rank: Rank) -> Iterator[Missing]:
+    """The facts that the recording of a GPU lacks; it has no types, counters and clocks to collect."""
+    hints = _GPU_HINTS[rank.layout]
     if rank.kernels is None:
-        yield Missing(what="kernels", how=both)
+        yield Missing(what="kernels", how=hints["kernels"])
     elif not any(rank.kernels.texts["step"].labels):
-        yield Missing(what="the split of the step", how="call the profiler's step() after each step")
+        yield Missing(what="the split of the step", how=hints["steps"])
     if rank.kernels is not None and rank.kernels.is_communication.any() and not rank.collectives:
-        how = "lay the traces of all ranks of a group into one folder, of PyTorch 2.2 or newer"
-        yield Missing(what="waiting and transfer of collectives", how=how)
+        yield Missing(what="waiting and transfer of collectives", how=hints["collectives"])
     if not any(call.level == "runtime" for call in rank.calls):
-        yield Missing(what="calls of the runtime", how=both)
+        yield Missing(what="calls of the runtime", how=hints["runtime"])
     if not any(call.level in {"op", "loader"} for call in rank.calls):
-        yield Missing(what="operators of the framework on the host", how=both)
+        yield Missing(what="operators of the framework on the host", how=hints["operators"])
     if rank.memory is None:
-        yield Missing(what="use of device memory", how="profile with profile_memory=True")
+        yield Missing(what="use of device memory", how=hints["memory"])
 
 
 def _of_operator(rank: Rank) -> Iterator[Missing]:

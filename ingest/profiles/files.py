@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import Content, ContentError
 from ingest.profiles.cells import header_of
+from ingest.profiles.databases.nsight_database import is_nsight
+from ingest.profiles.memory_snapshots import is_snapshot_json, is_snapshot_pickle
 from ingest.profiles.tables import (
     cache_tables,
     collective_tables,
@@ -18,6 +20,7 @@ from ingest.profiles.tables import (
     kernel_tables,
     memory_tables,
     operator_profile,
+    rocprof_tables,
     simulation,
     step_tables,
     system_tables,
@@ -76,11 +79,12 @@ def classify(path: Path) -> ProfileFile | None:
     try:
         if suffix == ".csv":
             kind = _kind_of_table(header_of(path))
-        elif suffix == ".db":
-            with path.open("rb") as file:
-                kind = "database" if file.read(15) == b"SQLite format 3" else ""
+        elif suffix in {".db", ".sqlite", ".sqlite3"}:
+            kind = _kind_of_database(path)
         elif suffix in {".json", ".json.gz"}:
             kind = _kind_of_json(path)
+        elif suffix in {".pickle", ".pkl"}:
+            kind = "snapshot" if is_snapshot_pickle(path) else ""
         else:
             kind = ""
     except OSError:
@@ -92,6 +96,8 @@ def _kind_of_table(header: frozenset[str]) -> str:
     for kind, is_it in _TABLES:
         if is_it(header):
             return kind
+    if rocprof_tables.is_rocprof(header):
+        return "rocprof"
     if not kernel_tables.is_kernel_table(header):
         return ""
     if {"kernel_name", "task_time(us)"} <= header:
@@ -99,6 +105,15 @@ def _kind_of_table(header: frozenset[str]) -> str:
     if {"Op Name", "Task Duration(us)"} <= header:
         return "op_summary"
     return "kernel_details" if {"Name", "Duration(us)"} <= header else "kernels"
+
+
+def _kind_of_database(path: Path) -> str:
+    with path.open("rb") as file:
+        if file.read(15) != b"SQLite format 3":
+            return ""
+    if is_nsight(path):
+        return "nsight"
+    return "database" if path.suffix == ".db" else ""
 
 
 def _kind_of_json(path: Path) -> str:
@@ -114,6 +129,8 @@ def _kind_of_json(path: Path) -> str:
     if '"Communication Time Info"' in head:
         of_cluster = head.lstrip('\ufeff {\n\r\t"').startswith(("(", 'p2p"'))
         return "cluster communication" if of_cluster else "communication"
+    if path.suffix == ".json" and is_snapshot_json(head):
+        return "snapshot"
     if '"Transport Type"' in head and '"Transit Size(MB)"' in head:
         return "matrix"
     if '"pipeline_ops"' in head and '"queue_' in head:
@@ -136,7 +153,11 @@ def archive(path: Path) -> str:
 def is_log(path: Path) -> bool:
     """True if a file is none of a profiler but text, as a log is."""
     try:
-        if not path.is_file() or classify(path) is not None or path.suffix in {".csv", ".db", ".json"}:
+        if (
+            not path.is_file()
+            or classify(path) is not None
+            or path.suffix in {".csv", ".db", ".json", ".sqlite", ".sqlite3"}
+        ):
             return False
         if archive(path):
             return False

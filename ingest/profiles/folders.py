@@ -6,10 +6,13 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ingest.profiles.checks import missing_facts
 from ingest.profiles.facts.run import Profile, Rank
 from ingest.profiles.files import ProfileFile, archive, classify, is_log
 from ingest.profiles.rank import read_rank, split_devices
+from ingest.profiles.tables.rocprof_tables import process_of
 from ingest.profiles.traces.gpu_collectives import separate_waiting
 from kg.errors import InputError
 
@@ -17,16 +20,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ingest.profiles.facts.kernels import Kernels
+
 MOST_FOLDERS = 20_000
 """Folders below a profile that are looked into; raw data of the profiler lies in thousands."""
 _INSIDE = frozenset({"ASCEND_PROFILER_OUTPUT", "mindstudio_profiler_output", "analyze", "analyse"})
 """Folders in that of a rank."""
-_RAW = ("FRAMEWORK", "host", "data", "sqlite", "logs")
+LEAST_SHARED = 0.2
+"""Share of the time of kernels, name by name, below which two ranks may be of two jobs. Assumed: stages of a
+pipeline share their layers, which are most of the time."""
+_RAW = ("host", "data", "sqlite", "logs")
 LOOKED_FOR = (
     "looked for kernel_details.csv, op_summary_*.csv, op_statistic_*.csv, task_time_*.csv, step_trace*.csv, "
     "api_statistic*.csv, communication*.json, communication_statistic_*.csv, trace_view.json or another "
     "Chrome trace, ascend_*_profiler_*.db, msprof_*.db, analysis.db, OpBasicInfo*.csv, core*_instr_exe.csv, "
-    "minddata_pipeline_*, cluster_step_trace_time.csv"
+    "minddata_pipeline_*, cluster_step_trace_time.csv, SQLite of nsys export, "
+    "*_kernel_trace.csv of rocprofv3, results.csv of rocprof, a memory snapshot of PyTorch (.pickle, .json)"
 )
 
 __all__ = ["is_log", "read_profile"]
@@ -60,7 +69,7 @@ def read_profile(path: Path) -> Profile:
         read, others = read_rank(unit.home, unit.files, top, notes.append)
         ranks += split_devices(read) if read else []
         shared += others
-    ranks = _joined(ranks, shared, notes)
+    ranks = _numbered(_joined(ranks, shared, notes), notes)
     ranks = [replace(rank, missing=tuple(missing_facts(rank))) for rank in separate_waiting(ranks)]
     if not ranks:
         reasons = "; ".join(notes[:3]) + (f" and {len(notes) - 3} more" if len(notes) > 3 else "")
@@ -92,9 +101,18 @@ def _units(path: Path) -> list[_Unit]:
     by_home: dict[Path, _Unit] = {}
     for folder in _folders(path):
         for found in _files(folder):
-            home = found.path if found.kind == "kineto" else _home(folder, path)
+            home = _home_of(found, folder, path)
             by_home.setdefault(home, _Unit(home)).files.append(found)
     return [by_home[home] for home in sorted(by_home)]
+
+
+def _home_of(found: ProfileFile, folder: Path, top: Path) -> Path:
+    """The folder of the rank that a file belongs to; the file itself, or its process, where it is a rank."""
+    if found.kind in {"kineto", "nsight"}:
+        return found.path
+    if found.kind == "rocprof":
+        return folder / process_of(found.path)
+    return _home(folder, top)
 
 
 def _files(folder: Path) -> Iterator[ProfileFile]:
@@ -119,7 +137,14 @@ def _folders(path: Path) -> Iterator[Path]:
             below = sorted(item for item in folder.iterdir() if item.is_dir() and not item.is_symlink())
         except OSError:
             continue
-        waiting.extend(item for item in below if item.name not in _RAW and not item.name.startswith("."))
+        waiting.extend(item for item in below if not _is_raw(item) and not item.name.startswith("."))
+
+
+def _is_raw(folder: Path) -> bool:
+    """True for a folder of raw data of the Ascend profiler; elsewhere its name may mean anything."""
+    above = folder.parent.name
+    inside = above.startswith(("PROF_", "device_")) or above.endswith(("_ascend_pt", "_ascend_ms"))
+    return folder.name == "FRAMEWORK" or (inside and folder.name in _RAW)
 
 
 def _home(folder: Path, top: Path) -> Path:
@@ -143,6 +168,8 @@ def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Ran
     known: dict[int | None, int] = {
         rank.rank: place for place, rank in enumerate(ranks) if rank.rank is not None
     }
+    if not known and len(ranks) == len(shared) == 1:  # one process, which its own profile does not number
+        known[shared[0].rank] = 0
     for extra in shared:
         if extra.rank in known:
             held = ranks[known[extra.rank]]
@@ -151,6 +178,9 @@ def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Ran
                 steps=held.steps or extra.steps,
                 collectives=held.collectives or extra.collectives,
                 links=held.links or extra.links,
+                memory=held.memory or extra.memory,
+                details=replace(held.details, modules=(*held.details.modules, *extra.details.modules)),
+                loads={**held.loads, **extra.loads},
             )
         else:
             known[extra.rank] = len(ranks)
@@ -163,6 +193,36 @@ def _joined(ranks: list[Rank], shared: list[Rank], notes: list[str]) -> list[Ran
             "and are shown beside each other, not compared"
         )
     return sorted(ranks, key=lambda rank: (rank.rank is None, rank.rank or 0, rank.folder))
+
+
+def _numbered(ranks: list[Rank], notes: list[str]) -> list[Rank]:
+    """The ranks; several of which none has a number are numbered in the order of their names."""
+    if len(ranks) < 2 or any(rank.rank is not None for rank in ranks):
+        return ranks
+    named = ", ".join(f"{number} is {rank.folder}" for number, rank in enumerate(ranks[:8]))
+    notes.append(f"no file tells its rank: taken as ranks of one run in the order of their names ({named})")
+    return [replace(rank, rank=number) for number, rank in enumerate(ranks)]
+
+
+def _strangers(ranks: list[Rank]) -> Iterator[str]:
+    """Notes on ranks whose kernels are so unlike those of the first that they may be of another job."""
+    times = [(rank, _time_by_name(rank.kernels)) for rank in ranks if rank.kernels is not None]
+    for rank, mine in times[1:]:
+        first, theirs = times[0]
+        shared = sum(min(mine[name], theirs.get(name, 0.0)) for name in mine)
+        if shared < LEAST_SHARED:
+            yield (
+                f"{shared:.0%} of the time of kernels is alike on {rank.folder} and {first.folder}: "
+                "if they are two jobs, name one of them at a time"
+            )
+
+
+def _time_by_name(kernels: Kernels) -> dict[str, float]:
+    """Share of the time of all kernels by their label."""
+    label = kernels.label
+    sums = np.bincount(label.codes, weights=np.nan_to_num(kernels.duration_us), minlength=len(label.labels))
+    total = float(sums.sum()) or 1.0
+    return {name: float(us) / total for name, us in zip(label.labels, sums, strict=True) if us > 0}
 
 
 def _mixed(ranks: list[Rank]) -> list[str]:
@@ -184,6 +244,7 @@ def _mixed(ranks: list[Rank]) -> list[str]:
         versions = sorted({rank.software[software] for rank in ranks if software in rank.software})
         if len(versions) > 1:
             notes.append(f"two versions of {software} in one folder: {', '.join(versions)}")
+    notes += _strangers(ranks)
     layouts = sorted({rank.layout for rank in ranks if rank.kernels is not None})
     if len(layouts) > 1:
         notes.append(f"profiles of different kinds in one folder: {', '.join(layouts)}")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from ingest.files.content import ContentError
+from ingest.profiles.checks import KINETO, NSIGHT, ROCPROF
 from ingest.profiles.databases import analysis_database, database_details, databases
 from ingest.profiles.databases.database_counters import with_counters
+from ingest.profiles.databases.nsight_database import read_nsight
+from ingest.profiles.memory_snapshots import read_snapshot
 from ingest.profiles.tables import (
     cache_tables,
     collective_tables,
@@ -20,6 +24,7 @@ from ingest.profiles.tables import (
     system_tables,
 )
 from ingest.profiles.tables.operator_profile import OperatorCollector
+from ingest.profiles.tables.rocprof_tables import RocprofCollector
 from ingest.profiles.tables.simulation import Simulation
 from ingest.profiles.traces.traces import read_trace
 
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.kernels import Kernels
     from ingest.profiles.facts.run import Call, Collective, MemoryUse, RankTraffic, StepTime
     from ingest.profiles.files import ProfileFile
+    from ingest.profiles.memory_snapshots import DeviceMemory
 
 Row = TypeVar("Row")
 
@@ -80,7 +86,8 @@ class Gathering:
         self.cluster: dict[int, list[Collective]] = {}
         self.meta: dict[str, object] = {}
         self.rank: int | None = None
-        self.is_kineto = False
+        self.layout = ""
+        self.snapshots: list[DeviceMemory] = []
         self.iterations: list[Iteration] = []
         self.sums: list[CollectiveSum] = []
         self.caches: list[CacheUse] = []
@@ -111,6 +118,7 @@ class Gathering:
             except OSError as fault:
                 self.fault(f"{found.path.name}: cannot be read ({fault.strerror or fault})")
         self._operators(files)
+        self._rocprof([found.path for found in files if found.kind == "rocprof"])
         self._simulated([found.path for found in files if found.kind == "simulated"])
 
     def _take(self, found: ProfileFile) -> None:  # noqa: PLR0912  one branch a kind of file
@@ -142,7 +150,12 @@ class Gathering:
             self._database(path, file)
         elif kind in {"trace", "kineto"}:
             self._trace(path, file)
-            self.is_kineto = self.is_kineto or kind == "kineto"
+            if kind == "kineto":
+                self.layout = KINETO
+        elif kind == "nsight":
+            self._nsight(path, file)
+        elif kind == "snapshot":
+            self._snapshot(path, file)
         elif kind in {"info", "metadata"}:
             self._info(path)
         elif kind in _PIPELINES:
@@ -243,6 +256,44 @@ class Gathering:
             self.meta.update(meta)
             self.loads.setdefault(file, len(data.columns))
 
+    def _snapshot(self, path: Path, file: str) -> None:
+        try:
+            found = read_snapshot(path, file)
+        except ContentError as fault:
+            self.fault(f"{path.name}: {fault}")
+            return
+        self.snapshots += found
+        self.loads[file] = sum(device.use.allocations or 0 for device in found)
+
+    def _nsight(self, path: Path, file: str) -> None:
+        with databases.Database(path, file, self.fault) as data:
+            found = read_nsight(data)
+        self.layout = NSIGHT
+        if found.kernels is not None:
+            self._kernels(NSIGHT, found.kernels)
+        self.calls["trace"] = list(found.calls)
+        self.meta["device"] = found.device
+        self.meta["ENV_VARIABLES"] = found.environment
+        self.loads.setdefault(file, len(found.calls))
+
+    def _rocprof(self, paths: list[Path]) -> None:
+        if not paths:
+            return
+        self.layout = ROCPROF
+        found = RocprofCollector(self.fault)
+        for path in paths:
+            try:
+                self.loads[self.name(path)] = found.take(path, self.name(path))
+            except OSError as fault:
+                self.fault(f"{path.name}: cannot be read ({fault.strerror or fault})")
+        kernels = found.kernels()
+        if kernels is not None:
+            self.kernels.setdefault(ROCPROF, []).append(kernels)
+            agents = {label for label in kernels.texts["device"].labels if label.isdecimal()}
+            if len(agents) == 1:  # a process of one device, whose number tells it from the others
+                self.rank = int(agents.pop())
+        self.calls["trace"] = found.calls()
+
     def _collectives(self, rows: list[tuple[int | None, Collective]]) -> None:
         """Operators of this rank, or of the ranks of a cluster."""
         _first(self.collectives, [item for rank, item in rows if rank is None])
@@ -269,7 +320,8 @@ class Gathering:
         self.counters.setdefault("trace", []).extend(trace.counters.counters())
         self._memory("trace", trace.memory, file)
         self.group_calls += trace.group_calls
-        self.is_kineto = self.is_kineto or trace.is_gpu
+        if trace.is_gpu:
+            self.layout = KINETO
         if trace.device:
             self.meta["device"] = trace.device
         if trace.rank is not None:

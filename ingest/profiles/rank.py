@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ingest.profiles.checks import KINETO, MINDSPORE, OPERATOR, SIMULATOR, doubts, missing_facts
+from ingest.profiles.checks import (
+    GPU_LAYOUTS,
+    MINDSPORE,
+    OPERATOR,
+    SIMULATOR,
+    SNAPSHOT,
+    doubts,
+    missing_facts,
+)
 from ingest.profiles.facts.details import Details
 from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import concatenate
@@ -19,17 +28,18 @@ from ingest.profiles.tables import cache_tables, iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from ingest.profiles.facts.kernels import Kernels
     from ingest.profiles.facts.run import Call, MemoryUse, StepTime
     from ingest.profiles.files import ProfileFile
+    from ingest.profiles.memory_snapshots import DeviceMemory
 
 Row = TypeVar("Row")
 
 _RANK = re.compile(r"(?:^|[^a-z])rank[_-]?(\d+)(?![\d.])", re.IGNORECASE)
 _SLICE = re.compile(r"_slice_\d+")
 _FINEST = (
+    *GPU_LAYOUTS,
     *("kernel_details", "op_summary", "database", "trace"),
     *("operator", "task_time", "kernels", "statistic"),
 )
@@ -51,7 +61,7 @@ def read_rank(
     )
     steps = _preferred(gathered.steps)
     own = tuple(step for kind, _, step in steps if not kind)
-    others = _of_cluster(gathered, [row for row in steps if row[0]])
+    others = [*_of_cluster(gathered, [row for row in steps if row[0]]), *_of_snapshots(gathered)]
     kernels, kind = _finest(gathered)
     found = _details(gathered, kernels)
     calls = [*_calls(gathered.calls), *iterations.data_waits(found.iterations)]
@@ -191,6 +201,7 @@ def split_devices(rank: Rank) -> list[Rank]:
         part, steps = iterations.assign_steps(part, own.iterations)
         found.append(
             replace(rank, rank=int(label), kernels=part, steps=steps or tuple(split_steps(part)), details=own,
+                    calls=tuple(call for call in rank.calls if call.device in {"", label}),
                     notes=(*rank.notes, *notes))
         )  # fmt: skip
     return found
@@ -214,6 +225,23 @@ def _of_cluster(gathered: Gathering, steps: list[tuple[str, str, StepTime]]) -> 
     return found
 
 
+def _of_snapshots(gathered: Gathering) -> list[Rank]:
+    """A rank for each device in memory snapshots; the name of a file counts where one device is in it."""
+    by_file: dict[str, list[DeviceMemory]] = {}
+    for item in gathered.snapshots:
+        by_file.setdefault(item.use.place.file, []).append(item)
+    return [
+        Rank(
+            rank=number if number is not None and len(devices) == 1 else device.device,
+            folder=file, layout=SNAPSHOT, memory=device.use, details=Details(modules=device.modules),
+            loads={file: device.use.allocations or 0}, notes=tuple(gathered.notes),
+        )
+        for file, devices in by_file.items()
+        for number in [_rank_of(Path(file))]
+        for device in devices
+    ]  # fmt: skip
+
+
 def _rank_of(home: Path) -> int | None:
     name = home.name.partition(".")[0] if home.is_file() else home.name
     found = _RANK.search(name) or re.fullmatch(r"device_(\d+)", name)
@@ -221,8 +249,8 @@ def _rank_of(home: Path) -> int | None:
 
 
 def _layout(gathered: Gathering, kind: str) -> str:
-    if gathered.is_kineto:
-        return KINETO
+    if gathered.layout:
+        return gathered.layout
     if kind == "operator":
         return OPERATOR
     if not kind and gathered.hotspots:

@@ -169,16 +169,15 @@ class Effect:
     def see(self, gains: Iterable[DatedGain]) -> Self:
         """Return the effect with the gains of outcomes, each counted once."""
         gains = tuple(gains)
-        added = self.add([])
-        for item in gains:
-            added = replace(
-                added,
-                n=added.n + 1,
-                sum_unats=added.sum_unats + item.unats,
-                sum_squares_unats2=added.sum_squares_unats2 + item.unats**2,
-                last_evidence=_latest(added.last_evidence, item.time),
-            )
-        return replace(added, recent=_newest(self.recent, gains))
+        newest = max((item.time for item in gains), default=None)
+        return replace(
+            self,
+            n=self.n + len(gains),
+            sum_unats=self.sum_unats + sum(item.unats for item in gains),
+            sum_squares_unats2=self.sum_squares_unats2 + sum(item.unats**2 for item in gains),
+            last_evidence=_latest(self.last_evidence, newest),
+            recent=_newest(self.recent, gains),
+        )
 
     def without(self, gains: Iterable[int], ids: Iterable[str] = ()) -> Self:
         """Return the effect without some of its gains, as when the trust of their source changes.

@@ -24,7 +24,6 @@ from kg.triples import iris, nodes
 from kg.triples.exchange import spelt_anew
 from kg.triples.serialisation import all_of
 from kg.triples.tables.effects import EFFECT
-from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import HEADER, NAMESPACE, RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ def _batch_name(graph: GraphStore, node: NamedNode) -> NamedNode:
 
 def _neutral(graph: GraphStore, node: NamedNode) -> NamedNode:
     """Return the IRI of an effect without the trust of its sources."""
-    effect = EFFECT.read(Node(graph, node))
+    effect = EFFECT.read(EFFECT.node(graph, node))
     return node if effect.trust is Trust.MEDIUM else EFFECT.iri(replace(effect, trust=Trust.MEDIUM))
 
 

@@ -14,9 +14,8 @@ from kg.rows.gains import GainContexts, gains
 from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_shape
 from kg.triples import nodes
 from kg.triples.iris import name_of, source_iri
-from kg.triples.serialisation import from_graph, to_triples
+from kg.triples.serialisation import from_graph
 from kg.triples.tables.effects import EFFECT
-from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import NAMESPACE, Shared
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case, Trust
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
+    from kg.triples.tables.fields import Node
 
 
 class Ledger:
@@ -42,6 +42,7 @@ class Ledger:
         self._families = families
         self._now = now
         self._effects: dict[NamedNode, Effect] = {}
+        self._before: dict[NamedNode, Node] = {}
         self._sources: list[tuple[NamedNode, NamedNode]] = []
         self._dropped: list[Triple] = []
 
@@ -105,12 +106,21 @@ class Ledger:
 
     def triples(self) -> tuple[list[Triple], list[Triple]]:
         """Return the triples to remove and to add; an effect without gains is removed."""
-        removed, added = list(self._dropped), []
+        removed, added = list(self._dropped), list[Triple]()
         for iri, effect in self._effects.items():
-            if effect.n:
-                triples = self._graph.triples(iri)
-                removed += (triple for triple in triples if triple.predicate != Shared.DERIVED_FROM)
-                added += to_triples(effect)
+            before = self._before[iri]
+            if effect.n and before.values:  # its context and what it is of stand
+                obsolete = {
+                    Triple(iri, predicate, term)
+                    for predicate, terms in before.values.items()
+                    if predicate != Shared.DERIVED_FROM
+                    for term in terms
+                }
+                current = {Triple(iri, *pair) for pair in EFFECT.pairs(effect, iri, [])}
+                added += current - obsolete
+                removed += obsolete - current
+            elif effect.n:
+                EFFECT.write(effect, iri, added)
             else:
                 removed += [*self._graph.triples(iri), *self._graph.triples(None, None, iri)]
         added += [Triple(iri, Shared.DERIVED_FROM, source) for iri, source in self._sources]
@@ -130,7 +140,7 @@ class Ledger:
     def _standing(self, empty: Effect) -> tuple[NamedNode, Effect]:
         iri = EFFECT.iri(empty)
         if iri not in self._effects:
-            node = Node(self._graph, iri)
+            self._before[iri] = node = EFFECT.node(self._graph, iri)
             self._effects[iri] = EFFECT.read(node) if node.values else empty
         return iri, self._effects[iri]
 

@@ -131,7 +131,10 @@ def digests(file: TrialsFile, newest: int) -> dict[int, BatchDigest]:
 
 
 def record(file: TrialsFile, number: int, seal: str, vectors: str = "") -> None:
-    """Note the seal of a batch that is about to be acknowledged, and the digest of its vectors."""
+    """Note the seal of a batch that is about to be acknowledged, and the digest of its vectors.
+
+    It is on the disk when this returns, and with it the rows that were written before.
+    """
     file.write(
         "INSERT OR REPLACE INTO batches (number, seal, acknowledged, vectors) VALUES (?, ?, 0, ?)",
         number,
@@ -148,8 +151,12 @@ def vector_digests(file: TrialsFile) -> dict[int, str]:
 
 
 def acknowledge(file: TrialsFile, number: int) -> None:
-    """Note that the graph has acknowledged every batch up to ``number``."""
-    file.write("UPDATE batches SET acknowledged = 1 WHERE number <= ? AND acknowledged = 0", number)
+    """Note that the graph has acknowledged every batch up to ``number``.
+
+    A note that is lost with the power is true too: it is that of an earlier batch.
+    """
+    with file.transaction(synced=False):
+        file.write("UPDATE batches SET acknowledged = 1 WHERE number <= ? AND acknowledged = 0", number)
 
 
 def recorded(file: TrialsFile) -> tuple[int | None, dict[int, str]]:

@@ -90,16 +90,18 @@ class TrialStore:
         self.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Make everything added inside one step: all of it is written, or nothing if it raises."""
-        with self._file.transaction():
+    def transaction(self, *, synced: bool = True) -> Iterator[None]:
+        """Make everything added inside one step, as ``TrialsFile.transaction`` does."""
+        with self._file.transaction(synced=synced):
             try:
                 yield
             except BaseException:
                 self._interned.forget()
                 raise
 
-    def add(self, batch: int, problem: Problem, trials: Iterable[Trial]) -> int:
+    def add(
+        self, batch: int, problem: Problem, trials: Iterable[Trial], *, problem_key: int | None = None
+    ) -> int:
         """Add rows to a problem; those already there stay as they are.
 
         A row is the same if problem, configuration, metric, source and what came out are. Outside of
@@ -109,14 +111,15 @@ class TrialStore:
             batch: Number of the batch, marked on every new row.
             problem: The problem.
             trials: The rows, in any order.
+            problem_key: Of the problem, if known.
 
         Returns:
             How many rows were new.
         """
         if not self._file.in_transaction:
             with self.transaction():
-                return self.add(batch, problem, trials)
-        key = self._problem(batch, problem)
+                return self.add(batch, problem, trials, problem_key=problem_key)
+        key = self.add_problem(batch, problem) if problem_key is None else problem_key
         rows = [(key, batch, *self._row(trial, problem.objective)) for trial in trials]
         return self._file.insert(trials_sql.INSERT, rows)
 
@@ -302,15 +305,14 @@ class TrialStore:
             return Trust(level)
         return Trust.MEDIUM
 
-    def has_gain(self, problem: Problem, trial: Trial) -> bool:
+    def has_gain(self, problem_key: int, trial: Trial) -> bool:
         """Return whether a row of the same problem, from any source, has the same gain of a strategy."""
-        key, value, baseline = self.problem_key(problem.id), trial.measurement.value, trial.baseline
-        if key is None or value is None or baseline is None:
+        value, baseline, interned = trial.measurement.value, trial.baseline, self._interned
+        if value is None or baseline is None:
             return False
-        interned = self._interned
         same = (interned.settings(trial.configuration), interned.word(trial.measurement.metric), float(value))
         about = (trial.strategy, trial.bottleneck, trial.kind.value, baseline.value)
-        return bool(self._file.read(trials_sql.SAME_GAIN, key, *same, *about))
+        return bool(self._file.read(trials_sql.SAME_GAIN, problem_key, *same, *about))
 
     def _trusts(self, keys: Sequence[int]) -> dict[int, Trust]:
         """Return the lowest trust of the sources of each problem, where any source has one stated."""
@@ -355,21 +357,13 @@ class TrialStore:
         """Let go of the file; it is whole without its side files afterwards."""
         self._file.close()
 
-    def _problem(self, batch: int, problem: Problem) -> int:
-        return self._file.find_or_insert(
-            trials_sql.FIND_PROBLEM,
-            problem.id,
-            trials_sql.INSERT_PROBLEM,
-            batch,
-            problem.id,
-            problem.task_id,
-            problem.hardware.name,
-            problem.hardware.count,
-            problem.workload.operator,
-            problem.workload.model,
-            problem.objective.metric,
-            problem.objective.better.value,
-        )
+    def add_problem(self, batch: int, problem: Problem) -> int:
+        """Add a problem that is to get rows, where it is not there; return its key."""
+        work, where, sought = problem.workload, problem.hardware, problem.objective
+        stated = (problem.id, problem.task_id, where.name, where.count, work.operator, work.model)
+        find, insert = trials_sql.FIND_PROBLEM, trials_sql.INSERT_PROBLEM
+        values = (batch, *stated, sought.metric, sought.better.value)
+        return self._file.find_or_insert(find, problem.id, insert, *values)
 
     def _row(self, trial: Trial, objective: Objective) -> tuple[object, ...]:
         measured, baseline = trial.measurement, trial.baseline

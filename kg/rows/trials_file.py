@@ -37,8 +37,17 @@ class TrialsFile:
         return self._connection.in_transaction
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Run a block as one step: written when it ends, undone if it raises."""
+    def transaction(self, *, synced: bool = True) -> Iterator[None]:
+        """Run a block as one step: written when it ends, undone if it raises.
+
+        Args:
+            synced: Wait until it is on the disk. Otherwise it survives kill -9, and a loss of power once
+                a later transaction has waited: the log of SQLite reaches the disk in its order.
+        """
+        if not synced:
+            with self._unsynced(), self.transaction():
+                yield
+            return
         with _explained(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -49,6 +58,14 @@ class TrialsFile:
             raise
         with _explained(self._path):
             self._connection.execute("COMMIT")
+
+    @contextmanager
+    def _unsynced(self) -> Iterator[None]:
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            yield
+        finally:
+            self._connection.execute("PRAGMA synchronous = FULL")
 
     def read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT."""

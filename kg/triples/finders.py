@@ -74,7 +74,7 @@ def effects_of(graph: GraphStore, strategy: str) -> Iterator[Effect]:
     """Yield the effects of a strategy."""
     for node in nodes.subjects(graph, TG.OF_STRATEGY, strategy_iri(strategy)):
         if any(graph.triples(node, RDF_TYPE, TG.EFFECT)):
-            yield EFFECT.read(Node(graph, node))
+            yield EFFECT.read(EFFECT.node(graph, node))
 
 
 def recipes_of(graph: GraphStore, framework: str, roles: AbstractSet[str]) -> list[Recipe]:

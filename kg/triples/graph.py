@@ -178,10 +178,10 @@ def _spell_out(escape: re.Match[str]) -> str:
 
 
 def _statement(triple: Triple) -> str:
-    for term in triple:
-        if not isinstance(term, NamedNode | Literal):
-            raise ValueError(f"{triple} cannot be named outside its file: it has a blank node")  # noqa: TRY004
-    return f"{triple} .\n"
+    text = str(triple)
+    if "_:" in text and not all(isinstance(term, NamedNode | Literal) for term in triple):
+        raise ValueError(f"{text} cannot be named outside its file: it has a blank node")
+    return f"{text} .\n"
 
 
 def _ends_projection(word: str) -> bool:

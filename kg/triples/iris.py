@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import Term
 
 
+@lru_cache(maxsize=1 << 12)
 def segment(name: str) -> str:
     """Encode a name as one IRI path segment: percent-encoded, and never ``.`` or ``..``."""
     return quote(name, safe="") if name.strip(".") or not name else name.replace(".", "%2E")

@@ -17,7 +17,6 @@ from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.tables.common import SOURCE
 from kg.triples.tables.effects import CONTEXT, EFFECT, context_node
-from kg.triples.tables.fields import Node
 from kg.triples.tables.knowledge import (
     BOTTLENECK,
     CAUSE,
@@ -66,7 +65,7 @@ def from_graph(store: GraphStore, noun: type[Noun], key: str | int) -> Noun:
     table = table_of(noun)
     if table.from_id is None:
         raise TypeError(f"a {noun.__name__} has no id")
-    node = Node(store, table.from_id(key))
+    node = table.node(store, table.from_id(key))
     if table.term not in node.values.get(names.RDF_TYPE, ()):
         raise UnknownEntityError(f"the graph has no {noun.__name__} {key!r}")
     return table.read(node)
@@ -76,7 +75,7 @@ def all_of(store: GraphStore, noun: type[Noun]) -> Iterator[Noun]:
     """Yield every noun of a class, in the order of the store."""
     table = table_of(noun)
     for iri in table.subjects(store):
-        yield table.read(Node(store, iri))
+        yield table.read(table.node(store, iri))
 
 
 def description(store: GraphStore, iri: NamedNode) -> list[Triple]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.profiles.checks import SNAPSHOT
 from kg.errors import MissingFactError, UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Effect
 from kg.nouns.framework import Framework
@@ -17,16 +18,19 @@ from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, re
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.logs import SeenFault, read_log
+from recommender.diagnosis.serving import read_serving
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
 from recommender.retrieval.past_cases import Present, past_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ingest.profiles.facts.run import Profile
     from kg.rows.gains import RowGain
+    from kg.terms.conditions import FactValue
     from kg.triples.graph import GraphStore
     from kg.triples.names import Names
+    from recommender.diagnosis.serving import ServingLoad
     from recommender.retrieval.past_cases import PastCase
 
 
@@ -145,16 +149,27 @@ def diagnose_profile(
     return DiagnosisAnswer(
         diagnosis=found,
         remedies=tuple(remedies_for(item, strategies, effects, run) for item in found.findings),
-        cases=_cases(found, strategies, gains, present),
+        cases=_cases(found, [item for item in strategies if _is_for(item, run.facts)], gains, present),
         profile=profile,
         before=before,
     )
 
 
+def _is_for(strategy: Strategy, facts: Mapping[str, FactValue]) -> bool:
+    """Return whether the hardware of a run is among that of a strategy, or unknown."""
+    names = facts.get("hardware")
+    return not strategy.hardware or not isinstance(names, frozenset) or bool(names & set(strategy.hardware))
+
+
 def _require_device(profile: Profile) -> None:
     """Refuse a profile of the host alone: that nothing costs time there says nothing of the device."""
     if any(
-        rank.kernels is not None or rank.steps or rank.collectives or rank.links or rank.details.hotspots
+        rank.kernels is not None
+        or rank.steps
+        or rank.collectives
+        or rank.links
+        or rank.details.hotspots
+        or rank.layout == SNAPSHOT
         for rank in profile.ranks
     ):
         return
@@ -238,6 +253,37 @@ def _outcomes(graph: GraphStore, strategies: Iterable[Strategy]) -> dict[tuple[s
             is_better = outcome.verdict == "better"
             found[cause, outcome.bottleneck] = (helped + is_better, not_helped + (not is_better))
     return found
+
+
+KV_SHORT = "kv-block-shortage"
+FREE_KV = "free_kv_block_share"
+
+
+def serving_load_in(graph: GraphStore, log: Path) -> tuple[ServingLoad | None, list[Strategy]]:
+    """The load of a server in a log or a page of metrics, and settings of it against a lack of KV blocks.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    marks = [
+        symptom.threshold
+        for symptom in from_graph(graph, Bottleneck, KV_SHORT).symptoms
+        if symptom.metric == FREE_KV
+    ]
+    load = read_serving(log, marks[0] if marks else 0.0)
+    if load is None or not load.short_share:
+        return load, []
+    fitting = [
+        item
+        for item in all_of(graph, Strategy)
+        if any(relation.target == KV_SHORT for relation in item.mitigates)
+        and item.sets
+        and all(setting.software == load.engine for setting in item.sets)
+    ]
+    return load, sorted(
+        fitting,
+        key=lambda item: (bool(item.hardware), -len(item.hardware), item.accuracy != "unchanged", item.id),
+    )
 
 
 def faults_in(graph: GraphStore, log: Path) -> list[SeenFault]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ingest.profiles.checks import KINETO, MINDSPORE
+from ingest.profiles.checks import GPU_LAYOUTS, MINDSPORE, NSIGHT, ROCPROF
 from kg.terms.conditions import Truth
 from recommender.applicability.gate import judge
 from recommender.applicability.scope import already_set
@@ -167,7 +167,12 @@ class ProfiledRun:
 
 def vendor_of(profile: Profile) -> str:
     """The vendor of the devices, from the kind of the profile and the runtime's calls; empty if unknown."""
-    if any(rank.layout != KINETO for rank in profile.ranks):
+    layouts = {rank.layout for rank in profile.ranks}
+    if layouts <= {NSIGHT}:
+        return "nvidia"
+    if layouts <= {ROCPROF}:
+        return "amd"
+    if layouts - set(GPU_LAYOUTS):
         return "huawei"
     names = [call.name for rank in profile.ranks for call in rank.calls if call.level == "runtime"]
     devices = " ".join(rank.device.lower() for rank in profile.ranks)
@@ -269,7 +274,7 @@ def _product_type(profile: Profile) -> str:
 def _readable(profile: Profile, frameworks: Iterable[Framework], is_training: bool) -> frozenset[str]:
     """Software whose settings the run reads: what it names, what stands below, and what its stack shows."""
     layouts = {rank.layout for rank in profile.ranks}
-    if layouts <= {KINETO}:
+    if layouts <= set(GPU_LAYOUTS):
         return _TORCH
     programs = {name for rank in profile.ranks for name in rank.software}
     programs.add("mindspore" if MINDSPORE in layouts else "torch-npu")

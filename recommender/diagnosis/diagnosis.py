@@ -85,6 +85,11 @@ class Diagnosis:
     doubts: tuple[str, ...] = ()
 
     @property
+    def has_times(self) -> bool:
+        """Whether anything of the profile took time; a snapshot of memory alone tells none."""
+        return any(view.total_us > 0 for view in self.views)
+
+    @property
     def missing(self) -> list[Missing]:
         """Facts that no rank with kernels collected; without kernels, no rank at all."""
         ranks = [rank for rank in self.profile.ranks if rank.kernels is not None] or list(self.profile.ranks)
@@ -308,6 +313,16 @@ def _rank(view: View) -> dict[str, object]:
         else {
             "peak_reserved_mib": rank.memory.peak_reserved_mb,
             "peak_allocated_mib": rank.memory.peak_allocated_mb,
+            "parts": [
+                {
+                    "part": m.component,
+                    "at_peak_mib": m.at_peak_mb,
+                    "peak_mib": m.peak_mb,
+                    "last_mib": m.last_mb,
+                }
+                for m in rank.details.modules
+                if m.at_peak_mb is not None
+            ],
         },
         "files": dict(rank.loads),
     }

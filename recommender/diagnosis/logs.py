@@ -21,6 +21,8 @@ _BEFORE = (
     r"(?:error|err|ret|code|result|return|status|runtime|rt|acl)[\w .]{0,24}[\s:=\[(#-]{1,4}(?:code\W{0,3})?"
 )
 """A bare number is a code only behind a word that says so: iteration 100000 is none."""
+_XID = "Xid "
+"""Begin of the codes of NVIDIA's driver; its logs put the place of the device between word and number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +100,10 @@ def _expression(fault: FaultPattern) -> re.Pattern[str]:
     parts = [re.escape(text) for text in fault.patterns]
     for code in fault.codes:
         literal = re.escape(code)
-        parts.append(rf"{_BEFORE}{literal}(?!\d)" if code.isdigit() else rf"(?<!\w){literal}(?!\w)")
+        if code.isdigit():
+            parts.append(rf"{_BEFORE}{literal}(?!\d)")
+        elif code.startswith(_XID):  # "NVRM: Xid (PCI:0000:2b:00): 79, ..." in the log of the kernel
+            parts.append(rf"\bXid:?\s*(?:\([^)]{{0,40}}\):?\s*)?{code.removeprefix(_XID)}(?!\d)")
+        else:
+            parts.append(rf"(?<!\w){literal}(?!\w)")
     return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)

@@ -188,10 +188,8 @@ class Retriever:
         rows = [row for row in self.trials.summary(keys) if exclude is None or not exclude(row)]
         if not any_operator:
             comparable = [row for row in rows if row.metric == problem.objective.metric]
-            rows = [row for row in comparable if row.operator == problem.workload.operator]
-            if not rows:  # a whole model by another name for what it does
-                names = same_activity(problem.workload.kind)
-                rows = [row for row in comparable if row.operator in names]
+            names = {problem.workload.operator, *same_activity(problem.workload.kind)}
+            rows = [row for row in comparable if row.operator in names]
         return [
             Neighbour(
                 problem=row,

@@ -24,7 +24,7 @@ from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import BATCH_SECONDS, ingest_files
 from recommender.store.merging import merge
 from recommender.store.upkeep.learned import keep_learned
-from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer
+from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer, rare_collections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -101,17 +101,22 @@ class Editor:
             trust: How far whoever ran them is trusted from now on; None to leave that as it is.
         """
         added = Additions()
-        for start in range(0, len(conclusions), BATCH_ROWS):
-            part = conclusions[start : start + BATCH_ROWS]
-            titles = [item.case.source.title for item in part]
-            outcomes = [item.outcome for item in part]
-            added += self._writer.add([item.case for item in part], titles, trust=trust, about=outcomes)
-            if self._failed is None:
-                self._failed = failed_strategies(self._writer.graph)
-            self._failed |= {item.strategy for item in outcomes if item.strategy and item.treatment_never_ran}
-            tried = {item.strategy for item in outcomes} & self._failed
-            if changed := revise_conflicts(self._writer.graph, tried):
-                self.add_knowledge(changed)
+        with rare_collections():
+            for start in range(0, len(conclusions), BATCH_ROWS):
+                added += self._add_outcomes(conclusions[start : start + BATCH_ROWS], trust)
+        return added
+
+    def _add_outcomes(self, part: Sequence[Conclusion], trust: Trust | None) -> Additions:
+        titles = {item.case.source.title for item in part}
+        names = titles if len(titles) == 1 else ()  # of many, each source says its own
+        outcomes = [item.outcome for item in part]
+        added = self._writer.add([item.case for item in part], names, trust=trust, about=outcomes)
+        if self._failed is None:
+            self._failed = failed_strategies(self._writer.graph)
+        self._failed |= {item.strategy for item in outcomes if item.strategy and item.treatment_never_ran}
+        tried = {item.strategy for item in outcomes} & self._failed
+        if changed := revise_conflicts(self._writer.graph, tried):
+            self.add_knowledge(changed)
         return added
 
     def evolve(self, now: datetime, *, name: str = "", most: int = 10) -> EvolutionStep:

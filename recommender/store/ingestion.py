@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,10 +13,10 @@ from kg.nouns.values import digest
 from kg.triples.finders import completion_marks, name_keys
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
-from recommender.store.writing.writer import BATCH_ROWS, Additions
+from recommender.store.writing.writer import BATCH_ROWS, Additions, rare_collections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from ingest.door.context import Publication
@@ -28,9 +26,6 @@ if TYPE_CHECKING:
 
 BATCH_SECONDS = 2.0
 """A batch is closed after so long even if it is small, so that slow reading is acknowledged too."""
-
-COLLECT_EVERY = 200_000
-"""Objects made before cycles are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +199,7 @@ def ingest_files(
         facts=tree.facts,
         completed=completion,
     )
-    with _rare_collections():
+    with rare_collections():
         for item in items:
             take(item)
         if given.mark:
@@ -226,17 +221,3 @@ def _completion(graph: GraphStore, options: Options) -> Completion:
         setting=digest(name_keys(graph), options.hardware, str(options.mapping or ""), options.source),
         again=options.again or options.trust is not None,
     )
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Look for reference cycles seldom: batches make objects by the million and hardly any cycle.
-
-    Looking at Python's usual pace takes a fifth of the time of an ingest.
-    """
-    usual = gc.get_threshold()
-    gc.set_threshold(COLLECT_EVERY, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)

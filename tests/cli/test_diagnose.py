@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import re
 import shutil
 from html.parser import HTMLParser
@@ -214,3 +216,38 @@ def test_an_unknown_model_is_refused_with_the_nearest(run: Any, profile: Path) -
     ran = run("diagnose", profile, "--model", "lama-2-7b")
     assert ran.code == 2
     assert "llama" in ran.err
+
+
+def test_a_memory_snapshot_says_who_holds_the_peak_and_no_times(run: Any, tmp_path: Path) -> None:
+    forward = [{"filename": "model.py", "line": 9, "name": "forward"}]
+    trace = [{"action": "alloc", "addr": 1, "size": 30 << 20, "frames": forward}]
+    segment = {"device": 0, "total_size": 80 << 20, "allocated_size": 55 << 20, "blocks": []}
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [trace]}))
+    ran = run("diagnose", path)
+    assert ran.code == 0
+    assert re.search(r"forward +30\.0 +30\.0 +30\.0", ran.out)
+    assert re.search(r"before the recording +25\.0", ran.out)
+    assert "Nothing" not in ran.out
+
+
+def test_sarif_has_nothing_of_ours_around_it_and_goes_with_no_other_form(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("ok\nCUDA out of memory\n")
+    assert set(json.loads(run("diagnose", log, "--format", "sarif").out)) == {"$schema", "version", "runs"}
+    both = run("diagnose", log, "--format", "sarif", "--json")
+    assert both.code == 2
+    assert "two forms" in both.err
+
+
+def test_the_log_of_a_server_shows_its_load_and_a_lack_of_blocks(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "[2026-06-01] Decode batch. #running-req: 8, #token: 9, token usage: 0.99, gen throughput (token/s): 450.0, "
+        "#queue-req: 3\n"
+    )
+    ran = run("diagnose", log)
+    assert ran.code == 0
+    assert re.search(r"generated tokens/s +450\.0 +450\.0", ran.out)
+    assert "[kv-block-shortage] in 100% of the samples" in ran.out
+    assert "no known fault" not in ran.out

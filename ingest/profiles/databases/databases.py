@@ -101,8 +101,10 @@ class Database:
         """Texts by their number."""
         if self._texts is None:
             self._texts = {}
-            if self.has("STRING_IDS", "id", "value"):
-                self._texts = {integer(k): str(v) for k, v in self.select("SELECT id, value FROM STRING_IDS")}
+            for table in ("STRING_IDS", "StringIds"):  # of Ascend and of Nsight Systems
+                if self.has(table, "id", "value"):
+                    rows = self.select(f"SELECT id, value FROM {table}")  # noqa: S608  constants
+                    self._texts = {integer(k): str(v) for k, v in rows}
         return self._texts
 
     def text(self, code: object) -> str:

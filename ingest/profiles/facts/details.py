@@ -102,6 +102,7 @@ class ModuleMemory:
         samples: Number of samples.
         place: File and rows that state it.
         device: Number of the device; empty if unknown.
+        at_peak_mb: What it held when all together held most; None if unknown.
     """
 
     component: str
@@ -110,6 +111,7 @@ class ModuleMemory:
     samples: int
     place: FactPlace
     device: str = ""
+    at_peak_mb: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import StepTime
 
 if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Integers, Kernels
+    from ingest.profiles.facts.kernels import Integers, Kernels, Mask
 
 
 def union(start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
@@ -42,23 +42,26 @@ def gaps(kernels: Kernels) -> tuple[Integers, Integers]:
 
 def split_steps(kernels: Kernels) -> list[StepTime]:
     """The split of each step, counted from its kernels; empty if no start was collected."""
-    found = []
     column = kernels.texts["step"]
-    present = [code for code in np.unique(column.codes) if column.labels[int(code)]]
-    for code in present or [None]:
-        part = kernels if code is None else kernels.where(column.codes == code)
-        step = _split(part, "" if code is None else column.labels[int(code)])
-        if step is not None:
-            found.append(step)
+    present = [int(code) for code in np.unique(column.codes) if column.labels[int(code)]]
+    codes = column.codes if present else np.zeros(len(kernels), np.int32)
+    rows = np.flatnonzero(~kernels.is_copy & (kernels.start_ns != UNKNOWN_NS))
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    start, end, communicates = kernels.start_ns[rows], kernels.end_ns[rows], kernels.is_communication[rows]
+    wanted = np.array(present or [0], dtype=codes.dtype)
+    firsts, lasts = (np.searchsorted(codes[rows], wanted, side=side) for side in ("left", "right"))
+    found = []
+    for code, first, last in zip(wanted, firsts, lasts, strict=True):
+        if first < last:
+            label = column.labels[int(code)] if present else ""
+            mine = slice(first, last)
+            step = _split(start[mine], end[mine], communicates[mine], label, kernels.file)
+            found += [] if step is None else [step]
     return found
 
 
-def _split(kernels: Kernels, step: str) -> StepTime | None:
-    is_copy = kernels.is_copy
-    kernels = kernels.where(~is_copy & (kernels.start_ns != UNKNOWN_NS))
-    if not len(kernels):
-        return None
-    start, end, communicates = kernels.start_ns, kernels.end_ns, kernels.is_communication
+def _split(start: Integers, end: Integers, communicates: Mask, step: str, file: str) -> StepTime | None:
+    """The split of one step from begin and end of its kernels; None if they take no time."""
     length = float(end.max() - start.min()) / 1e3
     if length <= 0:
         return None
@@ -72,6 +75,6 @@ def _split(kernels: Kernels, step: str) -> StepTime | None:
         exposed_us=busy - computing,
         overlapped_us=computing + communication - busy,
         free_us=length - busy,
-        place=FactPlace(kernels.file),
+        place=FactPlace(file),
         is_counted=True,
     )

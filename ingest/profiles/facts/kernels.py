@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -33,8 +33,9 @@ TEXTS = (
 NUMBERS = ("duration_us", "wait_us", "blocks")
 
 COMMUNICATION_CORES = frozenset({"COMMUNICATION", "HCCL"})
-COPY_CORES = frozenset({"MEMCPY"})
-"""Copies by the copy engine between host and device, or within one."""
+COPY_CORE = "MEMCPY"
+"""Core of a copy between host and device, or within a device, by the copy engine."""
+COPY_CORES = frozenset({COPY_CORE})
 _COLLECTIVES = ("hcom_", "hccl_", "nccl", "rccl", "c10d::", "lccl", "ncclkernel", "ncclDevKernel")
 
 
@@ -112,11 +113,17 @@ class Kernels:
         kind, name = self.texts["kind"], self.texts["name"]
         if all(kind.labels[int(code)] for code in np.unique(kind.codes)):
             return kind
-        builder = _Column()
-        stems = [stem(label) for label in name.labels]
-        for row, (k, n) in enumerate(zip(kind.codes, name.codes, strict=True)):
-            builder.add(kind.labels[k] or stems[n], row)
-        return builder.done(len(self))
+        known: dict[str, int] = {"": 0}
+        by_kind, by_name = (
+            np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
+            for texts in (kind.labels, [stem(label) for label in name.labels])
+        )
+        codes = np.where(by_kind[kind.codes] > 0, by_kind[kind.codes], by_name[name.codes])
+        is_used = np.bincount(codes, minlength=len(known)) > 0
+        is_used[0] = True  # as in every column
+        place = (np.cumsum(is_used) - 1).astype(np.int32)
+        labels = tuple(text for text, used in zip(known, is_used, strict=True) if used)
+        return TextColumn(place[codes], labels)
 
     @property
     def is_communication(self) -> Mask:
@@ -158,6 +165,10 @@ class Kernels:
             numbers={name: _marked(column, mask) for name, column in self.numbers.items()},
             pipes={name: _marked(column, mask) for name, column in self.pipes.items()},
         )
+
+    def with_texts(self, **texts: TextColumn) -> Kernels:
+        """The same kernels with other texts."""
+        return replace(self, texts={**self.texts, **texts})
 
     def with_values(self, *, start_ns: Integers | None = None, **numbers: Floats) -> Kernels:
         """The same kernels with other starts or other numbers."""

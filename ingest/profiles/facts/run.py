@@ -136,6 +136,7 @@ class Call:
         count: How many.
         max_us: The longest; None if not collected.
         place: File and rows that state it.
+        device: Number of the device that its process used; empty if unknown, or several.
     """
 
     level: str
@@ -144,6 +145,7 @@ class Call:
     count: int
     max_us: float | None
     place: FactPlace
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import nanoseconds, number
 from ingest.profiles.facts.details import GroupCall
-from ingest.profiles.facts.kernels import is_collective
+from ingest.profiles.facts.kernels import COPY_CORE, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.tables.memory_tables import memory_use
 
@@ -31,8 +31,6 @@ CATEGORIES = {
     "privateuse1_runtime": RUNTIME, "xpu_runtime": RUNTIME, "Runtime": RUNTIME,
     "cpu_op": OPERATOR, "Operator": OPERATOR, "user_annotation": ANNOTATION,
 }  # fmt: skip
-COPY_CORE = "MEMCPY"
-"""Core of a copy between host and device, or within a device, by the copy engine."""
 _BYTES_PER_MB = float(1 << 20)
 _CPU = 0
 """Type of the host among the devices of PyTorch."""

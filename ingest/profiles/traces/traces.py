@@ -13,7 +13,8 @@ import numpy as np
 from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
-from ingest.profiles.facts.kernels import UNKNOWN_NS, KernelBuilder, TextColumn, is_collective
+from ingest.profiles.facts.intervals import union
+from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, TextColumn, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
 from ingest.profiles.tables.host_tables import is_loader, level_of
@@ -21,7 +22,6 @@ from ingest.profiles.traces.counter_events import CounterEvents
 from ingest.profiles.traces.gpu_events import (
     CATEGORIES,
     COPY,
-    COPY_CORE,
     KERNEL,
     OPERATOR,
     RUNTIME,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.profiles.facts.details import GroupCall
-    from ingest.profiles.facts.kernels import Kernels
+    from ingest.profiles.facts.kernels import Kernels, Mask
     from ingest.profiles.facts.run import MemoryUse
 
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
@@ -82,7 +82,7 @@ class _Reader:
         self.calls: dict[tuple[str, str], list[float]] = {}
         self.counters = CounterEvents(file)
         self.steps: list[tuple[int, int, str]] = []
-        self.events = 0
+        self.events = self.impossible = 0
         self.gpu = GpuEvents(file, self.builder)
         self.is_gpu = False
 
@@ -103,6 +103,7 @@ class _Reader:
         if not isinstance(lasted, int | float):
             lasted = number(lasted)
         if not 0 <= lasted <= LONGEST_US:  # nan, too
+            self.impossible += 1
             return
         lasted = float(lasted)
         name = str(event.get("name", ""))
@@ -186,6 +187,8 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
                 reader.take(event)
     except ContentError as fault:
         on_fault(f"{path.name}: {fault}; read up to there ({reader.events} events)")
+    if reader.impossible:
+        on_fault(f"{path.name}: {reader.impossible} events last no time that can be, and are left out")
     found.events, found.is_gpu = reader.events, reader.is_gpu
     found.counters = reader.counters
     found.kernels = _stepped(reader) if len(reader.builder) else None
@@ -218,8 +221,25 @@ def _stepped(reader: _Reader) -> Kernels:
     steps = sorted(set(reader.steps))
     starts = np.array([start for start, _, _ in steps], dtype=np.int64)
     codes = np.searchsorted(starts, kernels.start_ns, side="right").astype(np.int32)
+    codes[_after_the_last(kernels, max(end for _, end, _ in steps))] = 0
     labels = ("", *(name for _, _, name in steps))
     return replace(kernels, texts={**kernels.texts, "step": TextColumn(codes, labels)})
+
+
+def _after_the_last(kernels: Kernels, end_ns: int) -> Mask:
+    """Kernels that are no more of the last step, shape (n,).
+
+    When the host has ended a step, kernels that it launched may still run. They follow each other: behind a
+    gap longer than any within the steps comes other work.
+    """
+    busy_from, busy_to = union(kernels.start_ns, kernels.end_ns)
+    if len(busy_from) < 2:
+        return np.zeros(len(kernels), np.bool_)
+    idle = busy_from[1:] - busy_to[:-1]
+    is_late = busy_from[1:] > end_ns
+    longest = idle[~is_late].max(initial=0)
+    breaks = np.flatnonzero(is_late & (idle > longest))
+    return kernels.start_ns >= busy_from[breaks[0] + 1] if len(breaks) else np.zeros(len(kernels), np.bool_)
 
 
 def _events(stream: JsonStream, found: Trace) -> Iterator[object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import NamedNode, Triple
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kg.triples.tables.fields import SubjectDraft
 
 
+@lru_cache(maxsize=1 << 12)
 def context_node(context: Context) -> NamedNode:
     """Return the IRI of a context."""
     facts = context.facts.digest if context.facts else ""
@@ -93,4 +95,5 @@ EFFECT = NounTable(
         effect.kind,
         "" if effect.trust is Trust.MEDIUM else effect.trust.value,
     ),
+    is_crowded=True,  # with its sources
 )

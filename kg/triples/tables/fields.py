@@ -18,13 +18,17 @@ from kg.triples.iris import labels_of, language_literal, literal, name_of, named
 from kg.triples.vocabulary import NAMESPACE, RDF_JSON, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from enum import StrEnum
     from typing import TypeAlias
 
     from kg.triples.graph import GraphStore, Term
 
     Pair: TypeAlias = "tuple[NamedNode, Term]"
+
+
+MOST_TRIPLES = 64
+"""Triples of a subject that are read one by one; where there are more, each wanted predicate is asked for."""
 
 
 class Node:
@@ -34,13 +38,23 @@ class Node:
         iri: The subject.
         store: Where its parts are read.
         values: Objects by predicate.
+
+    Args:
+        store: As above.
+        iri: As above.
+        wanted: Predicates to read of a subject of which much is said, such as an effect of ten thousand
+            sources; everything if empty.
     """
 
-    def __init__(self, store: GraphStore, iri: NamedNode) -> None:
+    def __init__(self, store: GraphStore, iri: NamedNode, wanted: Sequence[NamedNode] = ()) -> None:
         self.iri = iri
         self.store = store
         self.values: dict[NamedNode, list[Term]] = {}
-        for triple in store.triples(iri):
+        for number, triple in enumerate(store.triples(iri)):
+            if wanted and number == MOST_TRIPLES:
+                found = {name: [item.object for item in store.triples(iri, name)] for name in wanted}
+                self.values = {name: terms for name, terms in found.items() if terms}
+                break
             self.values.setdefault(triple.predicate, []).append(triple.object)
 
     def literals(self, predicate: NamedNode) -> list[Literal]:

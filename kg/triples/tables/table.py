@@ -49,7 +49,7 @@ class Refer(Field):
 
     def read(self, node: Node) -> object:
         """Return the nouns."""
-        nouns = [self.table.read(Node(node.store, iri)) for iri in node.nodes(self.predicate)]
+        nouns = [self.table.read(self.table.node(node.store, iri)) for iri in node.nodes(self.predicate)]
         if not nouns:
             return MISSING
         return tuple(sorted(nouns, key=repr)) if self.many else nouns[0]
@@ -129,6 +129,7 @@ class NounTable(Generic[Noun]):
         from_id: As above.
         derived: More to say of a noun, which is not read back.
         identity: The attribute that the end of the IRI holds; empty if none does.
+        is_crowded: Others may say very much of it. No field of it is inline or spread.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class NounTable(Generic[Noun]):
         from_id: Callable[[Any], NamedNode] | None = None,
         derived: Callable[[Noun], Iterable[Pair]] | None = None,
         identity: str = "",
+        is_crowded: bool = False,
     ) -> None:
         self.noun = noun
         self.term = term
@@ -148,6 +150,7 @@ class NounTable(Generic[Noun]):
         self._iri = iri
         self._derived = derived
         self._identity = identity
+        self._wanted = (RDF_TYPE, *(item.predicate for item in columns)) if is_crowded else ()
         self._defaults = {
             item.name: item.default_factory() if item.default_factory is not MISSING else item.default
             for item in dataclasses.fields(noun)  # type: ignore[arg-type]  # every noun is a dataclass
@@ -181,6 +184,10 @@ class NounTable(Generic[Noun]):
     def write(self, noun: Noun, subject: NamedNode, out: list[Triple]) -> None:
         """Append the triples of a noun and its parts."""
         out.extend([Triple(subject, *pair) for pair in self.pairs(noun, subject, out)])
+
+    def node(self, store: GraphStore, iri: NamedNode) -> Node:
+        """Return what a graph says of a noun of this class."""
+        return Node(store, iri, self._wanted)
 
     def read(self, node: Node) -> Noun:
         """Read the noun that a node describes.

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 def find(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence that shows only when ranks are compared: slow ranks, slow links between them."""
+    numbers = [view.rank.rank for view in views]
+    if len(set(numbers)) < len(numbers):  # several runs beside each other are no peers
+        return
     timed = [view for view in views if view.total_us > 0 and view.step_sum("computing_us") > 0]
     for group in _stages(timed):
         if len(group) >= 2:

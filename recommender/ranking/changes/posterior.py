@@ -63,6 +63,10 @@ LEAST_DIFFERENCES = 40
 """For how many differences within a strategy its two deviations count: that many tell a variance within a
 quarter (relative error sqrt(2 / 40)), fewer do not tell how a spread divides."""
 
+MOST_OF_STRATEGY = 64
+"""Effects of a strategy whose differences are formed, spread evenly over all by their means; they have 2,016
+pairs, where a thousand contexts would have half a million at every question."""
+
 KIND_TRUST = {Kind.MEASURED: 1.0, Kind.PUBLISHED: 0.5, Kind.MODELLED: 0.25}
 """What a gain counts by how it is known. Published ones say little of their conditions and modelled ones have
 never run; how much less they count is not measured: a half and a quarter are choices."""
@@ -136,8 +140,10 @@ class Prior:
             groups.setdefault(effect.strategy, []).append((state.mean, vote))
         for group in groups.values():
             size = max(2.0, sum(vote for _, vote in group))
-            for (one, vote), (other, second) in combinations(group, 2):
-                weight = min(vote, second) * 2 / size  # n effects of one vote each make n - 1 differences
+            chosen = _spread_out(group)
+            pairs = len(group) * (len(group) - 1) / max(1, len(chosen) * (len(chosen) - 1))
+            for (one, vote), (other, second) in combinations(chosen, 2):
+                weight = pairs * min(vote, second) * 2 / size  # n effects of one vote each: n - 1 differences
                 squares += weight * min(K**2, (one - other) ** 2 / 2 / total**2)
                 count += weight
         within = variance_of(squares / count)
@@ -148,6 +154,15 @@ class Prior:
             strategies=len(groups),
             noise=_noise(known_effects, votes),
         )
+
+
+def _spread_out(group: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the effects of a strategy, or so many of them, evenly by their means, that pairs stay few."""
+    if len(group) <= MOST_OF_STRATEGY:
+        return group
+    step = len(group) / MOST_OF_STRATEGY
+    ordered = sorted(group)
+    return [ordered[int((number + 0.5) * step)] for number in range(MOST_OF_STRATEGY)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

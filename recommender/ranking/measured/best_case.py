@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from kg.nouns.values import Settings
 from kg.terms.purposes import Purpose, plain_key, purpose
+from recommender.cost_model.settings.dialects import translate
+from recommender.ranking.measured.step_place import StepPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.terms.setting_registry import ReleaseSettings
+    from recommender.cost_model.question import Question
     from recommender.ranking.measured.runs import MeasuredRun
-    from recommender.ranking.measured.step_place import StepPlace
 
 _PRICED = frozenset(
     {"max_num_seqs", "max_running_requests", "batch_size", "micro_batch_size", "global_batch_size"}
@@ -34,6 +38,35 @@ def runs_of(place: StepPlace, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
         return abs(run.place.load - place.load) + sum(abs(one - other) for one, other in lengths)
 
     return sorted(alike, key=apart)
+
+
+def to_copy(
+    runs: Sequence[MeasuredRun], question: Question, release: ReleaseSettings | None, above: float
+) -> tuple[MeasuredRun, Settings] | None:
+    """The fastest run of this very question that is written in the engine's own words, with what it sets.
+
+    Args:
+        runs: Of the model.
+        question: Device, their number, engine, and lengths.
+        release: Of the engine.
+        above: Rate that it must reach.
+    """
+    place = StepPlace.of(question, question.settings)
+    here = [
+        run
+        for run in runs
+        if run.count == question.machine.count
+        and (run.place.device, run.place.lengths) == (place.device, place.lengths)
+        and run.place.engine in {"", place.engine}
+        and run.trial.measurement.metric == "throughput"
+    ]
+    fastest = max(here, key=lambda run: run.modelled * math.exp(-run.log_ratio), default=None)
+    if fastest is None or release is None or fastest.modelled * math.exp(-fastest.log_ratio) < above:
+        return None
+    configuration = fastest.trial.configuration
+    words = {name: value for name, value in configuration.items() if release.look_up(name).usable}
+    translated = [translate(named, question.phase).settings for named in (configuration, words)]
+    return (fastest, Settings(words)) if translated[0] == translated[1] else None
 
 
 def case_settings(run: MeasuredRun, release: ReleaseSettings | None) -> list[PlanSetting]:
@@ -65,10 +98,12 @@ def told(run: MeasuredRun, number: int) -> str:
     if run.place.layout[-1]:
         sizes.append("experts spread")
     measured = run.trial.measurement
-    value = f"{measured.value:,.4g} {measured.unit}"
+    value = measured.value or 0.0
+    value_text = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
     counted = "micro-batch" if "micro_batch" in run.settings else "at once"
     load = f"{2**run.place.load:.0f}"
     load = f"{counted} {load}" if counted == "micro-batch" else f"{load} {counted}"
     where = " x ".join(sizes) or "one device"
     others = f"; {number} runs of this model correct its price" if number > 1 else ""
-    return f"{run.trial.kind}: {value} with {where}, {load}, on {run.place.device}{others} <{run.source}>"
+    said = f"{run.trial.kind}: {value_text} {measured.unit} with {where}, {load}, on {run.place.device}"
+    return f"{said}{others} <{run.source}>"

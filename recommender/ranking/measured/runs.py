@@ -55,6 +55,7 @@ class MeasuredRun:
         place: Its work, machine, layout and load.
         group: Id of its problem: what is counted, and how it was timed, is alike there.
         log_ratio: Natural log of its measured time over its modelled one.
+        modelled: What its price says: a rate of all devices, answers alone, or seconds.
         settings: Of the cost model.
         count: Devices.
         trial: The case.
@@ -64,6 +65,7 @@ class MeasuredRun:
     place: StepPlace
     group: str
     log_ratio: float
+    modelled: float
     settings: Mapping[str, object]
     count: int
     trial: Trial
@@ -161,6 +163,8 @@ def _priced(
         except LayoutError as fault:
             kept = [one for one, holds in zip(kept, fault.holds, strict=True) if holds]
         except (InputError, MissingFactError):
+            for one in kept if len(kept) > 1 else ():  # the others may have a price
+                yield from _priced(question, group, [one])
             return
     for at, (trial, _) in enumerate(kept):
         measured = trial.measurement
@@ -174,6 +178,7 @@ def _priced(
                 place=StepPlace.of(question, settings[at]),
                 group=group,
                 log_ratio=math.log(value / modelled) * (1 if is_time else -1),
+                modelled=modelled,
                 settings=settings[at],
                 count=question.machine.count,
                 trial=trial,

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recommender.cost_model.facts.device import precision
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -44,7 +46,7 @@ class StepPlace:
         return cls(
             engine=question.engine,
             device=question.machine.device.id,
-            precision=str(settings.get("precision", "")),
+            precision=precision(stated) if (stated := str(settings.get("precision", ""))) else "",
             lengths=tuple(_log(settings.get(name)) for name in lengths),
             layout=(
                 *(_log(settings.get(name)) for name in SIZES),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kg.nouns.knowledge import Assignment
     from recommender.cost_model.question import Question
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
-    from recommender.ranking.starts.agreement import AgreedSetting
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
 
 USUAL = 0.3
 """Agreement from which a change has its place although the question leaves a condition of it open; a

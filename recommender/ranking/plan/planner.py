@@ -17,7 +17,7 @@ from recommender.ranking.plan.started import names_of, started
 from recommender.ranking.plan.undoing import undoing
 from recommender.ranking.plan_change import NotHere
 from recommender.ranking.recommendation import recommendation_id
-from recommender.ranking.starts.agreement import carrier
+from recommender.ranking.starts.recipes.agreement import carrier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from recommender.ranking.plan.candidate import ChangeCandidate
     from recommender.ranking.recommendation import Recommendation
     from recommender.ranking.start import StartConfiguration
-    from recommender.ranking.starts.agreement import AgreedSetting
-    from recommender.ranking.starts.finder import StartFinder, Starts
+    from recommender.ranking.starts.finder import StartFinder
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
+    from recommender.ranking.starts.starts import Starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

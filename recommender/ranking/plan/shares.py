@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.knowledge import Assignment, Strategy
-    from recommender.ranking.starts.finder import Starts
+    from recommender.ranking.starts.starts import Starts
 
 _PRECISION = "precision"
 _WIDTHS = re.compile(r"\bw\d+a\d+\b")

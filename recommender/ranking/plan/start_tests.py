@@ -16,7 +16,7 @@ from kg.triples.finders import ModelFinder, start_outcomes
 from kg.triples.serialisation import from_graph
 from recommender.ranking.changes.posterior import EQUAL, ObservedEffect, Prior, posterior
 from recommender.ranking.start import ParallelLayout
-from recommender.ranking.starts.finder import StartReliability
+from recommender.ranking.starts.starts import StartReliability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.ranking.measured.runs import MeasuredRun
     from recommender.ranking.plan_change import NotHere
-    from recommender.ranking.starts.agreement import AgreedSetting
-    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import Situation
 
 IN_THE_START = 0.5
@@ -39,6 +39,7 @@ class StartDraft:
         load: Requests at once on all devices, stated or assumed; None where nothing says.
         tested: Factor on the odds of a layout by its split, from tests of starts.
         measured: Measured runs of the model near by.
+        is_copied: Whether a measured run is kept as it was: what recipes set beyond it are changes.
         is_divided_anew: Whether the layout that runs now does not go, and another was chosen.
     """
 
@@ -51,17 +52,18 @@ class StartDraft:
     load: float | None = None
     tested: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     measured: tuple[MeasuredRun, ...] = ()
+    is_copied: bool = False
     is_divided_anew: bool = False
 
     @property
     def agreed(self) -> list[AgreedSetting]:
         """Settings of the start."""
-        return [item for item in self.kept if item.share >= IN_THE_START]
+        return [item for item in self.kept if item.share >= IN_THE_START and not self.is_copied]
 
     @property
     def further(self) -> list[AgreedSetting]:
         """Settings worth testing beyond it."""
-        return [item for item in self.kept if item.share < IN_THE_START]
+        return [item for item in self.kept if item.share < IN_THE_START or self.is_copied]
 
     def of_precision(self) -> list[WeighedRecipe]:
         """The recipes, those whose weights have another width weighing less."""

@@ -12,7 +12,7 @@ from recommender.ranking.starts.draft import IN_THE_START
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from recommender.ranking.starts.agreement import AgreedSetting
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.situation import Situation
 
 DRAFTS = "speculative_"

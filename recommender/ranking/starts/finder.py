@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,10 @@ from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
+from recommender.ranking.measured.best_case import to_copy, told
 from recommender.ranking.measured.correction import RunCorrection
 from recommender.ranking.start import ParallelLayout, StartConfiguration
-from recommender.ranking.starts.agreement import agreed_settings
 from recommender.ranking.starts.assumed_load import load_notes
-from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.layout_choice import (
     TRUST_FOR_LATENCY,
@@ -33,9 +33,12 @@ from recommender.ranking.starts.layout_options import (
     smallest_fit,
 )
 from recommender.ranking.starts.pricing import layout_question, started_question
-from recommender.ranking.starts.resemblance import is_same_network, weigh
+from recommender.ranking.starts.recipes.agreement import agreed_settings
+from recommender.ranking.starts.recipes.company import Company
+from recommender.ranking.starts.recipes.resemblance import is_same_network, weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import ModelTraits, Situation
+from recommender.ranking.starts.starts import StartReliability, Starts
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
 from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, written
@@ -45,66 +48,21 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.recipe import Recipe, Role
-    from kg.nouns.values import Value
+    from kg.nouns.values import Settings, Value
     from kg.rows.trial_rows import ProblemRow
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.question import Question
     from recommender.ranking.measured.runs import MeasuredRun, RunReader
-    from recommender.ranking.plan_change import NotHere
-    from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutOption, LayoutQuestion
-    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 
 MOST_PROBLEMS = 16
 """Known problems whose runs are priced: each costs some milliseconds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartReliability:
-    """What tests of start configurations say for a situation.
-
-    Attributes:
-        recipes: Factor on the weight of a recipe, by id.
-        layouts: Factor on the odds of a layout, by its split.
-    """
-
-    recipes: Mapping[str, float] = field(default_factory=dict)
-    layouts: Mapping[tuple[int, ...], float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Starts:
-    """Start configurations of a question.
-
-    Attributes:
-        situation: What they are for.
-        first: The one to begin with; the smallest that fits, with ``fits`` false, where none does.
-        alternatives: Others of another kind.
-        further: Settings that fewer recipes have, most agreed first.
-        not_here: Settings of recipes that are not for this question.
-        recipes: The recipes behind them, nearest first.
-        notes: What was assumed, and what could not be asked.
-        question: What the first layout was priced by, its settings included; None if it has no price.
-    """
-
-    situation: Situation
-    first: StartConfiguration
-    alternatives: tuple[StartConfiguration, ...] = ()
-    further: tuple[AgreedSetting, ...] = ()
-    not_here: tuple[NotHere, ...] = ()
-    recipes: tuple[WeighedRecipe, ...] = ()
-    notes: tuple[str, ...] = ()
-    question: Question | None = None
-
-    def checks(self, metric: str) -> bool:
-        """Whether a limit on a metric was held against the price of the layouts."""
-        if metric == "peak_memory":
-            return self.first.fits is not None
-        return any(item.metric == metric for item in self.first.expected)
 
 
 class StartFinder:
@@ -181,7 +139,12 @@ class StartFinder:
         return layout_question(self._draft(situation, list(weighed)), sizes, self._tree)
 
     def find(
-        self, situation: Situation, sizes: Mapping[str, Value], near: Sequence[ProblemRow] = ()
+        self,
+        situation: Situation,
+        sizes: Mapping[str, Value],
+        near: Sequence[ProblemRow] = (),
+        *,
+        is_copied: bool = False,
     ) -> Starts:
         """The start configurations of a situation.
 
@@ -189,8 +152,10 @@ class StartFinder:
             situation: What is asked.
             sizes: Facts of the model by name, with its ``architecture``.
             near: Known problems of its kind, nearest first.
+            is_copied: What runs now is a measured run, to be kept as it was.
         """
         draft = self._begun(situation)
+        draft.is_copied = is_copied
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
         draft.notes += self.unread(situation, sizes)
         draft.measured = self.measured(situation, near)
@@ -198,6 +163,18 @@ class StartFinder:
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
             return self._starts(draft, [layouts])
+        copied = self._copied(draft, layouts, screen)
+        if copied is not None:
+            run, settings = copied
+            problem = replace(situation.problem, current=settings)
+            starts = self.find(replace(situation, problem=problem), sizes, near, is_copied=True)
+            line = f"the fastest run here, kept as it ran: {told(run, len(draft.measured))}"
+            expected = tuple(
+                replace(item, tier="measured here") if item.metric == "throughput" else item
+                for item in starts.first.expected
+            )
+            others = [text for text in starts.first.because if text not in line]
+            return replace(starts, first=replace(starts.first, because=(line, *others), expected=expected))
         found = []
         to_price: list[ChosenLayout | None] = [*layouts] or [None]
         for one in to_price:
@@ -225,6 +202,18 @@ class StartFinder:
             reasons = reasons_for_place(layouts, situation.problem.limits)
             found[0] = replace(found[0], because=(*reasons, *found[0].because))
         return self._starts(draft, found, questions[0] if questions else None)
+
+    def _copied(
+        self, draft: StartDraft, layouts: Sequence[ChosenLayout], screen: Screen
+    ) -> tuple[MeasuredRun, Settings] | None:
+        """A run of this very question to begin with: none is modelled to be faster, and nothing runs now."""
+        problem = draft.situation.problem
+        if problem.current or problem.limits or draft.question is None or not layouts:
+            return None
+        rates = [one.option.results.get("throughput", math.inf) for one in layouts]
+        if problem.objective.metric != "throughput":
+            return None
+        return to_copy(draft.measured, draft.question, screen.release(), max(rates))
 
     def precision(self, situation: Situation, sizes: Mapping[str, Value]) -> str:
         """The number format that a start is priced in; empty where nothing is priced."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.layout_options import LayoutOption
-    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import ModelTraits
 
 TRUST_IN_TIMES = 0.3
@@ -37,7 +37,9 @@ WIDEST = 16
 as many or fewer: the widest tensor parallelism among shipped recipes."""
 CLEARLY = math.log(1.3)
 """Difference in merit that is one: beyond the standard deviation of the error between two layouts up to four
-doublings apart (0.14 to 0.25 by the scales of ``recommender.ranking.measured.correction``)."""
+doublings apart (0.14 to 0.25 by the scales in ``measured.correction``)."""
+MEASURED = 0.5
+"""Doubt below which a price counts as measured: runs of the layout on the device leave less; a choice."""
 UNSEEN = 0.02
 """Agreement on a layout that no recipe has: a layout never published is not excluded; a choice."""
 
@@ -75,7 +77,8 @@ def choose_layouts(
     """Layouts by one score, best first; those within the limits before the others.
 
     None is first that another beats in both that is shown of them, agreement and (clearly) modelled merit:
-    the rule of thumb decides between layouts that have each something for them.
+    the rule of thumb decides between layouts that have each something for them. Nor does one come first
+    that is slower than a measured one.
 
     Args:
         options: Layouts that fit.
@@ -120,7 +123,7 @@ def choose_layouts(
 def _unbeaten_first(
     chosen: list[ChosenLayout], tested: Mapping[tuple[int, ...], float]
 ) -> list[ChosenLayout]:
-    """The layouts, in front the first that none beats in agreement and clearly in merit."""
+    """The layouts, in front the first that none beats in agreement and clearly in merit, or measured."""
 
     def beats(one: ChosenLayout, other: ChosenLayout) -> bool:
         merits = one.option.log_merit, other.option.log_merit
@@ -128,6 +131,8 @@ def _unbeaten_first(
         if merits[0] is None or merits[1] is None or one.option.beyond_limits > other.option.beyond_limits:
             return False
         mine, theirs = odds
+        if one.option.doubt < MEASURED:
+            return mine >= theirs and merits[0] > merits[1]
         return one.agreement >= other.agreement and mine >= theirs and merits[0] - merits[1] > CLEARLY
 
     for place, item in enumerate(chosen):

@@ -67,6 +67,7 @@ class LayoutOption:
         throughput_unit: What the throughput counts.
         spread: Standard deviation of the log of the time.
         log_time: What measured runs add to the log of the time; 0 without any.
+        doubt: Share of the error of the price that measured runs leave.
     """
 
     layout: ParallelLayout
@@ -79,6 +80,7 @@ class LayoutOption:
     throughput_unit: str = "tokens/s"
     spread: float
     log_time: float = 0.0
+    doubt: float = 1.0
 
     @property
     def within_limits(self) -> bool:
@@ -268,7 +270,8 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) 
     factors, spreads = asked.measured.at([StepPlace.of(question, one) for one in chosen])
     for place, i in enumerate(fitting):
         option = _option(asked, rows[i], float(needed[i]), steps, place, float(factors[place]))
-        yield replace(option, spread=option.spread * float(spreads[place]) / OF_THE_PRICE)
+        doubt = float(spreads[place]) / OF_THE_PRICE
+        yield replace(option, spread=option.spread * doubt, doubt=doubt)
 
 
 def _option(

@@ -14,7 +14,7 @@ from recommender.cost_model.workloads.memory_fit import not_modelled
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import SHORTEST, LayoutQuestion
-from recommender.ranking.starts.recipe_load import (
+from recommender.ranking.starts.recipes.recipe_load import (
     AT_ONCE,
     AT_ONCE_OF_AN_ENGINE,
     is_for_latency,

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import RecipeSetting
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
-    from recommender.ranking.starts.agreement import AgreedSetting
-    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import Situation
 
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})

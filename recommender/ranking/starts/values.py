@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
 from recommender.ranking.starts.assumed import longest
-from recommender.ranking.starts.recipe_load import AT_ONCE, AT_ONCE_OF_AN_ENGINE
+from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, AT_ONCE_OF_AN_ENGINE
 
 if TYPE_CHECKING:
     from recommender.ranking.start import ParallelLayout
-    from recommender.ranking.starts.agreement import AgreedSetting
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.situation import Situation
 
 _LONGEST = frozenset({"max_model_len", "context_length"})

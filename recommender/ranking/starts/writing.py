@@ -18,13 +18,13 @@ from recommender.ranking.measured.step_place import StepPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
-from recommender.ranking.starts.company import Company
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
 from recommender.ranking.starts.layout_options import corrected
-from recommender.ranking.starts.recipe_load import is_for_latency
+from recommender.ranking.starts.recipes.company import Company
+from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 from recommender.ranking.starts.server_flags import server_lines, server_settings
 from recommender.ranking.starts.values import adapted
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
     from recommender.ranking.measured.runs import MeasuredRun
-    from recommender.ranking.starts.agreement import AgreedSetting
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutOption
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.screening import Screen
     from recommender.ranking.starts.situation import Situation
 
@@ -83,7 +83,7 @@ def written(
         _planned(item, situation, layout, load or (at_once if is_for_latency(item.first) else None))
         for item in draft.agreed
     ]
-    if chosen is not None and layout is not None:
+    if chosen is not None and layout is not None and not draft.is_copied:
         priced = {**chosen.settings, **chosen.option.settings}
         if chosen.option.log_merit is None:
             priced.pop("batch", None)  # nothing told one from another

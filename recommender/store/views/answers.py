@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ingest.profiles.facts.run import Profile
     from kg.nouns.entities import Problem
+    from kg.nouns.knowledge import Strategy
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
     from recommender.answers.capacity import Capacity, CapacityRequest
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.cost_model.step_runs import StepRun
     from recommender.diagnosis.logs import SeenFault
+    from recommender.diagnosis.serving import ServingLoad
     from recommender.evolution.exploring import Exploration
     from recommender.experiment.preparing import PreparedTest
     from recommender.retrieval.neighbours import Neighbour
@@ -294,6 +296,16 @@ class WorkspaceAnswers(WorkspaceQuestions):
         from recommender.answers.diagnose import faults_in
 
         return faults_in(self.graph, log)
+
+    def serving_load(self, log: Path) -> tuple[ServingLoad | None, list[Strategy]]:
+        """The load of a server in a log or page of metrics, and settings against a lack of KV blocks.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        from recommender.answers.diagnose import serving_load_in
+
+        return serving_load_in(self.graph, log)
 
     @property
     def space(self) -> SpaceMaker:

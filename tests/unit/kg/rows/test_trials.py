@@ -434,3 +434,22 @@ def test_trust_that_a_torn_batch_brought_is_swept_with_it(store: TrialStore) -> 
     store.sweep(1)
     store.acknowledged = 9
     assert store.trust_of(SOURCE) is Trust.HIGH
+
+
+def test_a_step_that_does_not_wait_for_the_disk_is_written_and_the_next_waits(store: TrialStore) -> None:
+    with store.transaction(synced=False):
+        assert store.file.read("PRAGMA synchronous") == [(1,)]
+        store.add(1, problem(), [trial(1, 0.5)])
+    assert store.file.read("PRAGMA synchronous") == [(2,)]
+    assert store.counts().trials == 1
+    with pytest.raises(WorkspaceError), store.transaction(synced=False):
+        store.file.write("INSERT INTO nowhere VALUES (1)")
+    assert store.file.read("PRAGMA synchronous") == [(2,)]
+    assert store.counts().trials == 1
+
+
+def test_a_problem_that_was_added_before_its_rows_keeps_its_key(store: TrialStore) -> None:
+    key = store.add_problem(1, problem())
+    assert store.add_problem(2, problem()) == key == store.problem_key(problem().id)
+    assert store.add(1, problem(), [trial(1, 0.5)], problem_key=key) == 1
+    assert len(store.table(key)) == 1

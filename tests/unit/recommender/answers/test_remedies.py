@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ingest.profiles.checks import KINETO
+from ingest.profiles.checks import KINETO, NSIGHT, ROCPROF
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile, Rank
@@ -54,6 +54,8 @@ def run_of(run: Profile, path: Callable[[str], Sequence[str]] = path_of) -> Prof
     [
         (KINETO, "cudaLaunchKernel", "nvidia"),
         (KINETO, "hipLaunchKernel", "amd"),
+        (NSIGHT, "cudaLaunchKernel", "nvidia"),
+        (ROCPROF, "", "amd"),
         ("msprof", "cudaX", "huawei"),
     ],
 )

@@ -326,3 +326,18 @@ def test_half_of_what_is_published_is_believed() -> None:
     found = effect_state(effect("s", 0.4, kind=Kind.PUBLISHED))
     assert found is not None
     assert found.mean == pytest.approx(0.2)
+
+
+def test_a_thousand_contexts_of_a_strategy_say_what_their_pairs_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(2)
+    many = [
+        effect(f"s{number % 5}", 0.02 * (number % 5) + rng.gauss(0, 0.08), hardware=f"chip-{number}")
+        for number in range(1_000)
+    ]
+    few = Prior.of(many)
+    monkeypatch.setattr("recommender.ranking.changes.posterior.MOST_OF_STRATEGY", len(many))
+    exact = Prior.of(many)
+    assert few.mean == exact.mean
+    assert few.between_contexts == pytest.approx(exact.between_contexts, rel=0.02)
+    assert few.between_strategies == pytest.approx(exact.between_strategies, rel=0.02)
+    assert few.between_contexts != exact.between_contexts

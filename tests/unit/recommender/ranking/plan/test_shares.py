@@ -9,7 +9,7 @@ import pytest
 from kg.nouns.knowledge import Assignment, Strategy
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.start import StartConfiguration
-from recommender.ranking.starts.finder import Starts
+from recommender.ranking.starts.starts import Starts
 from tests.unit.recommender.ranking.starts.situations import recipe, situation, weighed
 
 if TYPE_CHECKING:

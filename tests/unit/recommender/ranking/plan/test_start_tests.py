@@ -20,7 +20,7 @@ from tests.unit.recommender.ranking.starts.situations import problem, situation
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
-    from recommender.ranking.starts.finder import StartReliability
+    from recommender.ranking.starts.starts import StartReliability
 
 SPLIT = (8, 1, 1, 1, 1)
 

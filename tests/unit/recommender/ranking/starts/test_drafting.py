@@ -12,7 +12,7 @@ from recommender.ranking.starts.drafting import DRAFT_MODEL, drafted_whole
 from tests.unit.recommender.ranking.starts.situations import agreed, recipe, situation
 
 if TYPE_CHECKING:
-    from recommender.ranking.starts.agreement import AgreedSetting
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
 
 OTHER = agreed("--max-num-seqs", "64")
 STEPS = agreed("--speculative-num-steps", "3")

@@ -10,8 +10,8 @@ from recommender.ranking.plan_setting import Origin
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
-    from recommender.ranking.starts.finder import Starts
     from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.starts import Starts
     from recommender.workspace import Workspace
 
 QUESTION: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2}

@@ -13,7 +13,7 @@ from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.terms.setting_registry import registry
-from recommender.ranking.starts.agreement import AgreedSetting
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.screening import Screen
 from tests.unit.recommender.ranking.starts.situations import agreed, recipe, screen, situation, weighed
 

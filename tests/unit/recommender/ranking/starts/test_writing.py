@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.start import ParallelLayout, StartConfiguration
-from recommender.ranking.starts.agreement import AgreedSetting
 from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.layout_options import LayoutOption
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.situation import Situation
 from recommender.ranking.starts.writing import typed, written
 from tests.unit.recommender.ranking.starts.situations import (

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from kg.nouns.recipe import RecipeSetting
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose
-from recommender.ranking.starts.agreement import LEAST_WEIGHT, agreed_settings, carrier
+from recommender.ranking.starts.recipes.agreement import LEAST_WEIGHT, agreed_settings, carrier
 from tests.unit.recommender.ranking.starts.situations import recipe, weighed
 
 if TYPE_CHECKING:
-    from recommender.ranking.starts.agreement import AgreedSetting
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
 
 ONE = recipe("one", {"--max-num-seqs": "64", "--block-size": "16"})
 TWO = recipe("two", {"--max_num_seqs": "64"})

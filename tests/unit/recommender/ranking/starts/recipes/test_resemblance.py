@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from kg.nouns.entities import Better
 from kg.nouns.recipe import Role
-from recommender.ranking.starts.resemblance import LATENCY, MOST, SCALE, weigh
+from recommender.ranking.starts.recipes.resemblance import LATENCY, MOST, SCALE, weigh
 from tests.unit.recommender.ranking.starts.situations import HARDWARE, MODELS, recipe, situation
 
 if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
-    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import Situation
 
 SAME = recipe("same")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recommender.ranking.starts.company import FEWEST_TO_TELL, Company
+from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL, Company
 from tests.unit.recommender.ranking.starts.situations import recipe, weighed
 
 

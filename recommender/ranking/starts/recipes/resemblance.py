@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.recipe import Role
 from kg.terms.purposes import plain_key
 from recommender.ranking.starts.layout_options import SHORTEST
-from recommender.ranking.starts.recipe_load import is_for_latency
+from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ import pytest
 
 from kg.nouns.recipe import Recipe
 from kg.nouns.values import Settings
-from recommender.ranking.starts.recipe_load import is_for_latency, recipe_load
+from recommender.ranking.starts.recipes.recipe_load import is_for_latency, recipe_load
 from tests.unit.recommender.ranking.starts.situations import recipe
 
 PLAIN = recipe()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kg.nouns.recipe import Recipe, RecipeSetting
-    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 LEAST_WEIGHT = 1e-4
 """Recipes that weigh less are not read; a choice, for speed."""

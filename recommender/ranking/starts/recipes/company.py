@@ -10,7 +10,7 @@ from kg.terms.purposes import plain_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from recommender.ranking.starts.resemblance import WeighedRecipe
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 FEWEST_TO_TELL = 3
 """Recipes with a setting from which what none of them sets beside it is taken to be left out on purpose; a

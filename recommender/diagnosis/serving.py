@@ -1,0 +1,144 @@
+"""The load of a server over time, from the lines that vLLM and SGLang write or from their ``/metrics``.
+
+Source:
+    vLLM, "Production Metrics" and its logger of statistics; SGLang, "Production Metrics" and its scheduler's
+    lines on prefill and decode batches.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.files.content import Content, ContentError
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_NUMBER = r"([\d.]+(?:[eE][+-]?\d+)?)"
+_VLLM = {
+    "prompt_tokens_s": rf"Avg prompt throughput: {_NUMBER} tokens/s",
+    "generated_tokens_s": rf"Avg generation throughput: {_NUMBER} tokens/s",
+    "running": rf"Running: {_NUMBER} reqs",
+    "waiting": rf"(?:Waiting|Pending): {_NUMBER} reqs",
+    "kv_share": rf"(?:GPU )?KV cache usage: {_NUMBER}%",
+    "prefix_hit_share": rf"Prefix cache hit rate: {_NUMBER}%",
+}
+_SGLANG = {
+    "generated_tokens_s": rf"gen throughput \(token/s\): {_NUMBER}",
+    "running": rf"#running-req: {_NUMBER}",
+    "waiting": rf"#queue-req: {_NUMBER}",
+    "kv_share": rf"(?<!\w )token usage: {_NUMBER}",
+}
+_LINES = {
+    "vllm": ("Avg generation throughput:", {n: re.compile(text) for n, text in _VLLM.items()}, 100.0),
+    "sglang": ("#queue-req:", {n: re.compile(text) for n, text in _SGLANG.items()}, 1.0),
+}
+"""By server: the mark of a line of statistics, what stands in it, and what a whole share is written as."""
+_METRICS = {
+    "vllm:num_requests_running": "running", "vllm:num_requests_waiting": "waiting",
+    "vllm:gpu_cache_usage_perc": "kv_share", "vllm:kv_cache_usage_perc": "kv_share",
+    "vllm:num_preemptions_total": "preemptions", "vllm:num_preemptions": "preemptions",
+    "sglang:num_running_reqs": "running", "sglang:num_queue_reqs": "waiting",
+    "sglang:token_usage": "kv_share", "sglang:gen_throughput": "generated_tokens_s",
+    "sglang:cache_hit_rate": "prefix_hit_share",
+}  # fmt: skip
+_METRIC = re.compile(rf"^(vllm:\w+|sglang:\w+)(?:\{{[^}}]*\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
+_SHARES = frozenset({"kv_share", "prefix_hit_share"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingLoad:
+    """The load of a server over the samples that a log or a page of metrics has.
+
+    Attributes:
+        engine: ``"vllm"`` or ``"sglang"``.
+        samples: Number of samples; one for a page of metrics.
+        means: Mean by name: tokens a second, requests, shares.
+        peaks: Most by name.
+        short_share: Share of samples in which requests wait and fewer KV blocks are free than the mark.
+    """
+
+    engine: str
+    samples: int
+    means: Mapping[str, float]
+    peaks: Mapping[str, float]
+    short_share: float
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "engine": self.engine,
+            "samples": self.samples,
+            "means": {name: round(value, 6) for name, value in self.means.items()},
+            "peaks": {name: round(value, 6) for name, value in self.peaks.items()},
+            "kv_short_share": round(self.short_share, 4),
+        }
+
+
+def read_serving(path: Path, least_free: float) -> ServingLoad | None:
+    """The load of a server; None if the file has no statistics of one.
+
+    Args:
+        path: A log, or a saved page of metrics.
+        least_free: Share of free KV blocks below which they are short.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    lines: list[tuple[str, dict[str, float]]] = []
+    metrics: dict[str, dict[str, float]] = {}
+    try:
+        with Content(path) as content:
+            for _, raw in content.lines():
+                text = (raw or b"").decode("utf-8", "replace")
+                metric = _METRIC.match(text)
+                if metric is not None and metric[1] in _METRICS:
+                    _add(
+                        metrics.setdefault(metric[1].partition(":")[0], {}),
+                        _METRICS[metric[1]],
+                        float(metric[2]),
+                    )
+                    continue
+                sample = _sample(text)
+                if sample is not None:
+                    lines.append(sample)
+    except (OSError, ContentError) as fault:
+        raise InputError(f"{path}: cannot be read ({fault})") from fault
+    samples = lines or list(metrics.items())
+    if not samples:
+        return None
+    engine = samples[0][0]
+    return _load(engine, [values for name, values in samples if name == engine], least_free)
+
+
+def _add(held: dict[str, float], name: str, value: float) -> None:
+    """Take a metric: of several engines behind one page requests add up, and the fullest cache counts."""
+    held[name] = max(held.get(name, 0.0), value) if name in _SHARES else held.get(name, 0.0) + value
+
+
+def _sample(text: str) -> tuple[str, dict[str, float]] | None:
+    for engine, (mark, expressions, whole) in _LINES.items():
+        if mark in text:
+            found = {name: expression.search(text) for name, expression in expressions.items()}
+            values = {name: float(item[1]) for name, item in found.items() if item is not None}
+            return engine, {name: v / whole if name in _SHARES else v for name, v in values.items()}
+    return None
+
+
+def _load(engine: str, samples: list[dict[str, float]], least_free: float) -> ServingLoad:
+    names = dict.fromkeys(name for sample in samples for name in sample)
+    held = {name: [sample[name] for sample in samples if name in sample] for name in names}
+    short = sum(
+        sample.get("waiting", 0.0) > 0 and 1 - sample.get("kv_share", 0.0) < least_free for sample in samples
+    )
+    return ServingLoad(
+        engine=engine,
+        samples=len(samples),
+        means={name: sum(values) / len(values) for name, values in held.items()},
+        peaks={name: max(values) for name, values in held.items()},
+        short_share=short / len(samples),
+    )

@@ -1,0 +1,60 @@
+"""Start configurations of a question, and what tests of earlier ones say of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.question import Question
+    from recommender.ranking.plan_change import NotHere
+    from recommender.ranking.start import StartConfiguration
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
+    from recommender.ranking.starts.situation import Situation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartReliability:
+    """What tests of start configurations say for a situation.
+
+    Attributes:
+        recipes: Factor on the weight of a recipe, by id.
+        layouts: Factor on the odds of a layout, by its split.
+    """
+
+    recipes: Mapping[str, float] = field(default_factory=dict)
+    layouts: Mapping[tuple[int, ...], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starts:
+    """Start configurations of a question.
+
+    Attributes:
+        situation: What they are for.
+        first: The one to begin with; the smallest that fits, with ``fits`` false, where none does.
+        alternatives: Others of another kind.
+        further: Settings that fewer recipes have, most agreed first.
+        not_here: Settings of recipes that are not for this question.
+        recipes: The recipes behind them, nearest first.
+        notes: What was assumed, and what could not be asked.
+        question: What the first layout was priced by, its settings included; None if it has no price.
+    """
+
+    situation: Situation
+    first: StartConfiguration
+    alternatives: tuple[StartConfiguration, ...] = ()
+    further: tuple[AgreedSetting, ...] = ()
+    not_here: tuple[NotHere, ...] = ()
+    recipes: tuple[WeighedRecipe, ...] = ()
+    notes: tuple[str, ...] = ()
+    question: Question | None = None
+
+    def checks(self, metric: str) -> bool:
+        """Whether a limit on a metric was held against the price of the layouts."""
+        if metric == "peak_memory":
+            return self.first.fits is not None
+        return any(item.metric == metric for item in self.first.expected)

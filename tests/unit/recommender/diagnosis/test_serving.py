@@ -1,0 +1,75 @@
+"""The load of servers: lines and metrics in the form that vLLM and SGLang document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recommender.diagnosis.serving import ServingLoad, read_serving
+
+VLLM = (
+    "INFO 06-01 10:00:00 [loggers.py:116] Engine 000: Avg prompt throughput: {} tokens/s, Avg generation throughput: {} "
+    "tokens/s, Running: {} reqs, Waiting: {} reqs, GPU KV cache usage: {}%, Prefix cache hit rate: {}%\n"
+)
+SGLANG = (
+    "[2026-06-01 10:00:00] Decode batch. #running-req: {}, #token: 9, token usage: {}, cuda graph: True, "
+    "gen throughput (token/s): {}, #queue-req: {}\n"
+)
+
+
+def read(tmp_path: Path, text: str) -> ServingLoad | None:
+    path = tmp_path / "server.log"
+    path.write_text("INFO starting\n" + text)
+    return read_serving(path, 0.05)
+
+
+def test_lines_of_vllm(tmp_path: Path) -> None:
+    load = read(
+        tmp_path, VLLM.format(1200, 500.5, 30, 0, 97.0, 20) + VLLM.format(800, 700.5, 40, 12, 98.5, 40)
+    )
+    assert load is not None
+    assert (load.engine, load.samples) == ("vllm", 2)
+    assert load.means == pytest.approx(
+        {"prompt_tokens_s": 1000, "generated_tokens_s": 600.5, "running": 35, "waiting": 6, "kv_share": 0.9775,
+         "prefix_hit_share": 0.3}
+    )  # fmt: skip
+    assert load.peaks["waiting"] == 12
+    assert load.short_share == 0.5  # a full cache for which nobody waits is none that is short
+
+
+def test_lines_of_sglang(tmp_path: Path) -> None:
+    load = read(tmp_path, SGLANG.format(8, 0.5, 400.0, 2) + SGLANG.format(8, 0.96, 500.0, 2))
+    assert load is not None
+    assert load.engine == "sglang"
+    assert load.means == pytest.approx(
+        {"generated_tokens_s": 450, "running": 8, "waiting": 2, "kv_share": 0.73}
+    )
+    assert load.short_share == 0.5
+
+
+def test_a_page_of_metrics_is_one_sample_of_all_engines(tmp_path: Path) -> None:
+    load = read(
+        tmp_path,
+        "# HELP vllm:num_requests_waiting Number of requests waiting.\n"
+        'vllm:num_requests_waiting{engine="0",model_name="m"} 3.0\nvllm:num_requests_waiting{engine="1"} 4.0\n'
+        'vllm:kv_cache_usage_perc{engine="0"} 0.5\nvllm:kv_cache_usage_perc{engine="1"} 0.99\n'
+        "vllm:num_preemptions_total 7.0\nvllm:request_success_total 1e3\n",
+    )
+    assert load is not None
+    assert load.means == {"waiting": 7, "kv_share": 0.99, "preemptions": 7}
+    assert load.short_share == 1
+
+
+def test_another_log_has_no_load(tmp_path: Path) -> None:
+    assert read(tmp_path, "Running: 3 reqs of my own\nvllm: hello\n") is None
+
+
+def test_settings_against_a_lack_are_those_of_the_server(tmp_path: Path, shipped: Any) -> None:
+    path = tmp_path / "server.log"
+    path.write_text(VLLM.format(1, 1, 1, 9, 99.0, 0))
+    load, strategies = shipped.serving_load(path)
+    assert load.short_share == 1
+    assert strategies
+    assert {setting.software for item in strategies for setting in item.sets} == {"vllm"}
