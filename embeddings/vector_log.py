@@ -103,8 +103,16 @@ class VectorLog:
 
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return problem keys of rows, in their order, shape (n,)."""
-        read = [np.frombuffer(self._read(int(row), 1, 8), dtype="<i8", count=1)[0] for row in rows]
-        return np.array(read, dtype=np.int64)
+        places = (HEADER_BYTES + rows.astype(np.int64) * self._record.itemsize).tolist()
+        if self._file is None:
+            if len(rows):
+                raise self._too_short(int(rows[0]))
+            return np.zeros(0, dtype=np.int64)
+        read = [os.pread(self._file, 8, place) for place in places]
+        for row, part in zip(rows.tolist(), read, strict=True):
+            if len(part) < 8:
+                raise self._too_short(row)
+        return np.frombuffer(b"".join(read), dtype="<i8").astype(np.int64)
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return vectors of rows, in their order, shape (n, dimension)."""
@@ -230,9 +238,12 @@ class VectorLog:
         while self._file is not None and len(parts) < wanted:
             part = os.pread(self._file, wanted - len(parts), at + len(parts))
             if not part:
-                raise WorkspaceError(f"{self.path} ends before row {row}", hint="open the workspace again")
+                raise self._too_short(row)
             parts += part
         return bytes(parts)
+
+    def _too_short(self, row: int) -> WorkspaceError:
+        return WorkspaceError(f"{self.path} ends before row {row}", hint="open the workspace again")
 
     def _write(self, content: bytes, at: int) -> None:
         if self._file is None:

@@ -35,6 +35,7 @@ EVERYTHING = 2**62
 """An ``acknowledged`` that hides no batch."""
 
 _NO_RANK = (None, None)
+_BETTER = {item.value: item for item in Better}
 
 
 class TrialStore:
@@ -185,11 +186,25 @@ class TrialStore:
         [[number]] = self._file.read(sql, self.acknowledged)
         return int(number)
 
-    def summary(self, keys: Iterable[int]) -> list[ProblemRow]:
-        """Return the rows of some problems, in the order of ``keys``; unknown keys are left out."""
+    def summary(
+        self, keys: Iterable[int], *, metric: str | None = None, operators: Sequence[str] | None = None
+    ) -> list[ProblemRow]:
+        """Return the rows of some problems, in the order of ``keys``; unknown keys are left out.
+
+        Args:
+            keys: Of the problems.
+            metric: Leave out those of another; None for any.
+            operators: Leave out those of others; None for any.
+        """
         wanted = [int(key) for key in keys]
-        rows = self._file.read(trials_sql.PROBLEMS, json.dumps(wanted), self.acknowledged)
-        trusts = self._trusts(wanted)
+        rows = self._file.read(
+            trials_sql.PROBLEMS,
+            json.dumps(wanted),
+            self.acknowledged,
+            metric,
+            None if operators is None else json.dumps(operators),
+        )
+        trusts = self._trusts([row[0] for row in rows])
         by_key = {
             key: ProblemRow(
                 key=key,
@@ -200,7 +215,7 @@ class TrialStore:
                 operator=operator,
                 model=model,
                 metric=metric,
-                better=Better(better),
+                better=_BETTER[better],
                 origin=origin or "",
                 trust=trusts.get(key, Trust.MEDIUM),
             )

@@ -110,7 +110,9 @@ PROBLEMS = """
     SELECT key, id, task_id, hardware, count, operator, model, metric, better, (
         SELECT origin FROM copied_devices AS copied WHERE copied.operator = problems.operator
         AND copied.metric = problems.metric AND copied.device = problems.hardware
-    ) FROM problems WHERE key IN (SELECT value FROM json_each(?)) AND batch <= ?
+    ) FROM problems WHERE key IN (SELECT value FROM json_each(?1)) AND batch <= ?2
+    AND (?3 IS NULL OR metric = ?3)
+    AND (?4 IS NULL OR operator IN (SELECT value FROM json_each(?4)))
 """
 
 SET_TRUST = "INSERT OR REPLACE INTO trust (source, batch, level) VALUES (?, ?, ?)"

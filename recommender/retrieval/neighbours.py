@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from kg.terms.phases import same_activity
 from recommender.calibration.similarity import Similarity, pair_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -120,13 +120,38 @@ class Retriever:
             any_operator: Also other operators and metrics, to browse; rankings do not use those.
         """
         vector = self.encoder.query(problem)
-        neighbours: list[Neighbour] = []
+        same_task = self.trials.keys(task_id=problem.task_id).tolist()
+        candidates: list[_Candidate] = []
+        rows: dict[int, ProblemRow | None] = {}
         for depth in (SEARCHED, SEARCHED * _DEEPER):
             near = self.index.search(vector, depth, self.trials.acknowledged)
-            neighbours = self._kept(problem, self._weighed(vector, near), exclude, any_operator=any_operator)
-            if any_operator or sum(item.same_count for item in neighbours) >= _ENOUGH or len(near) < depth:
+            apart = self._weighed(vector, near)
+            keys = dict.fromkeys([*same_task, *apart])
+            self._read(problem, [key for key in keys if key not in rows], rows, any_operator=any_operator)
+            read = (rows[key] for key in keys)
+            kept = [row for row in read if row is not None and not (exclude and exclude(row))]
+            candidates = self._candidates(problem, kept, apart)
+            if any_operator or sum(item.same_count for item in candidates) >= _ENOUGH or len(near) < depth:
                 break
-        return self._told(problem, vector, near, _spread(_filled(neighbours), most))
+        chosen = [self._neighbour(problem, item) for item in _spread(candidates, most)]
+        return self._told(problem, vector, near, chosen)
+
+    def _read(
+        self, problem: Problem, keys: Sequence[int], rows: dict[int, ProblemRow | None], *, any_operator: bool
+    ) -> None:
+        """Add to ``rows`` those of more keys; None for problems that a ranking has no use for."""
+        rows |= dict.fromkeys(keys)
+        work = problem.workload
+        found = (
+            self.trials.summary(keys)
+            if any_operator
+            else self.trials.summary(
+                keys,
+                metric=problem.objective.metric,
+                operators=[work.operator, *same_activity(work.kind)],
+            )
+        )
+        rows |= {row.key: row for row in found}
 
     def _weighed(self, vector: NDArray[np.float32], near: Neighbours) -> dict[int, float]:
         """Return distances by problem key, by the weights of :attr:`similarity`."""
@@ -174,60 +199,66 @@ class Retriever:
             for place, (item, cost) in enumerate(zip(chosen, costs, strict=True))
         ]
 
-    def _kept(
-        self,
-        problem: Problem,
-        apart: Mapping[int, float],
-        exclude: Callable[[ProblemRow], bool] | None,
-        *,
-        any_operator: bool,
-    ) -> list[Neighbour]:
+    def _candidates(
+        self, problem: Problem, rows: Sequence[ProblemRow], apart: Mapping[int, float]
+    ) -> list[_Candidate]:
+        """The problems with their distances; beyond the searched depth that is the farthest one seen."""
         task_id, problem_id = problem.task_id, problem.id  # computed anew at each access
-        wanted = self.trials.keys(task_id=task_id)
-        keys = dict.fromkeys([*wanted.tolist(), *apart])
-        rows = [row for row in self.trials.summary(keys) if exclude is None or not exclude(row)]
-        if not any_operator:
-            comparable = [row for row in rows if row.metric == problem.objective.metric]
-            names = {problem.workload.operator, *same_activity(problem.workload.kind)}
-            rows = [row for row in comparable if row.operator in names]
+        near = {row.key: 0.0 if row.id == problem_id else apart.get(row.key) for row in rows}
+        farthest = max((item for item in near.values() if item is not None), default=1.0)
         return [
-            Neighbour(
+            _Candidate(
                 problem=row,
-                device=self.tree.distance(problem.hardware.name, row.hardware),
+                apart=farthest if (distance := near[row.key]) is None else distance,
                 same_task=row.task_id == task_id,
                 same_count=row.count == problem.hardware.count,
-                apart=0.0 if row.id == problem_id else float(apart.get(row.key, np.nan)),
+                device=self.tree.distance(problem.hardware.name, row.hardware)
+                if row.task_id == task_id
+                else 0,
             )
             for row in rows
         ]
 
-
-def _filled(neighbours: list[Neighbour]) -> list[Neighbour]:
-    """Give problems of the same task beyond the searched depth the farthest distance seen."""
-    seen = [item.apart for item in neighbours if not np.isnan(item.apart)]
-    farthest = max(seen, default=1.0)
-    return [replace(item, apart=farthest) if np.isnan(item.apart) else item for item in neighbours]
-
-
-def _spread(neighbours: list[Neighbour], most: int) -> list[Neighbour]:
-    def order(item: Neighbour) -> tuple[object, ...]:
-        return (
-            not item.same_count,
-            not item.same_task,
-            item.device if item.same_task else 0,
-            item.apart,
-            item.problem.id,
+    def _neighbour(self, problem: Problem, item: _Candidate) -> Neighbour:
+        return Neighbour(
+            problem=item.problem,
+            device=self.tree.distance(problem.hardware.name, item.problem.hardware),
+            same_task=item.same_task,
+            same_count=item.same_count,
+            apart=item.apart,
         )
 
-    taken: list[Neighbour] = []
-    crowded: list[Neighbour] = []
+
+class _Candidate(NamedTuple):
+    """A known problem that may be a neighbour; ``device`` is 0 where it is another task.
+
+    A tuple, because there are two thousand of them.
+    """
+
+    problem: ProblemRow
+    apart: float
+    same_task: bool
+    same_count: bool
+    device: int
+
+
+def _spread(candidates: Sequence[_Candidate], most: int) -> list[_Candidate]:
+    """The first candidates; of those of other tasks no more of one device than others leave."""
+
+    def order(item: _Candidate) -> tuple[object, ...]:
+        return not item.same_count, not item.same_task, item.device, item.apart, item.problem.id
+
+    taken: list[_Candidate] = []
+    crowded: list[_Candidate] = []
     by_device: dict[str, int] = {}
-    for item in sorted(neighbours, key=order):
+    for item in sorted(candidates, key=order):
         device = item.problem.measured_on
         number = by_device.get(device, 0)
         if item.same_task or number < _PER_DEVICE:
             taken.append(item)
             by_device[device] = number + (not item.same_task)
+            if len(taken) >= most:
+                break
         else:
             crowded.append(item)
-    return sorted([*taken, *crowded[: max(0, most - len(taken))]][:most], key=order)
+    return sorted([*taken, *crowded[: most - len(taken)]], key=order)

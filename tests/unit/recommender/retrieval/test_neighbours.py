@@ -12,7 +12,7 @@ from embeddings.index import ProblemIndex
 from kg.nouns.entities import Problem
 from kg.rows.copies import mark_copied_devices
 from kg.triples.hardware_tree import Distance
-from recommender.retrieval.neighbours import Neighbour, Retriever, _spread
+from recommender.retrieval.neighbours import Neighbour, Retriever, _Candidate, _spread
 from tests.unit.recommender.known_cases import neighbour, problem, store, tree, trial
 
 ROWS = [trial({"x": 1}, 1.0), trial({"x": 2}, 2.0)]
@@ -74,7 +74,9 @@ def test_copies_of_a_device_crowd_out_no_more_than_it_does(tmp_path: Path) -> No
         mark_copied_devices(trials, trials.operators())
         asked = problem("near", size=3)
         items = [neighbour(trials, about, asked, apart=1.0 + place) for place, about in enumerate(known)]
-    taken = _spread(items, 16)
+    taken = _spread(
+        [_Candidate(one.problem, one.apart, one.same_task, one.same_count, one.device) for one in items], 16
+    )
     devices = Counter(item.problem.measured_on for item in taken)
     assert devices["far"] == 4
     assert sum(devices.values()) == 16
