@@ -56,8 +56,10 @@ def _releases(facts: Facts) -> list[ReleaseSettings]:
 
     releases = []
     for key, version in facts.items():
+        if not key.startswith("software["):
+            continue
         name = key.removeprefix("software[").removesuffix("]")
-        if key.startswith("software[") and name in softwares():
+        if name in softwares():
             try:
                 releases.append(registry(name).at(str(version)))
             except UnknownEntityError:

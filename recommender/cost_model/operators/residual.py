@@ -9,6 +9,7 @@ alone. They are fitted in ``recommender.cost_model.fit.learning``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ CHUNK = 128
 TREE_CHUNK = 512
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: cached properties need a dictionary
 class Process:
     """A Gaussian process with known hyperparameters, ready to predict.
 
@@ -45,19 +46,23 @@ class Process:
     mean: float
     rough: bool
 
-    def predict(self, queries: Floats) -> Floats:
-        """Posterior mean at ``queries``, shape (m,)."""
-        out = np.empty(len(queries))
-        weights = self.weights.astype(np.float32)
-        sides = [
+    @cached_property
+    def _sides(self) -> list[tuple[Narrow, Floats, NDArray[np.intp]]]:
+        """Of each kernel the scaled training points, the scales, and the features that it looks at."""
+        return [
             ((self.points[:, used] * np.exp(row[used])).astype(np.float32), np.exp(row[used]), used)
             for row in self.scales
             for used in [np.flatnonzero(np.isfinite(row))]
         ]
+
+    def predict(self, queries: Floats) -> Floats:
+        """Posterior mean at ``queries``, shape (m,)."""
+        out = np.empty(len(queries))
+        weights = self.weights.astype(np.float32)
         for start in range(0, len(queries), CHUNK):
             part = queries[start : start + CHUNK]
             total = np.zeros(len(part), dtype=np.float32)
-            for amplitude, (near, scale, used) in zip(self.amplitudes, sides, strict=True):
+            for amplitude, (near, scale, used) in zip(self.amplitudes, self._sides, strict=True):
                 far = (part[:, used] * scale).astype(np.float32)
                 total += np.float32(np.exp(2 * amplitude)) * (_matern(far, near, self.rough) @ weights)
             out[start : start + CHUNK] = total

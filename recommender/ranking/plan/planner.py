@@ -158,7 +158,7 @@ class Planner:
         shares = recipe_shares(starts)
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}
         candidates: list[ChangeCandidate] = []
-        reach = Reach(self.strategies.graph, starts.question)
+        reach = Reach(self.strategies.graph, starts.steps)
         release = self.starts.release(starts.situation)
         for place, item in enumerate(ranked):
             for key in _places(item.strategy.sets, further):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError, MissingFactError
 from kg.triples.finders import broader
-from recommender.cost_model.estimate import estimate_question
 
 if TYPE_CHECKING:
     from kg.nouns.knowledge import Strategy
     from kg.triples.graph import GraphStore
-    from recommender.cost_model.question import Question
+    from recommender.cost_model.workloads.steps import Steps
 
 PARTS = {
     "compute": ("compute",),
@@ -32,13 +30,13 @@ class Reach:
 
     Args:
         graph: Knows which bottleneck is a kind of which.
-        question: The start as the cost model was asked about it; None if it has no price.
+        steps: The price of the start; None if it has none.
     """
 
-    def __init__(self, graph: GraphStore, question: Question | None) -> None:
+    def __init__(self, graph: GraphStore, steps: Steps | None) -> None:
         self._graph = graph
         self._roots: dict[str, str] = {}
-        self._shares = _shares(question)
+        self._shares = _shares(steps)
 
     def of(self, strategy: Strategy) -> float:
         """The largest share of a bottleneck that it is for, 0 to 1."""
@@ -52,12 +50,8 @@ class Reach:
         return self._roots[name]
 
 
-def _shares(question: Question | None) -> dict[str, float]:
-    if question is not None:
-        try:
-            steps = estimate_question(question)
-        except (InputError, MissingFactError):
-            return _shares(None)
+def _shares(steps: Steps | None) -> dict[str, float]:
+    if steps is not None:
         spent = {name: float(values[0]) / float(steps.time_s[0]) for name, values in steps.split_s.items()}
         return {root: sum(spent.get(part, 0.0) for part in parts) for root, parts in PARTS.items()}
     return {root: (len(PARTS) - place) / 100 for place, root in enumerate(PARTS)}

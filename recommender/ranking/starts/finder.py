@@ -32,7 +32,7 @@ from recommender.ranking.starts.layout_options import (
     on_devices,
     smallest_fit,
 )
-from recommender.ranking.starts.pricing import layout_question, started_question
+from recommender.ranking.starts.pricing import layout_question, started_question, started_steps
 from recommender.ranking.starts.recipes.agreement import agreed_settings
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.resemblance import is_same_network, weigh
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.question import Question
+    from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.measured.runs import MeasuredRun, RunReader
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutOption, LayoutQuestion
@@ -191,17 +192,19 @@ class StartFinder:
             found.append(written(of_layout, one, layout, divided))
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
-        questions = []
+        questions: list[Question | None] = []
+        prices: list[Steps | None] = []
         for place, one in enumerate(layouts):
-            question = started_question(draft.question, one, found[place])
-            questions.append(question)
-            if question is not None:
-                found[place] = repriced(found[place], one.option, question, situation.problem)
+            questions.append(started_question(draft.question, one, found[place]))
+            prices.append(steps := started_steps(questions[-1]))
+            if steps is not None:
+                found[place] = repriced(found[place], one.option, steps, situation.problem)
         if layouts:
             draft.notes += load_notes(layouts[0], draft)
             reasons = reasons_for_place(layouts, situation.problem.limits)
             found[0] = replace(found[0], because=(*reasons, *found[0].because))
-        return self._starts(draft, found, questions[0] if questions else None)
+        starts = self._starts(draft, found)
+        return replace(starts, question=questions[0], steps=prices[0]) if layouts else starts
 
     def _copied(
         self, draft: StartDraft, layouts: Sequence[ChosenLayout], screen: Screen
@@ -236,9 +239,7 @@ class StartFinder:
         kept, refused = screen.sift(_worth_testing(weighed))
         return StartDraft(situation=situation, kept=kept, refused=refused, weighed=weighed)
 
-    def _starts(
-        self, draft: StartDraft, found: Sequence[StartConfiguration], question: Question | None = None
-    ) -> Starts:
+    def _starts(self, draft: StartDraft, found: Sequence[StartConfiguration]) -> Starts:
         company, begun = Company.of(draft.weighed), {plain_key(item.key) for item in draft.agreed}
         return Starts(
             situation=draft.situation,
@@ -248,7 +249,6 @@ class StartFinder:
             not_here=tuple(draft.refused),
             recipes=tuple(draft.weighed),
             notes=tuple(dict.fromkeys([draft.situation.framework.note, *draft.notes])),
-            question=question,
         )
 
     def _layouts(

@@ -93,11 +93,12 @@ def choose_layouts(
     """
     best = max((item.log_merit for item in options if item.log_merit is not None), default=0.0)
     heard = sum(one.weight for one in weighed)
+    published = [degrees(one.recipe) for one in weighed]
     chosen = []
     for option in options:
         votes = [
-            (one.weight * likeness(option.layout, one, model, training=training), one.recipe)
-            for one in weighed
+            (one.weight * likeness(option.layout, one, model, training=training, published=sizes), one.recipe)
+            for one, sizes in zip(weighed, published, strict=True)
         ]
         agreement = sum(vote for vote, _ in votes)
         top = max(votes, key=lambda vote: vote[0], default=(0.0, None))
@@ -170,7 +171,12 @@ def reasons_for_place(chosen: Sequence[ChosenLayout], limits: Sequence[Limit]) -
 
 
 def likeness(
-    layout: ParallelLayout, one: WeighedRecipe, model: ModelTraits | None = None, *, training: bool
+    layout: ParallelLayout,
+    one: WeighedRecipe,
+    model: ModelTraits | None = None,
+    *,
+    training: bool,
+    published: Mapping[str, int] | None = None,
 ) -> float:
     """1 for a layout as the recipe has it, a factor e less for each doubling of a degree.
 
@@ -183,9 +189,10 @@ def likeness(
         one: The recipe, with its model.
         model: The model that the layout divides.
         training: Whether it is trained.
+        published: The degrees of the recipe, where they were looked up before.
     """
     recipe = one.recipe
-    published = degrees(recipe)
+    published = degrees(recipe) if published is None else published
     is_split_over_all = 1 < recipe.devices <= published["tp"] * published["pp"] * recipe.instances
     if not training and is_split_over_all:
         ways = _over_all(published["tp"], one, model, layout.devices)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.terms.purposes import QUANTISATION, plain_key
+from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.workloads.inference import feeds_forward
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -100,6 +102,14 @@ def started_question(
         sizes["context_parallel"] = layout.cp
     settings = {**switches, **question.settings, **chosen.option.settings, **sizes}
     return replace(question, settings=settings)
+
+
+def started_steps(question: Question | None) -> Steps | None:
+    """The price of a started question; None if it has none."""
+    try:
+        return None if question is None else estimate_question(question)
+    except (InputError, MissingFactError):
+        return None
 
 
 def _load(draft: StartDraft, degrees: Mapping[str, object], devices: int) -> float | None:

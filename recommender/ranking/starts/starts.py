@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.cost_model.question import Question
+    from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
@@ -42,6 +43,7 @@ class Starts:
         recipes: The recipes behind them, nearest first.
         notes: What was assumed, and what could not be asked.
         question: What the first layout was priced by, its settings included; None if it has no price.
+        steps: That price; None if the cost model gave none.
     """
 
     situation: Situation
@@ -52,6 +54,7 @@ class Starts:
     recipes: tuple[WeighedRecipe, ...] = ()
     notes: tuple[str, ...] = ()
     question: Question | None = None
+    steps: Steps | None = None
 
     def checks(self, metric: str) -> bool:
         """Whether a limit on a metric was held against the price of the layouts."""

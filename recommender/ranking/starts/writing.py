@@ -6,13 +6,11 @@ from dataclasses import replace
 from math import exp, isfinite
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError, MissingFactError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.setting import SettingPlace
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
-from recommender.cost_model.estimate import estimate_question
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.measured.step_place import StepPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
+    from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.measured.runs import MeasuredRun
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -225,13 +224,9 @@ def _with_current(
 
 
 def repriced(
-    start: StartConfiguration, option: LayoutOption, question: Question, problem: Problem
+    start: StartConfiguration, option: LayoutOption, steps: Steps, problem: Problem
 ) -> StartConfiguration:
     """A start with the price of what it sets in the end."""
-    try:
-        steps = estimate_question(question)
-    except (InputError, MissingFactError):
-        return start
     results = {name: float(values[0]) for name, values in steps.extra.items()}
     results["throughput"] = float(steps.throughput[0])
     spread = min(option.spread, steps.spread) if option.log_time else steps.spread
