@@ -7,6 +7,10 @@ TEMPLATES: dict[str, str] = {
     # plans
     "note": "说明",
     "{work} on {hardware}, by {metric}": "{work}，硬件 {hardware}，目标：{metric}",
+    "{asked} serve": "{asked} 推理",
+    "{asked} serve ({sizes})": "{asked} 推理（{sizes}）",
+    "{asked} train": "{asked} 训练",
+    "{asked} train ({sizes})": "{asked} 训练（{sizes}）",
     "Start with {framework}: {layout}, {expected}": "起点（{framework}）：{layout}，{expected}",
     "Start with {framework}: {layout}": "起点（{framework}）：{layout}",
     "Start with {framework}, {expected}": "起点（{framework}），{expected}",
@@ -335,6 +339,8 @@ TEMPLATES: dict[str, str] = {
     "not there: similarity rests on numbers and names alone": "缺失：相似度仅依据数值和名称",
     "delete {path}": "删除 {path}",
     "this program ships newer knowledge than the workspace was made with": "程序自带的知识比工作区新",
+    "this release refuses: {rule}": "该版本拒绝：{rule}",
+    "tunegraph doctor says what to do": "运行 tunegraph doctor 查看处理方法",
     "tunegraph kb rebase renews it and keeps what is yours, or go on with the old knowledge": (
         "运行 tunegraph kb rebase 更新并保留您自己的内容，或继续使用旧知识"
     ),
@@ -421,7 +427,7 @@ TEMPLATES: dict[str, str] = {
         "按建模没有方案满足 {limits}；此方案最接近"
     ),
     "{layout} is modelled {times}x as fast, but fewer recipes divide the work so: test both": (
-        "按建模 {layout} 快 {times} 倍，但采用该划分的配方较少：两者都测一下"
+        "{layout} 按建模快 {times} 倍，但采用该划分的配方较少：两者都测一下"
     ),
     "{names} from {place}": "{names} 取自 {place}",
     "the workspace cannot be written to, so explain will not know these ids": (

@@ -40,6 +40,7 @@ _FORMS = {
     "lines": r"[\d, ]+",
     "tier": r"[a-z ]+",
     "id": r"[\w, -]+",
+    "asked": r"(?!tunegraph )[\w./-]+",
 }
 """What stands in a place of a template, where it is no text without a semicolon."""
 

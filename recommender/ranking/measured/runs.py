@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.workloads.steps import Steps
 
 MOST = 256
 """Rows of a problem that are read, best first."""
@@ -155,18 +156,24 @@ def _priced(
     while kept:
         try:
             kept = _that_fit(question, kept)
-            settings = [one for _, one in kept]
-            if not kept:
-                return
-            steps = estimate_question(question, settings)
-            break
+            steps = estimate_question(question, [settings for _, settings in kept]) if kept else None
         except LayoutError as fault:
             kept = [one for one, holds in zip(kept, fault.holds, strict=True) if holds]
+            continue
         except (InputError, MissingFactError):
             for one in kept if len(kept) > 1 else ():  # the others may have a price
                 yield from _priced(question, group, [one])
             return
-    for at, (trial, _) in enumerate(kept):
+        if steps is not None:
+            yield from _beside(question, group, kept, steps)
+        return
+
+
+def _beside(
+    question: Question, group: str, cases: Sequence[tuple[Trial, dict[str, object]]], steps: Steps
+) -> Iterator[MeasuredRun]:
+    """Cases beside their prices."""
+    for at, (trial, settings) in enumerate(cases):
         measured = trial.measurement
         modelled = modelled_value(steps, measured.metric, at)
         unit, is_time = measured.unit or "", METRICS[measured.metric] is TIMES
@@ -175,11 +182,11 @@ def _priced(
             value *= question.machine.count
         if modelled > 0 and math.isfinite(modelled):
             yield MeasuredRun(
-                place=StepPlace.of(question, settings[at]),
+                place=StepPlace.of(question, settings),
                 group=group,
                 log_ratio=math.log(value / modelled) * (1 if is_time else -1),
                 modelled=modelled,
-                settings=settings[at],
+                settings=settings,
                 count=question.machine.count,
                 trial=trial,
                 source=trial.source_id,

@@ -124,3 +124,11 @@ def test_a_run_in_other_words_than_the_engines_or_slower_than_the_model_is_no_st
     with with_cases(shipped_path, tmp_path, of_others, slow) as workspace:
         first = starts(workspace, TRAINED).first
     assert not first.because[0].startswith("the fastest run here")
+
+
+def test_runs_of_another_network_change_nothing(
+    shipped: Workspace, shipped_path: Path, tmp_path: Path
+) -> None:
+    others = [case(9000, tp=8, model="qwen3-32b"), case(100, model="deepseek-r1", tp=8)]
+    with with_cases(shipped_path, tmp_path, *others) as workspace:
+        assert starts(workspace).first == starts(shipped).first
