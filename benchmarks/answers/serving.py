@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.answers.served_cases import ServedCase
+    from benchmarks.worlds.world import World
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
     from recommender.ranking.measured.runs import MeasuredRun
@@ -131,28 +132,40 @@ class Scores:
 def main() -> int:
     """Print the figures; the last line is JSON."""
     one_thread()
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--known", type=Path, required=True, help="folder of cases to know")
-    parser.add_argument("--asked", type=Path, required=True, help="folder of cases whose tables are asked")
-    parser.add_argument("--quick", action="store_true", help="ask a fifth")
+    parser = folders_parser(__doc__ or "")
     parser.add_argument("--aiconfigurator", help="a Python that has aiconfigurator 0.12")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        files = [path for path in sorted(given.known.glob("*.jsonl*")) if is_serving(path)]
-        source = Path(folder) / "known"
-        source.mkdir()
-        for path in files:
-            (source / path.name).symlink_to(path.resolve())
-        world = load(source, Path(folder) / "world", {"*": 1.0})
+        world = known_world(given.known, Path(folder))
         bench = Bench(world.workspace, peer=given.aiconfigurator)
-        tables = [
-            table
-            for path in sorted(given.asked.glob("*.jsonl*"))
-            if is_serving(path)
-            for table in tables_of(path, world.workspace)
-        ]
+        tables = asked_tables(given.asked, world.workspace)
         last_line(bench.run(tables[:: 5 if given.quick else 1]))
     return 0
+
+
+def folders_parser(doc: str) -> argparse.ArgumentParser:
+    """The arguments of a benchmark over measured tables of serving."""
+    parser = argparse.ArgumentParser(description=doc.split("\n", maxsplit=1)[0])
+    parser.add_argument("--known", type=Path, required=True, help="folder of cases to know")
+    parser.add_argument("--asked", type=Path, required=True, help="folder of cases whose tables are asked")
+    parser.add_argument("--quick", action="store_true", help="ask a fifth")
+    return parser
+
+
+def known_world(known: Path, folder: Path) -> World:
+    """A workspace under ``folder`` that knows the tables of serving among the files of ``known``."""
+    source = folder / "known"
+    source.mkdir()
+    for path in sorted(known.glob("*.jsonl*")):
+        if is_serving(path):
+            (source / path.name).symlink_to(path.resolve())
+    return load(source, folder / "world", {"*": 1.0})
+
+
+def asked_tables(asked: Path, workspace: Workspace) -> list[Table]:
+    """The tables of all files of a folder that can be asked."""
+    files = [path for path in sorted(asked.glob("*.jsonl*")) if is_serving(path)]
+    return [table for path in files for table in tables_of(path, workspace)]
 
 
 def rows_of(path: Path) -> Iterator[dict[str, Any]]:
