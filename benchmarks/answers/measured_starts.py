@@ -27,19 +27,18 @@ from benchmarks.protocols.baselines import UNTRIED
 from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from kg.triples.finders import ModelFinder
-from recommender.ranking.measured.correction import SCALES, ErrorScales, RunCorrection
-from recommender.ranking.starts.finder import MOST_PROBLEMS
+from recommender.cost_model.measured.correction import SCALES, ErrorScales, RunCorrection
+from recommender.ranking.measured.near_runs import MOST_PROBLEMS
+from recommender.ranking.model_traits import ModelTraits, is_same_network
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_options import layout_options
-from recommender.ranking.starts.recipes.resemblance import is_same_network
-from recommender.ranking.starts.situation import ModelTraits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.answers.serving import Table
     from recommender.ranking.deployments.deployment import Work
-    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
@@ -147,7 +146,8 @@ def judged(
             "all": RunCorrection(runs=nearest(table.work, known)),
         }
         for kind, measured in corrections.items():
-            options = layout_options(replace(table.asked, measured=measured))
+            question = replace(table.asked.question, measured=measured)
+            options = layout_options(replace(table.asked, question=question))
             chosen = choose_layouts(options, table.recipes, training=False, model=table.model)
             hits[kind].take(table.values, [one.option.layout for one in chosen])
     for kind, found in hits.items():

@@ -43,11 +43,12 @@ from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import Limit
 from kg.nouns.values import Settings
 from kg.terms.precisions import canonical_precision
+from recommender.cost_model.measured.correction import RunCorrection
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 from recommender.ranking.deployments.deployments import Deployments
 from recommender.ranking.deployments.fleet import Fleet
+from recommender.ranking.measured.near_runs import MOST_PROBLEMS
 from recommender.ranking.measured.runs import RunReader
-from recommender.ranking.starts.finder import MOST_PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from benchmarks.worlds.world import World
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
-    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.start import ParallelLayout
     from recommender.workspace import Workspace
 
@@ -269,7 +270,8 @@ class Bench:
     def ask(self, table: Table) -> None:
         """Ask one table, and judge ours and what is simpler."""
         question = table.question
-        informed = Deployments(self.tree, self.sizes_of, self.runs_elsewhere(question.work))
+        runs = RunCorrection(runs=self.runs_elsewhere(question.work))
+        informed = Deployments(self.tree, self.sizes_of, lambda asked: replace(asked, measured=runs))
         questions = {"ours": (self.deployments, question), "with_runs": (informed, question)}
         if question.limits:
             domain = replace(question.domain, most_at_once=UNSTATED)
@@ -361,9 +363,7 @@ class Bench:
 def runs_by_model(workspace: Workspace) -> dict[str, list[MeasuredRun]]:
     """The measured runs of a workspace, by the id of their model."""
     snapshot = workspace.snapshot
-    reader = RunReader(
-        trials=workspace.trials, graph=snapshot.graph, tree=snapshot.hardware, sizes_of=snapshot.sizes_of
-    )
+    reader = RunReader(workspace.trials, snapshot.graph, snapshot.hardware)
     found: dict[str, list[MeasuredRun]] = defaultdict(list)
     for row in workspace.trials.summary(workspace.trials.keys()):
         if row.model:

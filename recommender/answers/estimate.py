@@ -187,6 +187,7 @@ def estimate_problem(
     compare: Sequence[Mapping[str, object]] = (),
     pareto: Sequence[str] = (),
     constants: Path | None = None,
+    about: Callable[[Question], Question] | None = None,
     notes: Sequence[str] = (),
 ) -> Estimate:
     """Estimate configurations of a problem.
@@ -202,6 +203,8 @@ def estimate_problem(
         compare: Two sets of settings to lay over the others, in the place of ``axes``.
         pareto: Names of results; the estimate then says which configurations no other beats in them.
         constants: Folder of calibrated constants; the shipped ones if None.
+        about: Gives a question what measured runs near by make of its prices, which rest on the shipped
+            constants; None for nothing.
         notes: What was assumed when the problem was read.
 
     Raises:
@@ -210,6 +213,8 @@ def estimate_problem(
     """
     notes = tuple(notes)
     question = Question.of(problem, sizes, tree, server=server, phase=phase)
+    if about is not None and constants is None:
+        question = about(question)
     if not question.model.layers and "operations_source" in sizes:
         notes = (*notes, f"{question.model.id}: its operations are those of {sizes['operations_source']}")
     if question.ignored:

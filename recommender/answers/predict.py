@@ -28,7 +28,7 @@ from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
 from recommender.ranking.combination import CombinationPart, combine_gains
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
@@ -92,7 +92,11 @@ def predict(
 
 
 def question_of(
-    problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree, server: str = ""
+    problem: Problem,
+    sizes: Mapping[str, Value],
+    tree: HardwareTree,
+    server: str = "",
+    about: Callable[[Question], Question] | None = None,
 ) -> tuple[Question | None, tuple[str, ...]]:
     """The question for the cost model with notes on what was assumed; None and the reason if it has none.
 
@@ -101,6 +105,7 @@ def question_of(
         sizes: Facts of its model, with its architecture.
         tree: Facts of hardware.
         server: Id of the server around the devices; empty if it is not stated.
+        about: Gives a question what measured runs near by make of its prices; None for nothing.
     """
     from recommender.cost_model.question import Question, is_step
 
@@ -108,7 +113,8 @@ def question_of(
         return None, ("not modelled: the cost model knows training and serving of a model",)
     notes = [] if problem.hardware.count else ["no number of devices given: one is assumed"]
     try:
-        question, assumed = with_layout(Question.of(problem, sizes, tree, server=server))
+        asked = Question.of(problem, sizes, tree, server=server)
+        question, assumed = with_layout(about(asked) if about is not None else asked)
         modelled_now(question)
     except (InputError, MissingFactError) as refused:
         return None, (*notes, f"not modelled: {refused}")

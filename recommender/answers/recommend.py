@@ -96,7 +96,6 @@ class Recommender:
                 k,
                 model=model,
                 rules=rules,
-                near=[item.problem for item in neighbours],
                 with_hypotheses=with_hypotheses,
             )
             if planned is not None:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Limit
     from kg.nouns.recipe import Recipe
+    from recommender.ranking.model_traits import ModelTraits
     from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.layout_options import LayoutOption
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.ranking.starts.situation import ModelTraits
 
 TRUST_IN_TIMES = 0.3
 """Weight of a nat of modelled merit against a nat of agreement among recipes. Chosen on the shipped recipes;

@@ -27,8 +27,7 @@ def starts(workspace: Workspace, question: Mapping[str, Any] = QUESTION) -> Star
     planner = workspace.snapshot.recommender.planner
     situation = planner.starts.situation(problem)
     assert situation is not None
-    near = [item.problem for item in workspace.snapshot.retriever.find(problem)]
-    return planner.starts.find(situation, workspace.model_facts(problem), near)
+    return planner.starts.find(situation, workspace.model_facts(problem))
 
 
 def test_the_layout_that_was_measured_faster_comes_first(
