@@ -148,10 +148,14 @@ LEAST_MOVE = 0.01
 """Log throughput from which an assumption moved the answer."""
 
 
-def rests_on(steps: Steps) -> str:
-    """What measured steps an estimate is anchored on, and how far off it may be."""
-    percent = 100 * (math.exp(NORMAL_90 * steps.spread) - 1)
-    return f"anchored on {steps.basis}; +-{percent:.0f} %" if steps.basis else ""
+def rests_on(question: Question, steps: Steps) -> str:
+    """What measured steps and runs an estimate is anchored on, and how far off it may be."""
+    parts = [f"anchored on {steps.basis}"] if steps.basis else []
+    if steps.doubt is not None:
+        number = len(question.measured.runs)
+        parts.append(f"corrected by {number} measured run{'s' if number > 1 else ''} of this network near by")
+    percent = 100 * (math.exp(NORMAL_90 * steps.spread_of(0)) - 1)
+    return "; ".join([*parts, f"+-{percent:.0f} %"]) if parts else ""
 
 
 def assumptions(question: Question, change: Mapping[str, object]) -> str:
@@ -232,7 +236,7 @@ def estimate_problem(
             *notes,
             f"left out: {len(changes) - len(kept)} of {len(changes)} combinations are no layouts",
         )
-    notes = (*notes, *(text for text in (rests_on(steps), assumptions(question, kept[0])) if text))
+    notes = (*notes, *(text for text in (rests_on(question, steps), assumptions(question, kept[0])) if text))
     records = tuple(as_records(steps, [question.configuration(item) for item in kept]))
     fields = tuple(measure(name, records) for name in pareto)
     if fields and all(record["fits"] is False for record in records):

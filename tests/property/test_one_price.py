@@ -80,7 +80,9 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
         "cost_model": {"phase": raw["phase"], "fixed": settings},
         "default": {"graph": 0},
     }
-    source = workspace.prepare_search(file, folder=workspace.snapshot.layout.root, base=dict(os.environ)).task.number_source
+    source = workspace.prepare_search(
+        file, folder=workspace.snapshot.layout.root, base=dict(os.environ)
+    ).task.number_source
     assert isinstance(source, TaskModel)
     assert source.cost_model is not None
     assert source.cost_model.kind is Kind.MODELLED
@@ -94,7 +96,9 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
 
 
 @pytest.mark.parametrize("place", range(len(MEASURED)))
-def test_measured_runs_are_seen_by_whoever_asks(measured: Workspace, workspace: Workspace, place: int) -> None:
+def test_measured_runs_are_seen_by_whoever_asks(
+    measured: Workspace, workspace: Workspace, place: int
+) -> None:
     answer = one_price(measured, MEASURED[place])
     assert answer.priced is not None
     assert len(answer.priced.measured.runs) == 3

@@ -43,7 +43,7 @@ def case(value: float, *, tp: int = 2, at_once: int = 64, **more: Any) -> dict[s
             "metric": stated["metric"],
             "unit": stated["unit"],
             "value": value,
-            "better": "higher",
+            "better": stated.get("better", "higher"),
             "status": "ok",
         },
         "source": {
