@@ -156,9 +156,6 @@ TEMPLATES: dict[str, str] = {
     "language: taken as {name}, the usual one; --trait language= says another": (
         "语言：按常用的 {name}；用 --trait language= 另行指定"
     ),
-    "no release of {software} is stated; --software {name}=VERSION names it": (
-        "未说明 {software} 的版本；用 --software {name}=版本 指定"
-    ),
     "{software} is assumed; --software NAME=VERSION names another": (
         "假定使用 {software}；用 --software 名称=版本 另行指定"
     ),
