@@ -73,7 +73,8 @@ def predict(
         for item in answer
     ]
     supported = [item for item in benefits if item.gain is not None]
-    if not supported or answer.abstention is not None:
+    started = _start(answer) if question is answer.priced else ""
+    if (not supported and not started) or answer.abstention is not None:
         why = answer.abstention.reason if answer.abstention else "no case, effect or estimate of it is known"
         work = answer.problem.workload
         raise NoEvidenceError(
@@ -88,7 +89,16 @@ def predict(
         intensity_g_per_kwh=intensity_g_per_kwh,
         version=answer.version,
         notes=tuple(dict.fromkeys(notes_of_all)),
+        start=started,
     )
+
+
+def _start(answer: Answer) -> str:
+    """The priced start of a plan, where nothing is stated to run now."""
+    if answer.plan is None or answer.priced is None or answer.problem.current:
+        return ""
+    start = answer.plan.start
+    return f"{start.layout} with {start.framework} {start.version}".rstrip()
 
 
 def question_of(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kg.errors import NoEvidenceError
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
 from recommender.cost_model.change import modelled_now
@@ -68,10 +66,10 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
             assert record[f"{name}_s"] == shown[name].value
 
     assert modelled_now(answer.priced).throughput == record["throughput"]
-    with suppress(NoEvidenceError):  # no change has a gain
-        now = workspace.predict(problem, 5).now
-        assert now is not None
-        assert now.throughput == record["throughput"]
+    predicted = workspace.predict(problem, 5)
+    assert predicted.now is not None
+    assert predicted.now.throughput == record["throughput"]
+    assert predicted.start == f"{start.layout} with {start.framework} {start.version}"
 
     file = {
         "parameters": {"graph": [0, 1]},

@@ -38,6 +38,9 @@ as many or fewer: the widest tensor parallelism among shipped recipes."""
 CLEARLY = math.log(1.3)
 """Difference in merit that is one: beyond the standard deviation of the error between two layouts up to four
 doublings apart (0.14 to 0.25 by the scales in ``measured.correction``)."""
+AS_MUCH = 0.8
+"""Share of an agreement from which another is as much: a choice on the shipped recipes that raises layouts of
+training from .25 to .30; made again without the asked family it changes nothing (docs/figures-plans.md)."""
 MEASURED = 0.5
 """Doubt below which a price counts as measured: runs of the layout on the device leave less; a choice."""
 UNSEEN = 0.02
@@ -134,7 +137,9 @@ def _unbeaten_first(
         mine, theirs = odds
         if one.option.doubt < MEASURED:
             return mine >= theirs and merits[0] > merits[1]
-        return one.agreement >= other.agreement and mine >= theirs and merits[0] - merits[1] > CLEARLY
+        faster = merits[0] - merits[1]
+        agrees = one.agreement >= AS_MUCH * other.agreement
+        return agrees and mine >= theirs and faster > CLEARLY
 
     for place, item in enumerate(chosen):
         if not any(beats(one, item) for one in chosen):
