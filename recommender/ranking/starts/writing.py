@@ -264,6 +264,8 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) ->
 
 def _because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[MeasuredRun]) -> list[str]:
     lines = [told(runs[0], len(draft.measured))] if runs else []
+    if draft.measured and not runs:
+        lines.append(f"measured runs of this model in other layouts correct its price: {len(draft.measured)}")
     if chosen is not None:
         verb = "fits with" if chosen.option.is_sure_to_fit else "needs"
         said = f"{chosen.option.layout} {verb} {chosen.option.memory_bytes / 1e9:.0f} GB of each device"

@@ -47,6 +47,19 @@ def test_the_layout_that_was_measured_faster_comes_first(
     assert narrow < wide
 
 
+def test_a_start_in_a_layout_that_nobody_ran_says_what_corrects_its_price(
+    shipped_path: Path, tmp_path: Path
+) -> None:
+    with with_cases(shipped_path, tmp_path, case(1500, tp=8)) as workspace:
+        found = starts(workspace)
+    lines = {
+        one.layout.tp: one.because for one in (found.first, *found.alternatives) if one.layout is not None
+    }
+    said = "measured runs of this model in other layouts correct its price: 1"
+    assert lines
+    assert all((said in because) == (tp != 8) for tp, because in lines.items())
+
+
 def test_what_the_fastest_run_of_the_layout_set_is_set(shipped_path: Path, tmp_path: Path) -> None:
     tuned = {"max_num_batched_tokens": 16384, "scheduler": "x"}
     cases = [case(2000), case(3900, config=tuned), case(1000, tp=4), case(500, tp=8)]
