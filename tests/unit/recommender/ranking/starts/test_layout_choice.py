@@ -47,6 +47,16 @@ def test_recipes_outweigh_a_price_that_is_little_better() -> None:
     assert chosen[1].agreement == pytest.approx(math.exp(-3))  # three doublings of tp away
 
 
+@pytest.mark.parametrize(("share", "first"), [(0.09, "fast"), (0.3, "usual")])
+def test_an_agreement_that_is_hardly_more_does_not_outweigh_a_clearly_better_price(
+    share: float, first: str
+) -> None:
+    fast = replace(FAST, log_merit=0.5)
+    voting = [replace(one, weight=share) for one in weighed(PUBLISHED)]
+    chosen = choose_layouts([USUAL, fast], voting, training=True)
+    assert chosen[0].option is (fast if first == "fast" else USUAL)
+
+
 def test_a_recipe_of_one_device_splits_nothing() -> None:
     [alone] = weighed(recipe("alone", layout={"tp": 1}, devices=1))
     assert likeness(FAST.layout, alone, training=False) == pytest.approx(1.0)
