@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import InputError
 from recommender.cost_model.estimate import estimate, sweep
+from recommender.cost_model.settings.engine_defaults import largest_captured
 from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ PER_DEVICE = re.compile(r"/(p|npu)$|per card", re.IGNORECASE)
 RATE = re.compile(r"(?<![a-z])(fps|images?|samples?|tokens?)(?![a-z])")
 MOST_USE = 0.6
 """Share of the peak that training does not pass (Chowdhery et al. 2022 have .57 as the best of their time): where a
-unit does not say whether it counts a device, a card of two or the whole job, the largest below it is meant."""
+unit does not say whether it counts a device, a card of two, a server or the whole job, the largest below it is meant."""
 
 
 def target(row: dict[str, str]) -> tuple[str, bool]:
@@ -148,6 +149,10 @@ def serving_settings(
         # experts over more devices than attention: every device has its own requests
         stages, every = 1, [count // 2**power for power in range(8) if count % 2**power == 0]
         replicas = [count] if "ep" in words else [copies for copies in every if copies <= max(running, 1)]
+    limit = re.search(r"max-num-seqs (\d+)", row["config"])
+    given |= {"max_num_seqs": int(limit.group(1))} if limit else {}
+    if limit and "queueing" in row["config"]:  # requests wait: the copies together run fewer
+        replicas = [copies for copies in replicas if copies * int(limit.group(1)) < running]
     dies = 2 if row["hardware"] == "CloudMatrix384" else 1  # its rows count cards of two dies
     found = []
     for copies in replicas:
@@ -168,6 +173,10 @@ def serving_settings(
         if given.get("max_batched"):
             one["chunk"] = int(given["max_batched"])
         one |= _manner(row, given)
+        if given.get("max_num_seqs"):
+            drafted = int(str(one.get("speculative_tokens", 0)))
+            rows = largest_captured(*engine_of(row), int(given["max_num_seqs"]), drafted)
+            one["captured_rows"] = rows
         engines = count // (words["tp"] * stages) if "tp" in words else copies
         if given.get("pd") and engines > copies:
             one |= {"data_parallel": engines, "prefill_engines": engines - copies, "separation": "separate"}
@@ -353,9 +362,10 @@ def reading(
         return stated * 1e12 * where.count / work, 1.0
     if "as published" not in unit:
         return stated, float(where.count) if per_device else 1.0
+    nodes = int(where.network.per_node)
     usual = [
         float(parts)
-        for parts in dict.fromkeys((where.count, where.count // 2, 1))
+        for parts in dict.fromkeys((where.count, where.count // 2, max(where.count // nodes, 1), 1))
         if stated * parts * work / (peak * where.count) <= MOST_USE
     ]
     if not usual:

@@ -59,7 +59,7 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
         "prefill_engines": 0, "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
-        "fused_dispatch": 0,
+        "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0,
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults."""
@@ -78,6 +78,9 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "context_parallel_size": "context_parallel", "expert_parallel_size": "expert_parallel",
     }
 )  # fmt: skip
+
+PIECEWISE = 0.5
+"""Value of ``graph`` where all is captured but the attention, which the host launches; 1 is all of a step."""
 
 COUNTS = frozenset(
     {
