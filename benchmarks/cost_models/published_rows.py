@@ -149,6 +149,8 @@ def serving_settings(
         # experts over more devices than attention: every device has its own requests
         stages, every = 1, [count // 2**power for power in range(8) if count % 2**power == 0]
         replicas = [count] if "ep" in words else [copies for copies in every if copies <= max(running, 1)]
+        if row["framework"].startswith("vllm") and not given and "ep" not in words:
+            replicas = [1]  # one engine, unless it is told of more
     limit = re.search(r"max-num-seqs (\d+)", row["config"])
     given |= {"max_num_seqs": int(limit.group(1))} if limit else {}
     if limit and "queueing" in row["config"]:  # requests wait: the copies together run fewer
@@ -160,6 +162,7 @@ def serving_settings(
         each = min(each, int(given.get("max_num_seqs", each)))
         one: dict[str, object] = {
             "data_parallel": copies, "pipeline_parallel": stages, "input_len": number(row["seq_in"]) or 1024,
+            "concurrency": number(row["batch"]) if row["batch"].isdigit() else 0,
             "output_len": max(number(row["seq_out"]), 1), "precision": precision,
             "expert_parallel": max(expert, words.get("ep", 1)) if model.experts else 1,
         }  # fmt: skip
@@ -325,10 +328,14 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
 def possible(
     model: ModelSizes, where: Machine, phase: str, settings: list[dict[str, object]]
 ) -> tuple[list[dict[str, object]], str]:
-    """The settings that can be and fit, and why the last of the others cannot."""
+    """The settings that can be and fit, of each layout the largest batch, and why the last other cannot."""
     valid: list[dict[str, object]] = []
     reason = "does not fit in memory as far as it is described"
+    filled: set[str] = set()
     for one in settings:
+        layout = repr({name: value for name, value in one.items() if name != "batch"})
+        if layout in filled:  # an engine lets in all that its cache holds
+            continue
         try:
             steps = estimate(model=model, machine=where, phase=phase, settings=[one])
         except InputError as refused:
@@ -336,6 +343,7 @@ def possible(
             continue
         if steps.fits[0] or not np.isfinite(steps.capacity_bytes):
             valid.append(one)
+            filled |= {layout} if "batch" in one else set()
     return valid, reason
 
 

@@ -59,7 +59,7 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
         "prefill_engines": 0, "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
-        "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0,
+        "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0, "concurrency": 0,
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults."""

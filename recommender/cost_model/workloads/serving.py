@@ -233,7 +233,7 @@ def serving_step(
     queue = (load, turn, np.where(alone, 1.0, batch), busy_s / together)
     ttft = prefill_s + transfer_s + np.where(rate > 0, waiting_s(*queue), 0.0)
     tail = np.where(rate > 0, longest_waiting_s(*queue), 0.0)
-    output = produced * capacity
+    output = produced * _flowing(s, capacity, prefill_s + transfer_s + produced * tpot)
 
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
     split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}
@@ -296,6 +296,11 @@ def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floa
     load = rate * turn / np.where(is_split, np.maximum(ahead, 1), np.maximum(engines, 1))
     load = np.where(is_split & (rate > behind), np.maximum(load, rate / behind), load)
     return capacity, load, turn
+
+
+def _flowing(s: Columns, capacity: Floats, answered_s: Floats) -> Floats:
+    """Requests a second where no more than ``concurrency`` are in flight, each for so long (Little's law)."""
+    return np.where(s["concurrency"] > 0, np.minimum(capacity, s["concurrency"] / answered_s), capacity)
 
 
 def _power(
