@@ -184,7 +184,15 @@ def serving_settings(
         if given.get("pd") and engines > copies:
             one |= {"data_parallel": engines, "prefill_engines": engines - copies, "separation": "separate"}
         # an engine lets in what its cache holds; the rest waits
-        found += [{**one, "batch": each >> half} for half in range(each.bit_length())]
+        found += [{**one, "batch": batch} for batch in down_from(each)]
+    return found
+
+
+def down_from(most: int) -> list[int]:
+    """Batches down from the largest, each a fifth below the last: an engine lets in all that its cache holds."""
+    found = [most]
+    while found[-1] > 1:
+        found.append(found[-1] * 5 // 6)
     return found
 
 

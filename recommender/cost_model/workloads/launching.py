@@ -28,9 +28,9 @@ PIECE_US = 756.0
 """Host time of a block of which all but the attention is captured: mean of 832 us (Qwen3-VL-30B, 591 of
 them idle, gone in a whole graph: vllm-project/vllm-ascend, issue 9404) and 687 us (Qwen3-VL-8B, 27.75 ms
 for 36 blocks and the iteration: pull request 5228 there)."""
-USUAL_ROOM = 2048
-"""Tokens of a step where no limit is stated: the default of ``vllm serve`` below 70 GiB of memory
-(vllm/engine/arg_utils.py)."""
+USUAL_ROOM, GPU_ROOM = 2048, 8192
+"""Tokens of a step where no limit is stated, on Ascend and on GPUs: the defaults of ``vllm serve`` below and
+from 70 GiB of memory on (vllm/engine/arg_utils.py); TensorRT-LLM and SGLang have 8192, too."""
 GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an assumption
 
 
@@ -59,20 +59,37 @@ def proposing_us(device: Device, model: ModelSizes, s: Columns, step_us: Floats,
     return np.where(s["speculative_tokens"] > 0, s["speculative_tokens"] * np.maximum(one, launched), 0.0)
 
 
-def together_us(launched: Floats, s: Columns, fresh: Floats, batch: Floats) -> Floats:
-    """Each request's part of the host time of a prefill.
-
-    Those that come together are launched together, as far as a step has room for their tokens.
+def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -> Floats:
+    """Requests that are prefilled in one pass: as many as finish a step, as far as it has room for them.
 
     Args:
-        launched: Host time of a pass.
         s: Checked columns.
+        device: Where.
         fresh: Tokens of a request that no prefix holds.
-        batch: Requests of an engine.
+        finished: Requests that a step finishes in the mean; as many take their places.
     """
-    at_once = np.maximum(s["prefill_batch"], 1)
-    room = np.floor(np.where(s["chunk"] > 0, s["chunk"], USUAL_ROOM) / (fresh * at_once))
-    return np.asarray(launched / np.clip(room, 1, np.maximum(batch / at_once, 1)))
+    return np.maximum(
+        s["prefill_batch"], np.maximum(np.floor(np.minimum(finished, _room(s, device, fresh))), 1)
+    )
+
+
+def shared_us(launched: Floats, s: Columns, device: Device, fresh: Floats, together: Floats) -> Floats:
+    """Host time of a prefill where all requests are of one length: those that started together end together.
+
+    Args:
+        launched: Host time of one pass.
+        s: Checked columns.
+        device: Where.
+        fresh: Tokens of a request that no prefix holds.
+        together: Requests of the pass whose device time is priced.
+    """
+    most = np.minimum(np.floor(_room(s, device, fresh)), s["batch"])
+    return np.asarray(launched / np.maximum(most / together, 1))
+
+
+def _room(s: Columns, device: Device, fresh: Floats) -> Floats:
+    """Requests whose prefill a step has room for."""
+    return np.asarray(np.where(s["chunk"] > 0, s["chunk"], USUAL_ROOM if device.ascend else GPU_ROOM) / fresh)
 
 
 def _kernel_us(device: Device) -> float:

@@ -21,9 +21,10 @@ from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.exchange import busiest, exchange_us
 from recommender.cost_model.workloads.launching import (
     captured_share,
+    come_together,
     launched_us,
     proposing_us,
-    together_us,
+    shared_us,
 )
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
 from recommender.cost_model.workloads.serving_memory import cached_rows, kv_bytes, memory_parts, weights
@@ -190,7 +191,8 @@ def serving_step(
     fresh = np.maximum(length * (1 - s["prefix_hit"]), 1)
     chunk = np.where(s["chunk"] > 0, np.minimum(s["chunk"], fresh), fresh)
     count = np.ceil(fresh / chunk)
-    together = np.maximum(s["prefill_batch"], 1)
+    steps = produced / tokens_per_step
+    together = come_together(s, device, fresh, batch / steps)
     prefill_us, prefill_wire, prefill_host, prefill_work = _pass_us(
         operators,
         device,
@@ -206,16 +208,14 @@ def serving_step(
     # later chunks attend to earlier ones: the pairs of the whole sequence, less those within chunks
     pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
     history = model.layers * prefill_work.growing_us * pairs
-    device_prefill = prefill_us + prefill_wire
-    alone_s = (count * np.maximum(device_prefill, prefill_host) + history) / 1e6 * prefill_factor
+    hosts = (prefill_host, shared_us(prefill_host, s, device, fresh, together))
+    alone_s, passes_s = (
+        (count * np.maximum(prefill_us + prefill_wire, host) + history) / 1e6 * prefill_factor
+        for host in hosts
+    )
     # c chunks through p stages take c + p - 1 turns of one stage; the pipeline is busy for c of them
     prefill_s = alone_s * (count + pp - 1) / (count * pp)
-    busy_s = (
-        (count * np.maximum(device_prefill, together_us(prefill_host, s, fresh, batch)) + history)
-        / 1e6
-        * prefill_factor
-        / pp
-    )
+    busy_s = passes_s / pp / together
     apart = s["separation"] == CHOICES["separation"].index("separate")
     transfer_s = np.zeros_like(tp)
     if np.any(apart):
@@ -223,14 +223,13 @@ def serving_step(
         transfer_s = point_us(network, moved, np.ones(tp.shape, dtype=bool)) / 1e6
 
     # A request's share of the engine: its prefill and its part of the decode steps.
-    steps = produced / tokens_per_step
     stalled = np.where(
         apart, 0.0, busy_s / np.maximum(steps, 1) * (batch - 1)
     )  # others' prefills between steps
     tpot = (step_s + stalled) / tokens_per_step
     rate, alone = s["request_rate"], s["prefill_engines"] > 0
-    capacity, load, turn = _pace(s, busy_s / together, steps * step_s / batch)
-    queue = (load, turn, np.where(alone, 1.0, batch), busy_s / together)
+    capacity, load, turn = _pace(s, busy_s, steps * step_s / batch)
+    queue = (load, turn, np.where(alone, 1.0, batch), busy_s)
     ttft = prefill_s + transfer_s + np.where(rate > 0, waiting_s(*queue), 0.0)
     tail = np.where(rate > 0, longest_waiting_s(*queue), 0.0)
     output = produced * _flowing(s, capacity, prefill_s + transfer_s + produced * tpot)
@@ -244,7 +243,7 @@ def serving_step(
         "tpot_p99_s": tpot + np.where(apart, 0.0, _late(batch) * busy_s / produced),
         "prefill_s": prefill_s,
         "kv_transfer_s": transfer_s,
-        "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * together * length / busy_s,
+        "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * length / busy_s,
         "decode_throughput": dp * batch * tokens_per_step / step_s,
         "prefill_share": busy_s / (busy_s + steps * step_s),
         "load": load,

@@ -55,14 +55,16 @@ def test_a_prefill_is_launched_kernel_by_kernel_on_ascend() -> None:
     assert longer > gpu
 
 
-def test_requests_that_come_together_are_launched_together() -> None:
-    alone, few = serve(
-        {"batch": 1, "input_len": 64, "output_len": 1}, {"batch": 16, "input_len": 64, "output_len": 1}
+def test_requests_that_come_together_are_prefilled_and_launched_together() -> None:
+    base: dict[str, object] = {"batch": 64, "input_len": 128, "output_len": 512}
+    many, few, alone = serve(base, {**base, "chunk": 256}, {**base, "batch": 1}).extra["prefill_throughput"]
+    assert few == pytest.approx(2 * alone, rel=0.1)  # a step has room for two
+    assert many > 1.5 * few
+    # on a GPU no host holds it up: only what finishes in one step comes together
+    long, short = serve(
+        {**base, "batch": 256}, {**base, "batch": 256, "output_len": 8}, device="h100-sxm"
     ).extra["prefill_throughput"]
-    assert few > 3 * alone
-    many: dict[str, object] = {"batch": 16, "input_len": 64, "output_len": 1}
-    narrow, wide = serve({**many, "chunk": 128}, {**many, "chunk": 1024}).extra["prefill_throughput"]
-    assert wide > 1.5 * narrow
+    assert short > 1.2 * long
 
 
 def test_a_captured_draft_costs_its_device_time_alone() -> None:
