@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.cost_models.published_rows import PublishedQuestion, engine_of, possible
+from benchmarks.cost_models.published_rows import PublishedQuestion, down_from, engine_of, possible
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import UnknownEntityError
 from recommender.cost_model.question import device_and_server
@@ -48,9 +48,15 @@ def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQ
         raise NotExpressibleError("metric not modelled")
     count = int(row["n_devices"] or config.get("num_devices") or case["hardware"].get("count") or 1)
     model = known.model(re.sub(r"[_ ]", "-", row["model"].rpartition("/")[2]))
-    where = _machine(case["hardware"], count, known)
+    origin = str(case["source"].get("repo", ""))
+    where = _machine(DEVICES.get(origin, {}).get(case["hardware"]["name"], case["hardware"]), count, known)
     phase = "training" if task["kind"] == "training" else "serving"
-    settings = _training(task, config, model) if phase == "training" else _serving(task, config, model, where)
+    if phase == "training":
+        settings = _training(task, config, model)
+    else:
+        settings = _serving(task, config, model, where)
+        if str(case.get("corpus", "")).startswith("inference"):
+            settings = [{**one, **_of_scripts(config, where)} for one in settings]
     valid, reason = possible(model, where, phase, settings)
     if not valid:
         raise NotExpressibleError(f"refused: {reason.split(' (', maxsplit=1)[0]}")
@@ -59,7 +65,23 @@ def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQ
     both = "input and output" in str(outcome.get("counts", "")) or task["op"] == "llm_generate"
     if phase == "serving" and both:
         value *= lengths["output_len"] / (lengths["input_len"] + lengths["output_len"])
-    return PublishedQuestion(row, model, where, phase, valid, "throughput", shares, value, *engine_of(row))
+    engine, version = engine_of(row)
+    engine = ENGINES.get(engine, engine)
+    version = version or RELEASES.get(origin, {}).get(engine, "")
+    return PublishedQuestion(row, model, where, phase, valid, "throughput", shares, value, engine, version)
+
+
+DEVICES: Mapping[str, Mapping[str, dict[str, str]]] = {
+    "argonne-lcf/LLM-Inference-Bench": {"Nvidia A100": {"name": "A100-SXM4-40GB"}}
+}
+"""What a name of a publication means: the A100 of Argonne are those of Polaris (docs.alcf.anl.gov/polaris)."""
+RELEASES: Mapping[str, Mapping[str, str]] = {
+    "argonne-lcf/LLM-Inference-Bench": {"vllm": "0.6.1", "tensorrt-llm": "0.11.0"}
+}
+"""Releases that a publication ran, where its cases state none: the newest that its scripts name
+(``vLLM/MI250/README.MD``, ``TensorRT-LLM/A100/Benchmarking_Throughput/requirements.txt``)."""
+ENGINES = {"trt": "tensorrt-llm"}
+"""Engines that cases name otherwise than people do."""
 
 
 def _machine(hardware: dict[str, Any], count: int, known: ShippedKnowledge) -> Machine:
@@ -112,11 +134,31 @@ def _serving(
         one["precision_cache"] = "fp8"
     if "kv cache = int8" in str(config.get("precision", "")).lower():
         one["precision_cache"] = "int8"
+    if (
+        str(config.get("framework")) == "TensorRT-LLM"
+        and task.get("load")
+        and one["precision"] in {"fp8", "fp4"}
+    ):
+        one["precision_cache"] = (
+            "fp8"  # trtllm-bench forces it (TensorRT-LLM, tensorrt_llm/bench/build/build.py)
+        )
     if config.get("spec_decoding", "none") != "none":
         one["speculative_tokens"] = 1
     running = int(config.get("batch_size") or task["shape"].get("concurrency") or OFFLINE)
     each = max(running // copies, 1)
-    return [{**one, "batch": each >> half} for half in range(each.bit_length())]
+    return [{**one, "batch": batch} for batch in down_from(each)]
+
+
+def _of_scripts(config: dict[str, Any], where: Machine) -> dict[str, object]:
+    """What the scripts of InferenceMAX set for an engine.
+
+    Source: ``benchmarks/*.sh`` of SemiAnalysisAI/InferenceX@ac1998a504df, which the cases name.
+    """
+    engine = str(config.get("framework"))
+    narrow = engine in {"trt", "vllm", "atom"} or (engine == "sglang" and where.device.id in {"b200", "b300"})
+    return ({"precision_cache": "fp8"} if narrow else {}) | (
+        {"async_scheduling": 1} if engine == "vllm" else {}
+    )
 
 
 OFFLINE = 2048

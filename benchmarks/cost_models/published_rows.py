@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import InputError
 from recommender.cost_model.estimate import estimate, sweep
+from recommender.cost_model.settings.engine_defaults import largest_captured
 from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ PER_DEVICE = re.compile(r"/(p|npu)$|per card", re.IGNORECASE)
 RATE = re.compile(r"(?<![a-z])(fps|images?|samples?|tokens?)(?![a-z])")
 MOST_USE = 0.6
 """Share of the peak that training does not pass (Chowdhery et al. 2022 have .57 as the best of their time): where a
-unit does not say whether it counts a device, a card of two or the whole job, the largest below it is meant."""
+unit does not say whether it counts a device, a card of two, a server or the whole job, the largest below it is meant."""
 
 
 def target(row: dict[str, str]) -> tuple[str, bool]:
@@ -148,6 +149,12 @@ def serving_settings(
         # experts over more devices than attention: every device has its own requests
         stages, every = 1, [count // 2**power for power in range(8) if count % 2**power == 0]
         replicas = [count] if "ep" in words else [copies for copies in every if copies <= max(running, 1)]
+        if row["framework"].startswith("vllm") and not given and "ep" not in words:
+            replicas = [1]  # one engine, unless it is told of more
+    limit = re.search(r"max-num-seqs (\d+)", row["config"])
+    given |= {"max_num_seqs": int(limit.group(1))} if limit else {}
+    if limit and "queueing" in row["config"]:  # requests wait: the copies together run fewer
+        replicas = [copies for copies in replicas if copies * int(limit.group(1)) < running]
     dies = 2 if row["hardware"] == "CloudMatrix384" else 1  # its rows count cards of two dies
     found = []
     for copies in replicas:
@@ -155,6 +162,7 @@ def serving_settings(
         each = min(each, int(given.get("max_num_seqs", each)))
         one: dict[str, object] = {
             "data_parallel": copies, "pipeline_parallel": stages, "input_len": number(row["seq_in"]) or 1024,
+            "concurrency": number(row["batch"]) if row["batch"].isdigit() else 0,
             "output_len": max(number(row["seq_out"]), 1), "precision": precision,
             "expert_parallel": max(expert, words.get("ep", 1)) if model.experts else 1,
         }  # fmt: skip
@@ -168,11 +176,23 @@ def serving_settings(
         if given.get("max_batched"):
             one["chunk"] = int(given["max_batched"])
         one |= _manner(row, given)
+        if given.get("max_num_seqs"):
+            drafted = int(str(one.get("speculative_tokens", 0)))
+            rows = largest_captured(*engine_of(row), int(given["max_num_seqs"]), drafted)
+            one["captured_rows"] = rows
         engines = count // (words["tp"] * stages) if "tp" in words else copies
         if given.get("pd") and engines > copies:
             one |= {"data_parallel": engines, "prefill_engines": engines - copies, "separation": "separate"}
         # an engine lets in what its cache holds; the rest waits
-        found += [{**one, "batch": each >> half} for half in range(each.bit_length())]
+        found += [{**one, "batch": batch} for batch in down_from(each)]
+    return found
+
+
+def down_from(most: int) -> list[int]:
+    """Batches down from the largest, each a fifth below the last: an engine lets in all that its cache holds."""
+    found = [most]
+    while found[-1] > 1:
+        found.append(found[-1] * 5 // 6)
     return found
 
 
@@ -316,10 +336,14 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
 def possible(
     model: ModelSizes, where: Machine, phase: str, settings: list[dict[str, object]]
 ) -> tuple[list[dict[str, object]], str]:
-    """The settings that can be and fit, and why the last of the others cannot."""
+    """The settings that can be and fit, of each layout the largest batch, and why the last other cannot."""
     valid: list[dict[str, object]] = []
     reason = "does not fit in memory as far as it is described"
+    filled: set[str] = set()
     for one in settings:
+        layout = repr({name: value for name, value in one.items() if name != "batch"})
+        if layout in filled:  # an engine lets in all that its cache holds
+            continue
         try:
             steps = estimate(model=model, machine=where, phase=phase, settings=[one])
         except InputError as refused:
@@ -327,6 +351,7 @@ def possible(
             continue
         if steps.fits[0] or not np.isfinite(steps.capacity_bytes):
             valid.append(one)
+            filled |= {layout} if "batch" in one else set()
     return valid, reason
 
 
@@ -353,9 +378,10 @@ def reading(
         return stated * 1e12 * where.count / work, 1.0
     if "as published" not in unit:
         return stated, float(where.count) if per_device else 1.0
+    nodes = int(where.network.per_node)
     usual = [
         float(parts)
-        for parts in dict.fromkeys((where.count, where.count // 2, 1))
+        for parts in dict.fromkeys((where.count, where.count // 2, max(where.count // nodes, 1), 1))
         if stated * parts * work / (peak * where.count) <= MOST_USE
     ]
     if not usual:

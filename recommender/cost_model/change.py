@@ -15,7 +15,8 @@ import numpy as np
 from kg.errors import InputError
 from kg.nouns.gain import Gain
 from recommender.cost_model.estimate import estimate_question
-from recommender.cost_model.settings.dialects import OFF, translate
+from recommender.cost_model.settings.dialects import OFF, captured_rows, translate
+from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 
@@ -34,6 +35,9 @@ each document left out, 90 % intervals hold .88 of them (``benchmarks/answers/ga
 MEMORY_SPREAD = 0.1
 """Relative spread of the memory of a step: a judgement. Three published changes of memory were modelled to
 0.0, 0.05 and 0.16 of the log; of 33 runs that ran, two need 1.00 and 1.08 of the capacity by it."""
+
+OF_ENGINE = ("graph", "draft_graph", "captured_rows")
+"""Settings of serving of which every release of an engine has its own default."""
 
 _WAYS = (1, 2, 4, 8, 16)
 
@@ -170,15 +174,18 @@ def modelled_now(question: Question) -> ModelledConfiguration:
 def modelled_change(question: Question, configuration: Mapping[str, Value]) -> SettingsChange | None:
     """The change that a configuration makes; None where the cost model has no setting for any of it.
 
-    A switch that is not set now is taken as off before.
+    A switch that is not set now is taken as off before; a graph of serving, as its engine's release has it.
 
     Raises:
         InputError: The cost model refuses the changed settings.
         MissingFactError: A fact is unknown.
     """
     base, layers = question.settings, int(question.model.layers) or None
-    after = translate(configuration, question.phase, count=question.machine.count, layers=layers).settings
-    before = {name: base.get(name, OFF.get(name)) for name in after}
+    told = translate(configuration, question.phase, count=question.machine.count, layers=layers).settings
+    rows = captured_rows(question.engine, question.version, configuration, {**base, **told})
+    after = {**rows, **told}
+    off = {**OFF, **_of_engine(question)}
+    before = {name: base.get(name, off.get(name)) for name in after}
     differing = {
         name: (before[name], value)
         for name, value in after.items()
@@ -190,6 +197,12 @@ def modelled_change(question: Question, configuration: Mapping[str, Value]) -> S
     new = {name: value for name, (_, value) in differing.items()}
     one, two = standings(estimate_question(question, [old, new]))
     return SettingsChange(settings=differing, before=one, after=two)
+
+
+def _of_engine(question: Question) -> Mapping[str, object]:
+    """Settings that an engine makes by itself: its graphs."""
+    known = engine_defaults(question.phase, question.engine, question.version)
+    return {name: known[name] for name in OF_ENGINE if question.phase == "serving"}
 
 
 def _assumed_switches(question: Question) -> tuple[str, ...]:

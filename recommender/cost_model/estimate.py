@@ -21,7 +21,14 @@ from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
 from recommender.cost_model.workloads.serving import serving_step
-from recommender.cost_model.workloads.steps import GPU_SPREAD, PARTS, Steps, scaled
+from recommender.cost_model.workloads.steps import (
+    GPU_ENGINES,
+    GPU_SERVED_SPREAD,
+    GPU_SPREAD,
+    PARTS,
+    Steps,
+    scaled,
+)
 from recommender.cost_model.workloads.training import training_step
 
 if TYPE_CHECKING:
@@ -80,7 +87,8 @@ def estimate(
     if anchor:
         return replace(steps, spread=anchor.spread, basis=anchor.basis)
     if model.kind != NETWORK and not machine.device.ascend:
-        return replace(steps, spread=GPU_SPREAD)
+        seen = phase == "serving" and engine in GPU_ENGINES
+        return replace(steps, spread=GPU_SERVED_SPREAD if seen else GPU_SPREAD)
     return steps
 
 

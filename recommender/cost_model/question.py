@@ -18,7 +18,7 @@ from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.step_place import place_of
 from recommender.cost_model.operators.network import Network
-from recommender.cost_model.settings.dialects import translate
+from recommender.cost_model.settings.dialects import captured_rows, translate
 from recommender.cost_model.settings.plans import PHASES
 
 if TYPE_CHECKING:
@@ -285,7 +285,8 @@ class Question:
             precision=work.precision or facts.checkpoint_precision(phase or work.kind.value),
             current=problem.current or {},
         )
-        return replace(found, engine=engine, version=version)
+        rows = captured_rows(engine, version, problem.current or {}, found.settings)
+        return replace(found, engine=engine, version=version, settings={**rows, **found.settings})
 
     @classmethod
     def of_facts(

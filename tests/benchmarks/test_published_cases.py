@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.cost_models.published_rows import case_row, question_of
+from benchmarks.cost_models.published_rows import case_row, down_from, question_of
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 
 pytestmark = pytest.mark.long
@@ -42,6 +42,29 @@ def test_attention_by_data_shares_the_requests_and_output_tokens_are_part_of_all
     assert (first["tensor_parallel"], first["data_parallel"], first["expert_parallel"]) == (1, 8, 8)
     assert (first["batch"], first["precision"]) == (8, "fp4")
     assert (asked.engine, asked.version) == ("sglang", "v0.5.12")
+
+
+def test_the_scripts_of_a_corpus_set_what_its_cases_leave_out(shipped: ShippedKnowledge) -> None:
+    first = question_of(case(), shipped).settings[0]
+    assert "precision_cache" not in first
+    told = json.loads(case(framework="trt")["case"])
+    told["corpus"] = "inferencex_serving"
+    asked = question_of(case_row(told, json.dumps(told)), shipped)
+    assert asked.settings[0]["precision_cache"] == "fp8"
+    assert asked.engine == "tensorrt-llm"
+
+
+def test_a_publication_says_which_part_and_release_it_ran(shipped: ShippedKnowledge) -> None:
+    told = json.loads(case(framework="vLLM", tp=1, ep=1, dp_attention=False, num_gpus=1)["case"])
+    told["task"] |= {"model": "meta-llama/Meta-Llama-3-8B", "dtype": "bf16"}
+    told["hardware"] = {"vendor": "nvidia", "name": "Nvidia A100", "reported_name": "Nvidia A100 GPU"}
+    told["source"] = {"repo": "argonne-lcf/LLM-Inference-Bench"}
+    asked = question_of(case_row(told, json.dumps(told)), shipped)
+    assert (asked.machine.device.id, asked.engine, asked.version) == ("a100-sxm4-40gb", "vllm", "0.6.1")
+
+
+def test_batches_go_down_by_a_sixth() -> None:
+    assert down_from(12) == [12, 10, 8, 6, 5, 4, 3, 2, 1]
 
 
 def test_prefill_apart_is_refused_by_its_name(shipped: ShippedKnowledge) -> None:

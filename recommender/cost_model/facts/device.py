@@ -102,6 +102,11 @@ class Device:
         return "cube_macs_per_cycle_fp16" in self.facts or "core_design" in self.facts
 
     @property
+    def amd(self) -> bool:
+        """True if it is a GPU of AMD."""
+        return str(self.facts.get("compute_capability", "")).startswith("gfx")
+
+    @property
     def joint(self) -> bool:
         """True if cube and vector unit share a core: one reads the results of the other in place."""
         return str(self.facts.get("core_design", "")).startswith("joint")

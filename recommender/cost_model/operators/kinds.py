@@ -64,6 +64,14 @@ GPU_MEMORY_SHARE = 0.85
 """Share of the nominal bandwidth at which products of at most 32 rows read weights beyond 50 MB: 0.78 (A100)
 to 0.89 (H100) in 16 bit, 0.82 to 0.87 in 8 bit, medians of five GPUs, launch apart
 (github.com/ai-dynamo/aiconfigurator@095f58a51c, systems/data/*/gemm)."""
+AMD_MEMORY_SHARE = 0.65
+"""The same of the fastest kernels that AMD's library knows, on MI300X and MI355X: 0.32 to 0.77, the median of
+seven tables of 8, 16 and 4 bits (github.com/ROCm/aiter@e4048607a5, aiter/configs)."""
+AMD_PEAK_SHARE: Mapping[str, float] = MappingProxyType(
+    {"matmul_bf16": 0.57, "moe_bf16": 0.57, "matmul_w8a8": 0.41, "moe_w8a8": 0.41}
+)
+"""Share of the nominal peak of those kernels in products of 300 us and more at the peak; the median of tables
+where there are several (0.32 to 0.52 in 8 and 4 bits)."""
 
 _OPERATOR_KINDS = (
     OperatorKind(
@@ -153,6 +161,8 @@ class CalibratedOperator:
             return self.constants
         launch = min(self.constants["launch_us"], self.kind.gpu_kernels * GPU_KERNEL_US)
         share = {"memory_share": GPU_MEMORY_SHARE} if self.kind.stem.startswith(("matmul", "moe")) else {}
+        if device.amd and share:
+            share = {"memory_share": AMD_MEMORY_SHARE, "efficiency": AMD_PEAK_SHARE[self.kind.stem]}
         return {**self.constants, "launch_us": launch, **share}
 
     def times_us(self, device: Device, x: Floats) -> Floats:
@@ -160,11 +170,23 @@ class CalibratedOperator:
         x = np.atleast_2d(np.asarray(x, dtype=np.float64))
         if x.shape[1] != len(self.kind.columns):
             raise InputError(f"{self.kind.stem} takes {', '.join(self.kind.columns)}")
-        unique, where = np.unique(x, axis=0, return_inverse=True)
+        unique, where = _distinct(x)
         time, features = self.kind.analytic(device, unique, self.constants_on(device))
         if self.kind.stem == "collective" or (device.ascend and not device.joint):
             time = time * np.exp(self.residual.predict(features))
-        return np.asarray(time[where.ravel()], dtype=np.float64)
+        return np.asarray(time[where], dtype=np.float64)
+
+
+def _distinct(x: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """The distinct rows of an array, and which of them each row is; told apart by one number of each."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mixed = x @ np.sqrt(np.arange(2.0, 2.0 + x.shape[1]))
+    _, first, where = np.unique(mixed, return_index=True, return_inverse=True)
+    unique = x[first]
+    if np.array_equal(unique[where], x):
+        return unique, where
+    unique, where = np.unique(x, axis=0, return_inverse=True)
+    return unique, where.ravel()
 
 
 @dataclass(frozen=True, slots=True)

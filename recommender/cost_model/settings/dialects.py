@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from recommender.cost_model.settings.plans import ALIASES, CHOICES, SERVING, TRAINING
+from recommender.cost_model.settings.engine_defaults import largest_captured
+from recommender.cost_model.settings.plans import ALIASES, CHOICES, PIECEWISE, SERVING, TRAINING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,11 +66,15 @@ _ON = MappingProxyType(
 )  # fmt: skip
 """Switches, and what they are when they are on."""
 
-_GRAPHS = ("full", "full_decode_only", "piecewise", "full_and_piecewise")
+_GRAPHS = ("full", "full_decode_only", "full_and_piecewise")
 _VALUES: Mapping[str, Mapping[str, tuple[str, object]]] = MappingProxyType(
     {
         "recompute_granularity": {"full": ("recompute", "full"), "selective": ("recompute", "selective")},
-        "cudagraph_mode": {**dict.fromkeys(_GRAPHS, ("graph", 1)), "none": ("graph", 0)},
+        "cudagraph_mode": {
+            **dict.fromkeys(_GRAPHS, ("graph", 1)),
+            "piecewise": ("graph", PIECEWISE),
+            "none": ("graph", 0),
+        },
         "quantization": {
             "ascend": ("precision", "int8"),
             "w8a8_int8": ("precision", "int8"),
@@ -229,6 +234,18 @@ def _counted_as_sglang(told: Mapping[str, Value], found: dict[str, object], unto
     return untold
 
 
+def captured_rows(
+    engine: str, version: str, parameters: Mapping[str, Value], settings: Mapping[str, object]
+) -> dict[str, object]:
+    """The setting ``captured_rows`` that follows from an engine's most sequences; empty if none does."""
+    told = {_plain(name): _value(value) for name, value in parameters.items()}
+    sequences, drafted = told.get("max_num_seqs"), settings.get("speculative_tokens", 0)
+    if not isinstance(sequences, int) or sequences < 1 or not isinstance(drafted, int):
+        return {}
+    rows = largest_captured(engine, version, sequences, drafted)
+    return {"captured_rows": rows} if rows else {}
+
+
 def spell(settings: Mapping[str, object], framework: str) -> dict[str, Value]:
     """The parameters by which a framework is told settings of the cost model; others are left out.
 
@@ -300,6 +317,11 @@ def setting_of(name: str) -> str:
 def _pair(name: str, value: Value, *, count: int | None) -> tuple[str, object] | None:
     """A setting and its value; the value is None where a switch is off and says nothing, None if unknown."""
     plain = _plain(name)
+    if plain == "enforce_eager" and "speculative_config" in name.replace("-", "_"):
+        return "draft_graph", (0 if _is_on(value) else None)
+    if plain in {"cudagraph_capture_sizes", "max_cudagraph_capture_size"}:
+        sizes = [int(size) for size in re.findall(r"\d{1,9}", str(value))]
+        return ("captured_rows", max(sizes)) if sizes else None
     if plain in _ON:
         setting, on = _ON[plain]
         return setting, (on if _is_on(value) else None)

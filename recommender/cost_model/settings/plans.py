@@ -59,7 +59,7 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
         "prefill_engines": 0, "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
-        "fused_dispatch": 0,
+        "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0, "concurrency": 0,
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults."""
@@ -79,6 +79,9 @@ ALIASES: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 
+PIECEWISE = 0.5
+"""Value of ``graph`` where all is captured but the attention, which the host launches; 1 is all of a step."""
+
 COUNTS = frozenset(
     {
         "tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel", "virtual_stages",
@@ -95,10 +98,17 @@ def columns(settings: Sequence[Mapping[str, object]], defaults: Mapping[str, flo
         InputError: An unknown setting or value, or a size that is not a positive whole number.
     """
     found: Columns = {}
-    named = [{name_of(key, defaults): value for key, value in one.items()} for one in settings]
+    names: dict[str, str] = {}
+    named = [
+        {names.get(key) or names.setdefault(key, name_of(key, defaults)): value for key, value in one.items()}
+        for one in settings
+    ]
+    stated = set(names.values())
     for name, default in defaults.items():
-        values = [number_of(name, one.get(name, default)) for one in named]
-        found[name] = np.array(values, dtype=np.float64)
+        if name not in stated:
+            found[name] = np.full(len(named), number_of(name, default))
+            continue
+        found[name] = _numbers_of(name, [one.get(name, default) for one in named])
         check(name, default, found[name])
     return found
 
@@ -133,6 +143,14 @@ def name_of(key: str, defaults: Mapping[str, object]) -> str:
         near = get_close_matches(name, defaults, n=3, cutoff=0.4) or list(defaults)
         raise InputError(f"no setting named {key!r}", hint=f"known: {', '.join(near)}")
     return name
+
+
+def _numbers_of(name: str, values: Sequence[object]) -> Floats:
+    """The numbers of a setting's values, each value read once."""
+    if not all(isinstance(value, str | int | float) for value in values):
+        return np.array([number_of(name, value) for value in values], dtype=np.float64)
+    read = {value: number_of(name, value) for value in dict.fromkeys(values)}
+    return np.array([read[value] for value in values], dtype=np.float64)
 
 
 def number_of(name: str, value: object) -> float:

@@ -19,6 +19,13 @@ from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rul
 from recommender.cost_model.workloads.block import BlockWork, forward, products_us
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.exchange import busiest, exchange_us
+from recommender.cost_model.workloads.launching import (
+    captured_share,
+    come_together,
+    launched_us,
+    proposing_us,
+    shared_us,
+)
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
 from recommender.cost_model.workloads.serving_memory import cached_rows, kv_bytes, memory_parts, weights
 from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
@@ -31,11 +38,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-HOST_US = 70.0
-"""Host time per kernel without a graph, the geometric mean of two publications: 118 us (Qwen3-Coder-480B in
-8 bits, 165 to 171 ms for 62 blocks of 23 kernels whatever the length: vllm-project/vllm-ascend, issue
-7723) and 41 us (Qwen3-VL-30B, 832 us for a block of 20, most of it idle: issue 9404 there)."""
-GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an assumption
 STEP_HOST_US = 3000.0
 """Scheduling, sampling and copies of an iteration: 2.8 to 3.8 ms (vllm-ascend 74191864b7). The device waits
 for it unless the next iteration is scheduled while this one runs (``async_scheduling``)."""
@@ -98,7 +100,8 @@ def _pass_us(
     )
     size = tokens * model.hidden * 2
     one = np.ones_like(tp)
-    captured = (s["graph"] > 0) & (phase == "decode")
+    level = captured_share(s, tokens, phase)
+    captured = level > 0
     plain = 2 * collective_us(network, operators, "all_reduce", size, tp, one, captured)
     # FlashComm: scatter and gather instead of all-reduce, norms split, activations quantised or not
     share = size / tp
@@ -114,8 +117,7 @@ def _pass_us(
         wire = wire + exchange * (1 - model.dense_layers / model.layers)
     x = np.column_stack([logits, model.vocabulary / tp, np.full_like(tp, model.hidden)])
     head = products_us(operators, device, x, s["precision_head"]) if model.vocabulary else np.zeros_like(tp)
-    eager = np.where(s["graph"] > 0, GRAPH_SHARE, 1.0)
-    host = model.layers * work.kernels * HOST_US * eager
+    host = model.layers * launched_us(device, s, level, work, phase)
     stages = s["pipeline_parallel"]
     uneven = np.ceil(model.layers / stages) * stages  # the longest stage sets the pace
     far = tp * stages > network.per_node
@@ -167,7 +169,7 @@ def serving_step(
     )
     cached = flight * cached_rows(model, middle) * kv_bytes(model, s)
     fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s)
-    proposing = _proposing_us(model, s, device_us + wire, work)
+    proposing = proposing_us(device, model, s, device_us + wire, work)
     serial = np.where(s["async_scheduling"] > 0, 0.0, STEP_HOST_US)
     idle_host = serial + np.maximum(host - device_us - wire, 0.0)
     stream = _stream_us(device, model, s, flight, cached)
@@ -189,7 +191,8 @@ def serving_step(
     fresh = np.maximum(length * (1 - s["prefix_hit"]), 1)
     chunk = np.where(s["chunk"] > 0, np.minimum(s["chunk"], fresh), fresh)
     count = np.ceil(fresh / chunk)
-    together = np.maximum(s["prefill_batch"], 1)
+    steps = produced / tokens_per_step
+    together = come_together(s, device, fresh, batch / steps)
     prefill_us, prefill_wire, prefill_host, prefill_work = _pass_us(
         operators,
         device,
@@ -205,29 +208,31 @@ def serving_step(
     # later chunks attend to earlier ones: the pairs of the whole sequence, less those within chunks
     pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
     history = model.layers * prefill_work.growing_us * pairs
-    passes_s = (count * np.maximum(prefill_us + prefill_wire, prefill_host) + history) / 1e6 * prefill_factor
+    hosts = (prefill_host, shared_us(prefill_host, s, device, fresh, together))
+    alone_s, passes_s = (
+        (count * np.maximum(prefill_us + prefill_wire, host) + history) / 1e6 * prefill_factor
+        for host in hosts
+    )
     # c chunks through p stages take c + p - 1 turns of one stage; the pipeline is busy for c of them
-    prefill_s = passes_s * (count + pp - 1) / (count * pp)
-    busy_s = passes_s / pp
-    kv_moved = cached_rows(model, fresh) * kv_bytes(model, s)
+    prefill_s = alone_s * (count + pp - 1) / (count * pp)
+    busy_s = passes_s / pp / together
     apart = s["separation"] == CHOICES["separation"].index("separate")
     transfer_s = np.zeros_like(tp)
     if np.any(apart):
-        moved = np.where(apart, kv_moved, 0.0)
+        moved = np.where(apart, cached_rows(model, fresh) * kv_bytes(model, s), 0.0)
         transfer_s = point_us(network, moved, np.ones(tp.shape, dtype=bool)) / 1e6
 
     # A request's share of the engine: its prefill and its part of the decode steps.
-    steps = produced / tokens_per_step
     stalled = np.where(
         apart, 0.0, busy_s / np.maximum(steps, 1) * (batch - 1)
     )  # others' prefills between steps
     tpot = (step_s + stalled) / tokens_per_step
     rate, alone = s["request_rate"], s["prefill_engines"] > 0
-    capacity, load, turn = _pace(s, busy_s / together, steps * step_s / batch)
-    queue = (load, turn, np.where(alone, 1.0, batch), busy_s / together)
+    capacity, load, turn = _pace(s, busy_s, steps * step_s / batch)
+    queue = (load, turn, np.where(alone, 1.0, batch), busy_s)
     ttft = prefill_s + transfer_s + np.where(rate > 0, waiting_s(*queue), 0.0)
     tail = np.where(rate > 0, longest_waiting_s(*queue), 0.0)
-    output = produced * capacity
+    output = produced * _flowing(s, capacity, prefill_s + transfer_s + produced * tpot)
 
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
     split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}
@@ -238,7 +243,7 @@ def serving_step(
         "tpot_p99_s": tpot + np.where(apart, 0.0, _late(batch) * busy_s / produced),
         "prefill_s": prefill_s,
         "kv_transfer_s": transfer_s,
-        "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * together * length / busy_s,
+        "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * length / busy_s,
         "decode_throughput": dp * batch * tokens_per_step / step_s,
         "prefill_share": busy_s / (busy_s + steps * step_s),
         "load": load,
@@ -292,6 +297,11 @@ def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floa
     return capacity, load, turn
 
 
+def _flowing(s: Columns, capacity: Floats, answered_s: Floats) -> Floats:
+    """Requests a second where no more than ``concurrency`` are in flight, each for so long (Little's law)."""
+    return np.where(s["concurrency"] > 0, np.minimum(capacity, s["concurrency"] / answered_s), capacity)
+
+
 def _power(
     device: Device,
     model: ModelSizes,
@@ -306,13 +316,6 @@ def _power(
     peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
     power = power_w(device, active=active, cube_use=model.layers * work.flops / (step_s * peak))
     return power, None if power is None else power * step_s * devices
-
-
-def _proposing_us(model: ModelSizes, s: Columns, step_us: Floats, work: BlockWork) -> Floats:
-    """Time to draft: each token is a pass through one block, which the host launches kernel by kernel."""
-    one = step_us / model.layers
-    launched = work.kernels * HOST_US
-    return np.where(s["speculative_tokens"] > 0, s["speculative_tokens"] * np.maximum(one, launched), 0.0)
 
 
 def _stream_us(device: Device, model: ModelSizes, s: Columns, batch: Floats, cached: Floats) -> Floats:

@@ -22,8 +22,12 @@ SPREAD = 0.45
 """Log error of a whole step where no measured step anchors it: set by judgement, its coverage is in
 docs/figures-cost-model.md."""
 GPU_SPREAD = 0.35
-"""The same of a language model on a GPU: nine tenths of 522 published steps of five tables lie within 1.645
-of it (``docs/figures-cost-model-reach.md``)."""
+"""The same of a language model on a GPU: nine tenths of the published training steps of two tables lie within
+1.645 of it (``docs/figures-cost-model-reach.md``)."""
+GPU_SERVED_SPREAD = 0.24
+"""The same of serving by one of ``GPU_ENGINES``: the widest of three tables, of each of which nine tenths lie
+within 1.645 of its own."""
+GPU_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "atom"})
 
 
 @dataclass(frozen=True, slots=True)

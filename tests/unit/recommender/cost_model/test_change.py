@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -88,3 +89,32 @@ def test_a_larger_modelled_gain_is_less_sure() -> None:
     none, large = modelled_gain(0.0), modelled_gain(1.0)
     assert (none.high - none.low) == pytest.approx(2 * 1.645 * GAIN_SPREAD[0], rel=1e-3)
     assert (large.high - large.low) == pytest.approx(2 * 1.645 * math.hypot(*GAIN_SPREAD), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "gain"),
+    [
+        ("vllm-ascend", "0.23.0", None),
+        ("vllm-ascend", "0.18.0", 0.05),
+        ("vllm-ascend", "0.8.5", 0.5),
+        ("mindie", "", None),
+    ],
+)
+def test_a_graph_gains_over_what_the_release_captures(engine: str, version: str, gain: float | None) -> None:
+    asked = replace(question(tensor_parallel=8, batch=4), engine=engine, version=version)
+    change = modelled_change(asked, {"cudagraph_mode": "FULL_DECODE_ONLY"})
+    assert (change is None) == (gain is None)
+    if change is not None and gain is not None:
+        assert change.log_gain > gain
+    eager = modelled_change(asked, {"enforce_eager": True})
+    assert (eager is None) == (version == "0.8.5")  # it has no graphs
+
+
+def test_more_sequences_may_bring_the_step_into_a_graph() -> None:
+    asked = replace(
+        question(tensor_parallel=8, batch=12, captured_rows=8), engine="vllm-ascend", version="0.23.0"
+    )
+    change = modelled_change(asked, {"max_num_seqs": 16})
+    assert change is not None
+    assert change.settings["captured_rows"] == (8, 16)
+    assert change.after.time_s < change.before.time_s / 2

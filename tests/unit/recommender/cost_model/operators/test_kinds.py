@@ -10,6 +10,7 @@ from kg.errors import InputError, MissingFactError
 from recommender.cost_model.facts.device import Device, precision
 from recommender.cost_model.operators.kinds import (
     KINDS,
+    _distinct,
     load,
     reference_device,
     save,
@@ -137,3 +138,25 @@ def test_predicting_imports_neither_sklearn_nor_scipy() -> None:
     )
     done = run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_products_of_amd_reach_what_its_own_library_reaches() -> None:
+    kind = shipped()["matmul_w8a8"]
+    facts: dict[str, float | str] = {
+        "compute_units": 256, "clock_hz": 2.4e9, "memory_bandwidth_bytes_per_s": 8e12, "l2_bytes": 4e6,
+        "peak_int8_ops": 5.03e15, "peak_bf16_flops": 2.5e15,
+    }  # fmt: skip
+    row = np.array([[8.0, 16384.0, 16384.0], [16384.0, 16384.0, 16384.0]])
+    amd = Device("amd", {**facts, "compute_capability": "gfx950"})
+    other = Device("other", {**facts, "compute_capability": "10.0"})
+    decode, prefill = kind.times_us(amd, row) / kind.times_us(other, row)
+    assert decode == pytest.approx(0.85 / 0.65, rel=0.1)
+    assert prefill > 1.6
+    assert (amd.amd, other.amd) == (True, False)
+
+
+def test_rows_that_mix_to_one_number_stay_apart() -> None:
+    rows = np.array([[1e300, 1e-300], [1e300, 2e-300], [3.0, 4.0], [1e300, 1e-300]])
+    unique, where = _distinct(rows)
+    assert len(unique) == 3
+    assert np.array_equal(unique[where], rows)

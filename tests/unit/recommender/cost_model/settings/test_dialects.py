@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kg.errors import InputError
-from recommender.cost_model.settings.dialects import OFF, spell, translate
-from recommender.cost_model.settings.plans import SERVING, TRAINING
+from recommender.cost_model.settings.dialects import OFF, captured_rows, spell, translate
+from recommender.cost_model.settings.plans import PIECEWISE, SERVING, TRAINING
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,23 @@ def test_fields_of_an_object_are_settings_and_those_of_a_peer_are_not() -> None:
     found = translate(told, "serving", count=16)
     assert dict(found.settings) == {"speculative_tokens": 1, "graph": 0}
     assert found.untold == ("kv_transfer_config.kv_connector_extra_config.prefill.tp_size",)
+
+
+def test_graphs_are_told_apart() -> None:
+    told = {"compilation_config.cudagraph_mode": "PIECEWISE", "speculative_config.enforce_eager": "true",
+            "compilation_config.cudagraph_capture_sizes": "[2, 4, 48, 8]"}  # fmt: skip
+    found = translate(told, "serving", count=16)
+    assert dict(found.settings) == {"graph": PIECEWISE, "draft_graph": 0, "captured_rows": 48}
+    assert dict(translate({"enforce_eager": True}, "serving").settings) == {"graph": 0}
+    assert dict(translate({"speculative_config.enforce_eager": False}, "serving").settings) == {}
+
+
+def test_the_most_sequences_decide_what_is_captured() -> None:
+    told = {"--max-num-seqs": "12"}
+    assert captured_rows("vllm-ascend", "0.20.2rc1", told, {}) == {"captured_rows": 8}
+    assert captured_rows("vllm-ascend", "0.20.2rc1", told, {"speculative_tokens": 1}) == {"captured_rows": 24}
+    assert captured_rows("vllm", "0.20.2", told, {}) == {}
+    assert captured_rows("vllm-ascend", "0.20.2rc1", {"tp_size": 4}, {}) == {}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.cost_model.settings.engine_defaults import engine_defaults
+from recommender.cost_model.settings.engine_defaults import engine_defaults, largest_captured
+from recommender.cost_model.settings.plans import PIECEWISE
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,43 @@ def test_newer_engines_schedule_ahead(engine: str, version: str, overlapped: int
 
 def test_training_has_no_scheduler() -> None:
     assert "async_scheduling" not in engine_defaults("training", "vllm", "0.33.0")
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "graph", "draft"),
+    [
+        ("vllm-ascend", "0.8.5rc1", 0, 0),
+        ("vllm-ascend", "0.9.0rc1", PIECEWISE, 0),
+        ("vllm-ascend", "0.18.0", PIECEWISE, 0),
+        ("vllm-ascend", "0.20.2rc1", PIECEWISE, 1),
+        ("vllm-ascend", "0.21.0rc1", 1, 1),
+        ("vllm-ascend", "nightly", 1, 1),
+        ("vllm-ascend", "", 1, 1),
+        ("mindie", "2.0", 1, 0),
+    ],
+)
+def test_a_release_captures_as_its_platform_does(
+    engine: str, version: str, graph: float, draft: float
+) -> None:
+    found = engine_defaults("serving", engine, version)
+    assert (found["graph"], found["draft_graph"]) == (graph, draft)
+
+
+@pytest.mark.parametrize(
+    ("sequences", "drafted", "rows"),
+    [
+        (1, 0, 1),
+        (3, 0, 2),
+        (7, 0, 4),
+        (12, 0, 8),
+        (16, 0, 16),
+        (12, 1, 24),
+        (10, 1, 16),
+        (300, 0, 288),
+        (999, 3, 512),
+    ],
+)
+def test_the_largest_captured_step_is_rounded_down(sequences: int, drafted: int, rows: int) -> None:
+    assert largest_captured("vllm-ascend", "0.20.2rc1", sequences, drafted) == rows
+    assert largest_captured("vllm-ascend", "0.13.0", sequences, drafted) == 0
+    assert largest_captured("sglang", "", sequences, drafted) == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from kg.errors import InputError
 from recommender.cost_model.estimate import estimate
+from recommender.cost_model.settings.plans import SERVING, columns
 from recommender.cost_model.workloads.steps import Steps
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
@@ -20,6 +22,20 @@ def serve(*settings: dict[str, object], name: str = "llama-2-7b") -> Steps:
 def train(*settings: dict[str, object], name: str = "llama-2-7b") -> Steps:
     given = [{"seq_len": 4096, "gbs": 32, **one} for one in settings]
     return estimate(model=model(name), machine=A2, phase="training", settings=given)
+
+
+def test_values_become_columns_whatever_holds_them() -> None:
+    many = columns(
+        [{"tp": 2, "graph": True}, {"tensor-parallel-size": np.int64(4), "graph": "off"}, {"tp": "8"}],
+        SERVING,
+    )
+    assert list(many["tensor_parallel"]) == [2, 4, 8]
+    assert list(many["graph"]) == [1, 0, 1]
+    assert list(many["batch"]) == [1, 1, 1]
+    with pytest.raises(InputError, match="tensor_parallel"):
+        columns([{"tp": [2]}], SERVING)
+    with pytest.raises(InputError, match="no setting named"):
+        columns([{"tp": 2}, {"tq": 2}], SERVING)
 
 
 def test_a_group_alone_in_eight_bit_lies_between_all_and_none() -> None:

@@ -118,6 +118,16 @@ def test_drafting_costs_what_its_own_launches_take() -> None:
     assert three > one
 
 
+def test_no_more_is_answered_than_requests_in_flight_allow() -> None:
+    base: dict[str, object] = {"tp": 4, "dp": 4, "batch": 8, "input_len": 2048, "output_len": 256}
+    mixed, same, apart, few = serve(
+        base, {**base, "concurrency": 32}, {**base, "separation": "separate", "prefill_engines": 2},
+        {**base, "separation": "separate", "prefill_engines": 2, "concurrency": 4},
+    ).throughput  # fmt: skip
+    assert same == pytest.approx(mixed, rel=0.03)  # Little's law: what is in flight over how long it takes
+    assert few < apart / 2
+
+
 def test_uneven_stages_take_the_longest_one() -> None:
     # 61 blocks over 2 stages: 31, not 30.5
     one, two = serve({"tp": 16, "batch": 16}, {"tp": 8, "pp": 2, "batch": 16}, name="deepseek-r1").time_s

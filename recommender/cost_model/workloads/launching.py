@@ -1,0 +1,97 @@
+"""Host time of a forward pass: kernel by kernel, by pieces, or a graph that was captured before.
+
+Arrays run over configurations. Times are microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.settings.plans import Columns
+    from recommender.cost_model.workloads.block import BlockWork
+
+Floats = NDArray[np.float64]
+
+HOST_US = 118.0
+"""Host time per kernel without a graph on Ascend: Qwen3-Coder-480B in 8 bits, 165 to 171 ms for 62 blocks of
+23 kernels whatever the length (vllm-project/vllm-ascend, issue 7723)."""
+GPU_HOST_US = 65.0
+"""The same on GPUs: Qwen2.5-7B, 22 ms for 28 blocks of 12 kernels, 13 ms in a graph (vllm-project/vllm-omni,
+issue 7960)."""
+PIECE_US = 756.0
+"""Host time of a block of which all but the attention is captured: mean of 832 us (Qwen3-VL-30B, 591 of
+them idle, gone in a whole graph: vllm-project/vllm-ascend, issue 9404) and 687 us (Qwen3-VL-8B, 27.75 ms
+for 36 blocks and the iteration: pull request 5228 there)."""
+USUAL_ROOM, GPU_ROOM = 2048, 8192
+"""Tokens of a step where no limit is stated, on Ascend and on GPUs: the defaults of ``vllm serve`` below and
+from 70 GiB of memory on (vllm/engine/arg_utils.py); TensorRT-LLM and SGLang have 8192, too."""
+GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an assumption
+
+
+def captured_share(s: Columns, rows: Floats, phase: str) -> Floats:
+    """The value of ``graph`` that holds for a pass: decode steps are captured up to some number of rows."""
+    beyond = (s["captured_rows"] > 0) & (rows > s["captured_rows"])
+    return np.where(beyond | (phase != "decode"), 0.0, s["graph"])
+
+
+def launched_us(device: Device, s: Columns, level: Floats, work: BlockWork, phase: str) -> Floats:
+    """Host time of a block of which ``level`` is captured (:func:`captured_share`).
+
+    A prefill on Ascend is launched kernel by kernel; GPUs hide it.
+    """
+    eager = work.kernels * _kernel_us(device)
+    if phase != "decode" and not device.ascend:
+        return np.where(s["graph"] > 0, GRAPH_SHARE, 1.0) * eager
+    return np.select([level == 0, level < 1], [eager, np.minimum(PIECE_US, eager)], GRAPH_SHARE * eager)
+
+
+def proposing_us(device: Device, model: ModelSizes, s: Columns, step_us: Floats, work: BlockWork) -> Floats:
+    """Time to draft: each token is a pass through one block, launched kernel by kernel unless captured."""
+    one = step_us / model.layers
+    share = np.where((s["draft_graph"] > 0) & (s["graph"] >= 1), GRAPH_SHARE, 1.0)
+    launched = work.kernels * _kernel_us(device) * share
+    return np.where(s["speculative_tokens"] > 0, s["speculative_tokens"] * np.maximum(one, launched), 0.0)
+
+
+def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -> Floats:
+    """Requests that are prefilled in one pass: as many as finish a step, as far as it has room for them.
+
+    Args:
+        s: Checked columns.
+        device: Where.
+        fresh: Tokens of a request that no prefix holds.
+        finished: Requests that a step finishes in the mean; as many take their places.
+    """
+    return np.maximum(
+        s["prefill_batch"], np.maximum(np.floor(np.minimum(finished, _room(s, device, fresh))), 1)
+    )
+
+
+def shared_us(launched: Floats, s: Columns, device: Device, fresh: Floats, together: Floats) -> Floats:
+    """Host time of a prefill where all requests are of one length: those that started together end together.
+
+    Args:
+        launched: Host time of one pass.
+        s: Checked columns.
+        device: Where.
+        fresh: Tokens of a request that no prefix holds.
+        together: Requests of the pass whose device time is priced.
+    """
+    most = np.minimum(np.floor(_room(s, device, fresh)), s["batch"])
+    return np.asarray(launched / np.maximum(most / together, 1))
+
+
+def _room(s: Columns, device: Device, fresh: Floats) -> Floats:
+    """Requests whose prefill a step has room for."""
+    return np.asarray(np.where(s["chunk"] > 0, s["chunk"], USUAL_ROOM if device.ascend else GPU_ROOM) / fresh)
+
+
+def _kernel_us(device: Device) -> float:
+    """Host time of a kernel that no graph holds."""
+    return HOST_US if device.ascend else GPU_HOST_US
