@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -218,7 +218,8 @@ def estimate_problem(
     notes = tuple(notes)
     question = Question.of(problem, sizes, tree, server=server, phase=phase)
     if about is not None and constants is None:
-        question = about(question)
+        stated = replace(question, settings={**question.settings, **(settings or {})})
+        question = replace(question, measured=about(stated).measured)
     if not question.model.layers and "operations_source" in sizes:
         notes = (*notes, f"{question.model.id}: its operations are those of {sizes['operations_source']}")
     if question.ignored:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.cost_model.facts.device import precision
+from recommender.cost_model.settings.plans import PHASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,9 +62,12 @@ def place_of(phase: str, engine: str, device: str, settings: Mapping[str, object
 
 
 def lengths_of(phase: str, stated: Mapping[str, object]) -> tuple[float, ...]:
-    """Logs to the base of 2 of the lengths of a phase: of sequences, or of prompts and answers."""
+    """Logs to the base of 2 of the lengths of a phase: of sequences, or of prompts and answers.
+
+    What is not stated is what the cost model assumes.
+    """
     names = ("seq_len",) if phase == "training" else ("input_len", "output_len")
-    return tuple(_log(stated.get(name)) for name in names)
+    return tuple(_log(stated.get(name, PHASES[phase][name])) for name in names)
 
 
 def _log(value: object) -> float:

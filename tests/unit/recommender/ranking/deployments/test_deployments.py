@@ -59,7 +59,8 @@ def test_a_fact_that_is_missing_is_named(shipped: Workspace) -> None:
 
 def test_an_engine_is_priced_as_it_was_measured(shipped: Workspace) -> None:
     """One base for layouts of a plan and deployments of a rate: the anchored estimate of the engine."""
-    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, lambda question: question)
+    about = shipped.snapshot.near_runs.about
+    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, about)
     work = replace(WORK, device="ascend-910c", model="qwen3-32b", precision="bfloat16")
     one = Deployment(framework="vllm-ascend", version="0.20.2rc1", layout=ParallelLayout(tp=4), concurrency=8)
     measured, other = pricer.prices(work, [one, replace(one, framework="vllm", version="")])

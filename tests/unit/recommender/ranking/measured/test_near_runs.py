@@ -33,7 +33,7 @@ def test_runs_of_the_network_are_near_whatever_is_counted(
     with with_cases(shipped_path, tmp_path, case(value, **metric)) as workspace:
         asked = workspace.snapshot.near_runs.about(question(workspace))
         assert len(asked.measured.runs) == 1
-        assert not workspace.snapshot.near_runs.near(question(workspace, "qwen3-32b"))
+        assert not workspace.snapshot.near_runs.near(question(workspace, "mixtral-8x7b"))
 
 
 def test_a_time_to_the_first_token_says_nothing_of_steps(shipped_path: Path, tmp_path: Path) -> None:
