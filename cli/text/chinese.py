@@ -251,6 +251,13 @@ TEMPLATES: dict[str, str] = {
     "Requests wait though KV blocks are free.": "有空闲 KV 块，但仍有请求等待。",
     "No request waits.": "没有请求等待。",
     "Where the step goes": "一步的时间去向",
+    "What makes the step as long as it is, over the ranks that others waited for": (
+        "决定步长的路径（经过被等待的各卡）"
+    ),
+    "What to measure next": "下一步测量",
+    "how": "方法",
+    "tells": "可分辨",
+    "open": "尚不明确",
     "Where the step goes, mean of ranks and steps": "一步的时间去向（各卡各步平均）",
     "why": "原因",
     "unexplained": "未能解释",
@@ -302,9 +309,9 @@ TEMPLATES: dict[str, str] = {
     "cause": "原因",
     "remedy": "处理",
     "source": "来源",
-    "{share} of the step ({time} ms), confidence {chance}, at most {gain}": (
-        "占步时间 {share}（{time} ms），置信度 {chance}，至多 {gain}"
-    ),
+    "{share} of the step ({time} ms), at most {gain}": "占步时间 {share}（{time} ms），至多 {gain}",
+    "confidence": "置信度",
+    "{chance} that this is the reason": "{chance} 为主因",
     "{gain}, 90 % interval {low} to {high}, modelled": "{gain}，90 % 区间 {low} 至 {high}，建模",
     "replayed without it: {gain}; it eases {symptom} ({before} to {after})": (
         "去掉后重放：{gain}；缓解 {symptom}（{before} 降至 {after}）"

@@ -19,7 +19,7 @@ from ingest.profiles.checks import (
     doubts,
     missing_facts,
 )
-from ingest.profiles.facts.details import Details
+from ingest.profiles.facts.details import Details, ProcessGroup
 from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import concatenate
 from ingest.profiles.facts.run import Rank
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 _RANK = re.compile(r"(?:^|[^a-z])rank[_-]?(\d+)(?![\d.])", re.IGNORECASE)
+_WORKER = re.compile(r"worker[_-]?(\d+)$", re.IGNORECASE)
+"""Names that ranks give to the handler for TensorBoard, as in ``worker3.1623143089861.pt.trace.json``."""
 _SLICE = re.compile(r"_slice_\d+")
 _FINEST = (
     *GPU_LAYOUTS,
@@ -79,10 +81,10 @@ def read_rank(
         rank=gathered.rank if gathered.rank is not None else _rank_of(home),
         folder=gathered.name(home) if home != top else ".",
         layout=_layout(gathered, kind),
-        level=_level(gathered.meta),
+        level=_level(gathered.meta) or gathered.options,
         device=str(gathered.meta.get("device", "")),
-        software=_software(gathered.meta),
-        environment=_strings(gathered.meta.get("ENV_VARIABLES")),
+        software={**_software(gathered.meta), **gathered.software},
+        environment={**_strings(gathered.meta.get("ENV_VARIABLES")), **gathered.environment},
         parallel=_table(gathered.meta.get("distributed_args")),
         steps=own or counted,
         kernels=kernels,
@@ -136,6 +138,7 @@ def _details(gathered: Gathering, kernels: Kernels | None) -> Details:
         cores=tuple(gathered.cores),
         hotspots=gathered.hotspots,
         group_calls=gathered.group_calls,
+        groups=gathered.groups or _groups(gathered.meta.get("parallel_group_info")),
         pipeline=pipelines[names[0]] if names else None,
     )
 
@@ -244,7 +247,7 @@ def _of_snapshots(gathered: Gathering) -> list[Rank]:
 
 def _rank_of(home: Path) -> int | None:
     name = home.name.partition(".")[0] if home.is_file() else home.name
-    found = _RANK.search(name) or re.fullmatch(r"device_(\d+)", name)
+    found = _RANK.search(name) or re.fullmatch(r"device_(\d+)", name) or _WORKER.match(name)
     return int(found[1]) if found else None
 
 
@@ -278,6 +281,23 @@ def _software(meta: dict[str, object]) -> dict[str, str]:
 
 def _table(content: object) -> dict[str, object]:
     return {str(k): v for k, v in content.items()} if isinstance(content, dict) else {}
+
+
+def _groups(content: object) -> tuple[ProcessGroup, ...]:
+    """The process groups that the Ascend profiler noted (``parallel_group_info``)."""
+    found = []
+    for name, item in _table(content).items():
+        about = _table(item)
+        ranks = about.get("global_ranks")
+        members = ranks if isinstance(ranks, list) else []
+        found.append(
+            ProcessGroup(
+                name=name,
+                about=str(about.get("group_name", name)),
+                ranks=tuple(rank for rank in members if isinstance(rank, int) and rank >= 0),
+            )
+        )
+    return tuple(found)
 
 
 def _strings(content: object) -> dict[str, str]:
