@@ -76,7 +76,7 @@ def read_rank(
     counted: tuple[StepTime, ...] = ()
     if kernels is not None:
         kernels, counted = iterations.assign_steps(kernels, found.iterations)
-        counted = counted or tuple(split_steps(kernels))
+        counted = counted or tuple(split_steps(kernels, joined=gathered.layout in GPU_LAYOUTS))
     rank = Rank(
         rank=gathered.rank if gathered.rank is not None else _rank_of(home),
         folder=gathered.name(home) if home != top else ".",
@@ -202,8 +202,9 @@ def split_devices(rank: Rank) -> list[Rank]:
         own = rank.details.of_device(label)
         part = rank.kernels.where(column.codes == code)
         part, steps = iterations.assign_steps(part, own.iterations)
+        steps = steps or tuple(split_steps(part, joined=rank.layout in GPU_LAYOUTS))
         found.append(
-            replace(rank, rank=int(label), kernels=part, steps=steps or tuple(split_steps(part)), details=own,
+            replace(rank, rank=int(label), kernels=part, steps=steps, details=own,
                     calls=tuple(call for call in rank.calls if call.device in {"", label}),
                     notes=(*rank.notes, *notes))
         )  # fmt: skip

@@ -6,6 +6,8 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+
 from ingest.profiles.folders import read_profile
 
 
@@ -101,3 +103,37 @@ def test_what_stands_beside_the_events_is_of_the_rank(tmp_path: Path) -> None:
     assert rank.details.groups[0].ranks == (0, 1, 2, 3)
     assert [call.name for call in rank.calls] == ["DistributedDataParallel.forward"]
     assert any("4 ranks, of which one rank is here" in note for note in read.notes)
+
+
+def test_a_loader_between_two_steps_is_time_of_a_step(tmp_path: Path) -> None:
+    """Batches are loaded when a step begins: nothing of it has run by then."""
+    from recommender.diagnosis.ledger.accounts import keep_ledger
+
+    events: list[dict[str, object]] = []
+    for step in range(3):
+        at = step * 10_000.0
+        name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        marks = ((f"ProfilerStep#{step}", at, 10_000.0), (name, at, 4000.0))
+        events += [
+            {"ph": "X", "cat": "user_annotation", "name": text, "ts": ts, "dur": dur, "pid": 1, "tid": 1}
+            for text, ts, dur in marks
+        ]
+        events.append(
+            {
+                "ph": "X",
+                "cat": "cuda_runtime",
+                "name": "cudaLaunchKernel",
+                "ts": at,
+                "dur": 5,
+                "pid": 1,
+                "tid": 1,
+            }
+        )
+        events.append(kernel("volta_sgemm_128x64_nt", at + 4000, 6000))
+    path = write(tmp_path, 0, *events)
+    profile = read_profile(path)
+    assert [step.step_us for step in profile.ranks[0].steps] == [6000.0, 10_000.0, 10_000.0]
+    [ledger] = keep_ledger(profile).ranks
+    waits = {account.reason: us for account, us in ledger.mean_us.items() if account.operator == "gap"}
+    assert waits["waits for training data"] == pytest.approx(8000 / 3)
+    assert ledger.error < 1e-9
