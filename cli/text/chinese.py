@@ -288,7 +288,7 @@ TEMPLATES: dict[str, str] = {
     "behind launches": "下发之后的间隙",
     "host, no call explains it": "主机侧，无调用可解释",
     "host, calls not collected": "主机侧，未采集调用",
-    "copy between host and device": "主机与设备间复制",
+    "copy by the copy engine": "拷贝引擎复制",
     "before or after all kernels": "全部内核之前或之后",
     "garbage collection": "垃圾回收",
     "waits for training data": "等待训练数据",

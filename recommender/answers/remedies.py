@@ -59,17 +59,19 @@ class Remedy:
         against: Id of the node of the chain that it is for.
         effects: What was seen of it, most evidence first.
         condition: What would have to hold for it, as far as the run does not tell; empty if nothing is open.
+        in_force: Names of its settings that are in force already.
     """
 
     strategy: Strategy
     against: str
     effects: tuple[Effect, ...]
     condition: str = ""
+    in_force: frozenset[str] = frozenset()
 
     @property
     def settings(self) -> list[str]:
-        """The settings as people write them."""
-        return [item.text for item in self.strategy.sets]
+        """The settings as people write them, less those in force."""
+        return [item.text for item in self.strategy.sets if item.parameter not in self.in_force]
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -162,6 +164,14 @@ class ProfiledRun:
                 shares[wide] = max(shares.get(wide, 0.0), shares[node])
         seen: dict[str, FactValue] = {f"bottleneck[{node}]": share for node, share in shares.items()}
         return replace(self, facts={**self.facts, **seen})
+
+    def in_force(self, strategy: Strategy) -> frozenset[str]:
+        """Names of the settings of a strategy that the run has already."""
+        return frozenset(
+            item.parameter
+            for item in strategy.sets
+            if already_set(replace(strategy, sets=(item,)), self.current)
+        )
 
     def is_foreign(self, strategy: Strategy) -> bool:
         """Return whether a strategy is for other hardware, or sets what no program of the run reads."""
@@ -262,6 +272,7 @@ def remedies_for(
                 against=against,
                 effects=tuple(mine[:_KINDS]),
                 condition=run.open_condition(strategy),
+                in_force=run.in_force(strategy),
             )
         )
     found.sort(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ingest.profiles.checks import KINETO
@@ -121,3 +123,14 @@ def test_a_habit_is_ended_by_what_ends_its_effect() -> None:
     assert "no-launch-blocking" not in ids(
         run_of("nvidia"), "launch-blocking-set", "host-device-synchronisation"
     )
+
+
+def test_of_two_settings_the_one_in_force_is_not_repeated() -> None:
+    pinned = run_of("nvidia")
+    pinned = replace(pinned, current={**pinned.current, "pin_memory": True})
+    [remedy] = [r for r in advice(pinned, "host-to-device-copy") if r.strategy.id == "pinned-memory"]
+    assert remedy.settings == ["non_blocking=true"]
+    [remedy] = [
+        r for r in advice(run_of("nvidia"), "host-to-device-copy") if r.strategy.id == "pinned-memory"
+    ]
+    assert remedy.settings == ["pin_memory=true", "non_blocking=true"]
