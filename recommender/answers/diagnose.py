@@ -14,7 +14,7 @@ from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, Model, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, from_graph
-from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for
+from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for, vendor_of
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.logs import SeenFault, read_log
@@ -148,7 +148,12 @@ def diagnose_profile(
     return DiagnosisAnswer(
         diagnosis=found,
         remedies=tuple(remedies_for(item, strategies, effects, run) for item in found.findings),
-        cases=_cases(found, [item for item in strategies if not run.is_foreign(item)], gains, present),
+        cases=_cases(
+            found,
+            [item for item in strategies if not run.is_foreign(item)],
+            [gain for gain in gains if _is_of_vendor(gain, vendor_of(profile), present)],
+            present,
+        ),
         profile=profile,
         before=before,
     )
@@ -219,6 +224,12 @@ def _reported_hardware(names: Names, device: str) -> str:
             return place
         text = text.rpartition("-")[0]
     return ""
+
+
+def _is_of_vendor(gain: RowGain, vendor: str, present: Present | None) -> bool:
+    """Return whether a case was seen on hardware of the run's vendor; yes where either is unknown."""
+    path = () if present is None or not gain.hardware else present.tree.path(gain.hardware)
+    return not vendor or not path or path[-1] == vendor
 
 
 def _cases(

@@ -190,9 +190,7 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     found.counters = reader.counters
     found.kernels = _stepped(reader) if len(reader.builder) else None
     if overlapping := _overlapping(reader.steps):
-        on_fault(
-            f"{path.name}: {overlapping} steps begin within another: kernels are of the one that began last"
-        )
+        on_fault(f"{path.name}: steps that begin within another: {overlapping}; kernels are of the later one")
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
     if found.metadata.base_ns and found.kernels is not None:
         _rebase(found)
