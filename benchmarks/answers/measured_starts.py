@@ -12,7 +12,6 @@ runs have. The last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import tempfile
@@ -23,25 +22,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.answers.serving import WITHIN, is_serving, runs_by_model, tables_of
+from benchmarks.answers.serving import WITHIN, asked_tables, folders_parser, known_world, runs_by_model
 from benchmarks.protocols.baselines import UNTRIED
 from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
-from benchmarks.worlds.world import load
 from kg.triples.finders import ModelFinder
-from recommender.ranking.measured.correction import SCALES, ErrorScales, RunCorrection
-from recommender.ranking.starts.finder import MOST_PROBLEMS
+from recommender.cost_model.measured.correction import SCALES, ErrorScales, RunCorrection
+from recommender.ranking.measured.near_runs import MOST_PROBLEMS
+from recommender.ranking.model_traits import ModelTraits, is_same_network
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_options import layout_options
-from recommender.ranking.starts.recipes.resemblance import is_same_network
-from recommender.ranking.starts.situation import ModelTraits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.answers.serving import Table
     from recommender.ranking.deployments.deployment import Work
-    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
@@ -105,27 +102,17 @@ class Hits:
 def main() -> int:
     """Print the figures; the last line is JSON."""
     one_thread()
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--known", type=Path, required=True, help="folder of cases to know")
-    parser.add_argument("--asked", type=Path, required=True, help="folder of cases whose tables are asked")
-    parser.add_argument("--quick", action="store_true", help="ask a fifth")
+    parser = folders_parser(__doc__ or "")
     parser.add_argument("--fit", action="store_true", help="print the scales of errors of all runs")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "known"
-        source.mkdir()
-        for path in sorted(given.known.glob("*.jsonl*")):
-            if is_serving(path):
-                (source / path.name).symlink_to(path.resolve())
-        workspace = load(source, Path(folder) / "world", {"*": 1.0}).workspace
+        workspace = known_world(given.known, Path(folder)).workspace
         runs = {model: found for model, found in runs_by_model(workspace).items() if found}
         if given.fit:
             print(fitted(runs))
         tables = [
             asked
-            for path in sorted(given.asked.glob("*.jsonl*"))
-            if is_serving(path)
-            for table in tables_of(path, workspace)
+            for table in asked_tables(given.asked, workspace)
             for asked in start_tables(workspace, table)
         ]
         models = ModelFinder(workspace.snapshot.graph)
@@ -159,7 +146,8 @@ def judged(
             "all": RunCorrection(runs=nearest(table.work, known)),
         }
         for kind, measured in corrections.items():
-            options = layout_options(replace(table.asked, measured=measured))
+            question = replace(table.asked.question, measured=measured)
+            options = layout_options(replace(table.asked, question=question))
             chosen = choose_layouts(options, table.recipes, training=False, model=table.model)
             hits[kind].take(table.values, [one.option.layout for one in chosen])
     for kind, found in hits.items():

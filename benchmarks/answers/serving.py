@@ -43,19 +43,21 @@ from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import Limit
 from kg.nouns.values import Settings
 from kg.terms.precisions import canonical_precision
+from recommender.cost_model.measured.correction import RunCorrection
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 from recommender.ranking.deployments.deployments import Deployments
 from recommender.ranking.deployments.fleet import Fleet
+from recommender.ranking.measured.near_runs import MOST_PROBLEMS
 from recommender.ranking.measured.runs import RunReader
-from recommender.ranking.starts.finder import MOST_PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.answers.served_cases import ServedCase
+    from benchmarks.worlds.world import World
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
-    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.start import ParallelLayout
     from recommender.workspace import Workspace
 
@@ -131,28 +133,40 @@ class Scores:
 def main() -> int:
     """Print the figures; the last line is JSON."""
     one_thread()
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--known", type=Path, required=True, help="folder of cases to know")
-    parser.add_argument("--asked", type=Path, required=True, help="folder of cases whose tables are asked")
-    parser.add_argument("--quick", action="store_true", help="ask a fifth")
+    parser = folders_parser(__doc__ or "")
     parser.add_argument("--aiconfigurator", help="a Python that has aiconfigurator 0.12")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        files = [path for path in sorted(given.known.glob("*.jsonl*")) if is_serving(path)]
-        source = Path(folder) / "known"
-        source.mkdir()
-        for path in files:
-            (source / path.name).symlink_to(path.resolve())
-        world = load(source, Path(folder) / "world", {"*": 1.0})
+        world = known_world(given.known, Path(folder))
         bench = Bench(world.workspace, peer=given.aiconfigurator)
-        tables = [
-            table
-            for path in sorted(given.asked.glob("*.jsonl*"))
-            if is_serving(path)
-            for table in tables_of(path, world.workspace)
-        ]
+        tables = asked_tables(given.asked, world.workspace)
         last_line(bench.run(tables[:: 5 if given.quick else 1]))
     return 0
+
+
+def folders_parser(doc: str) -> argparse.ArgumentParser:
+    """The arguments of a benchmark over measured tables of serving."""
+    parser = argparse.ArgumentParser(description=doc.split("\n", maxsplit=1)[0])
+    parser.add_argument("--known", type=Path, required=True, help="folder of cases to know")
+    parser.add_argument("--asked", type=Path, required=True, help="folder of cases whose tables are asked")
+    parser.add_argument("--quick", action="store_true", help="ask a fifth")
+    return parser
+
+
+def known_world(known: Path, folder: Path) -> World:
+    """A workspace under ``folder`` that knows the tables of serving among the files of ``known``."""
+    source = folder / "known"
+    source.mkdir()
+    for path in sorted(known.glob("*.jsonl*")):
+        if is_serving(path):
+            (source / path.name).symlink_to(path.resolve())
+    return load(source, folder / "world", {"*": 1.0})
+
+
+def asked_tables(asked: Path, workspace: Workspace) -> list[Table]:
+    """The tables of all files of a folder that can be asked."""
+    files = [path for path in sorted(asked.glob("*.jsonl*")) if is_serving(path)]
+    return [table for path in files for table in tables_of(path, workspace)]
 
 
 def rows_of(path: Path) -> Iterator[dict[str, Any]]:
@@ -256,7 +270,8 @@ class Bench:
     def ask(self, table: Table) -> None:
         """Ask one table, and judge ours and what is simpler."""
         question = table.question
-        informed = Deployments(self.tree, self.sizes_of, self.runs_elsewhere(question.work))
+        runs = RunCorrection(runs=self.runs_elsewhere(question.work))
+        informed = Deployments(self.tree, self.sizes_of, lambda asked: replace(asked, measured=runs))
         questions = {"ours": (self.deployments, question), "with_runs": (informed, question)}
         if question.limits:
             domain = replace(question.domain, most_at_once=UNSTATED)
@@ -348,9 +363,7 @@ class Bench:
 def runs_by_model(workspace: Workspace) -> dict[str, list[MeasuredRun]]:
     """The measured runs of a workspace, by the id of their model."""
     snapshot = workspace.snapshot
-    reader = RunReader(
-        trials=workspace.trials, graph=snapshot.graph, tree=snapshot.hardware, sizes_of=snapshot.sizes_of
-    )
+    reader = RunReader(workspace.trials, snapshot.graph, snapshot.hardware)
     found: dict[str, list[MeasuredRun]] = defaultdict(list)
     for row in workspace.trials.summary(workspace.trials.keys()):
         if row.model:

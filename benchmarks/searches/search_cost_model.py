@@ -30,6 +30,7 @@ from kg.nouns.entities import Better, Status
 from kg.nouns.values import Settings
 from kg.rows.trials import TrialStore
 from recommender.cost_model.estimate import estimate_question
+from recommender.ranking.measured.near_runs import NearRuns
 from recommender.search.engine import proposal as proposing
 from recommender.search.engine.pareto import hypervolume, non_dominated
 from recommender.search.engine.search import Search
@@ -62,13 +63,15 @@ def tuner_of(shipped: ShippedKnowledge) -> Tuner:
     def nothing() -> Retriever:
         raise LookupError("a cold search asks for no neighbours")
 
+    trials = TrialStore(Path(tempfile.mkdtemp()) / "trials.sqlite3")
     return Tuner(
         graph=shipped.graph,
         names=shipped.names,
         hardware=shipped.hardware,
-        trials=TrialStore(Path(tempfile.mkdtemp()) / "trials.sqlite3"),
+        trials=trials,
         retriever=nothing,
         operator=unknown,
+        about=NearRuns(trials, shipped.graph, shipped.hardware).about,
     )
 
 

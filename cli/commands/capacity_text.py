@@ -101,7 +101,7 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         if even < first.devices:
             few = "1 device is" if even == 1 else f"{even} devices are"
             say(f"{few} as likely as not to do. Without timing one: {said}")
-            say("Three timed runs narrow this: tunegraph calibrate --steps RUNS.csv.\n")
+            say("Three timed runs narrow this: tunegraph ingest RUNS.csv.\n")
         else:
             say(f"Fewest: {said}\n")
     output.table(_columns(options), (_row(place, item, options) for place, item in enumerate(options, 1)))

@@ -69,7 +69,10 @@ def show(prediction: Prediction) -> None:
     else:
         low, high = _interval(now.throughput, now.spread)
         rates = [output.figure(value) for value in (now.throughput, low, high)]
-        say(f"now          {rates[0]} {now.unit} ({rates[1]} to {rates[2]}), modelled")
+        if prediction.start:
+            say(f"start        {prediction.start}")
+        label = "" if prediction.start else "now"
+        say(f"{label:<13}{rates[0]} {now.unit} ({rates[1]} to {rates[2]}), modelled")
         held = output.quantity(now.memory_bytes, "B")
         of = "" if now.capacity_bytes is None else f" of {output.quantity(now.capacity_bytes, 'B')}"
         say(f"             {held}{of} a device" + ("" if now.fits is not False else ": does not fit"))

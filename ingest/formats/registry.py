@@ -34,6 +34,7 @@ from ingest.formats.models import (
     mindformers,
     mlperf_log,
     nemo_configs,
+    runs_csv,
     serving_recipes,
     training_tables,
 )
@@ -78,6 +79,7 @@ FORMATS: tuple[Format, ...] = tuple(
         ray_tune,
         mlflow_csv,
         wandb_csv,
+        runs_csv,
         argonne_csv,
         llmperf,
         mlperf_log,

@@ -177,6 +177,14 @@ class TrialStore:
         )
         return np.fromiter((row[0] for row in rows), np.int64)
 
+    def keys_of_models(self, metrics: Iterable[str]) -> list[int]:
+        """The keys of the problems of whole models that are judged by one of some metrics, in order."""
+        sql = (
+            "SELECT key FROM problems WHERE model IS NOT NULL AND batch <= ?1"
+            " AND metric IN (SELECT value FROM json_each(?2)) ORDER BY key"
+        )
+        return [key for (key,) in self._file.read(sql, self.acknowledged, json.dumps(sorted(metrics)))]
+
     def empty_problems(self) -> int:
         """Count the problems without a row; an intact store has none."""
         sql = (

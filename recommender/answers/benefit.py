@@ -107,12 +107,14 @@ class Prediction:
 
     Attributes:
         problem: The question.
-        now: The current configuration by the cost model; None if it cannot be estimated.
+        now: The current configuration by the cost model, the start of the plan where nothing runs now; None
+            if it cannot be estimated.
         benefits: Of each recommendation, in their order.
         together: Of all that can be set together; None if fewer than two can.
         intensity_g_per_kwh: Of the grid; None if not given.
         version: The knowledge it rests on.
         notes: What was assumed, and what could not be said and why.
+        start: The layout of the start that stands for what runs now, and its framework; empty for none.
     """
 
     problem: Problem
@@ -122,6 +124,7 @@ class Prediction:
     intensity_g_per_kwh: float | None
     version: str
     notes: tuple[str, ...] = ()
+    start: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain content; what is unknown is null."""
@@ -135,6 +138,7 @@ class Prediction:
             "objective": self.problem.objective.metric,
             "knowledge_version": self.version,
             "intensity_g_per_kwh": self.intensity_g_per_kwh,
+            "start": self.start or None,
             "now": None
             if now is None
             else {

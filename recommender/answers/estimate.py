@@ -148,10 +148,14 @@ LEAST_MOVE = 0.01
 """Log throughput from which an assumption moved the answer."""
 
 
-def rests_on(steps: Steps) -> str:
-    """What measured steps an estimate is anchored on, and how far off it may be."""
-    percent = 100 * (math.exp(NORMAL_90 * steps.spread) - 1)
-    return f"anchored on {steps.basis}; +-{percent:.0f} %" if steps.basis else ""
+def rests_on(question: Question, steps: Steps) -> str:
+    """What measured steps and runs an estimate is anchored on, and how far off it may be."""
+    parts = [f"anchored on {steps.basis}"] if steps.basis else []
+    if steps.doubt is not None:
+        number = len(question.measured.runs)
+        parts.append(f"corrected by {number} measured run{'s' if number > 1 else ''} of this network near by")
+    percent = 100 * (math.exp(NORMAL_90 * steps.spread_of(0)) - 1)
+    return "; ".join([*parts, f"+-{percent:.0f} %"]) if parts else ""
 
 
 def assumptions(question: Question, change: Mapping[str, object]) -> str:
@@ -187,6 +191,7 @@ def estimate_problem(
     compare: Sequence[Mapping[str, object]] = (),
     pareto: Sequence[str] = (),
     constants: Path | None = None,
+    about: Callable[[Question], Question] | None = None,
     notes: Sequence[str] = (),
 ) -> Estimate:
     """Estimate configurations of a problem.
@@ -202,6 +207,8 @@ def estimate_problem(
         compare: Two sets of settings to lay over the others, in the place of ``axes``.
         pareto: Names of results; the estimate then says which configurations no other beats in them.
         constants: Folder of calibrated constants; the shipped ones if None.
+        about: Gives a question what measured runs near by make of its prices, which rest on the shipped
+            constants; None for nothing.
         notes: What was assumed when the problem was read.
 
     Raises:
@@ -210,6 +217,8 @@ def estimate_problem(
     """
     notes = tuple(notes)
     question = Question.of(problem, sizes, tree, server=server, phase=phase)
+    if about is not None and constants is None:
+        question = about(question)
     if not question.model.layers and "operations_source" in sizes:
         notes = (*notes, f"{question.model.id}: its operations are those of {sizes['operations_source']}")
     if question.ignored:
@@ -227,7 +236,7 @@ def estimate_problem(
             *notes,
             f"left out: {len(changes) - len(kept)} of {len(changes)} combinations are no layouts",
         )
-    notes = (*notes, *(text for text in (rests_on(steps), assumptions(question, kept[0])) if text))
+    notes = (*notes, *(text for text in (rests_on(question, steps), assumptions(question, kept[0])) if text))
     records = tuple(as_records(steps, [question.configuration(item) for item in kept]))
     fields = tuple(measure(name, records) for name in pareto)
     if fields and all(record["fits"] is False for record in records):

@@ -28,7 +28,7 @@ from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
 from recommender.ranking.combination import CombinationPart, combine_gains
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
@@ -73,7 +73,8 @@ def predict(
         for item in answer
     ]
     supported = [item for item in benefits if item.gain is not None]
-    if not supported or answer.abstention is not None:
+    started = _start(answer) if question is answer.priced else ""
+    if (not supported and not started) or answer.abstention is not None:
         why = answer.abstention.reason if answer.abstention else "no case, effect or estimate of it is known"
         work = answer.problem.workload
         raise NoEvidenceError(
@@ -88,11 +89,24 @@ def predict(
         intensity_g_per_kwh=intensity_g_per_kwh,
         version=answer.version,
         notes=tuple(dict.fromkeys(notes_of_all)),
+        start=started,
     )
 
 
+def _start(answer: Answer) -> str:
+    """The priced start of a plan, where nothing is stated to run now."""
+    if answer.plan is None or answer.priced is None or answer.problem.current:
+        return ""
+    start = answer.plan.start
+    return f"{start.layout} with {start.framework} {start.version}".rstrip()
+
+
 def question_of(
-    problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree, server: str = ""
+    problem: Problem,
+    sizes: Mapping[str, Value],
+    tree: HardwareTree,
+    server: str = "",
+    about: Callable[[Question], Question] | None = None,
 ) -> tuple[Question | None, tuple[str, ...]]:
     """The question for the cost model with notes on what was assumed; None and the reason if it has none.
 
@@ -101,6 +115,7 @@ def question_of(
         sizes: Facts of its model, with its architecture.
         tree: Facts of hardware.
         server: Id of the server around the devices; empty if it is not stated.
+        about: Gives a question what measured runs near by make of its prices; None for nothing.
     """
     from recommender.cost_model.question import Question, is_step
 
@@ -108,7 +123,8 @@ def question_of(
         return None, ("not modelled: the cost model knows training and serving of a model",)
     notes = [] if problem.hardware.count else ["no number of devices given: one is assumed"]
     try:
-        question, assumed = with_layout(Question.of(problem, sizes, tree, server=server))
+        asked = Question.of(problem, sizes, tree, server=server)
+        question, assumed = with_layout(about(asked) if about is not None else asked)
         modelled_now(question)
     except (InputError, MissingFactError) as refused:
         return None, (*notes, f"not modelled: {refused}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InfeasibleError, InputError, NoEvidenceError
 from kg.nouns.entities import WorkloadKind
 from kg.nouns.values import Settings
+from kg.triples.hardware_tree import Distance
 from recommender.answers.answer import Abstention, Answer
 from recommender.calibration.outlook import ABSTAIN_ABOVE
 from recommender.ranking.changes.recommendations import as_recommendation, choose
@@ -96,13 +97,14 @@ class Recommender:
                 k,
                 model=model,
                 rules=rules,
-                near=[item.problem for item in neighbours],
                 with_hypotheses=with_hypotheses,
             )
             if planned is not None:
                 return self._planned(problem, planned, neighbours, rules, notes)
         choice = self.cases.choose(problem, neighbours, k, rules, space)
         cases, refused = list(choice.recommendations), list(choice.refused)
+        if problem.workload.kind in _BY_STRATEGY:  # names of frameworks and formats are of one vendor
+            cases = [item for item in cases if item.distance_class != Distance.OTHER_VENDOR.name.lower()]
         ranked: list[RankedStrategy] = []
         if problem.workload.kind in _BY_STRATEGY:
             ranked, more = self.strategies.rank(problem, with_hypotheses=with_hypotheses)
@@ -186,7 +188,12 @@ class Recommender:
             notes=tuple(
                 note
                 for note in dict.fromkeys(
-                    [*notes, *planned.starts.notes, *self.retriever.encoder.notes, *rules.skipped]
+                    [
+                        *notes,
+                        *planned.starts.notes,
+                        *self.retriever.encoder.notes,
+                        *_unsaid(rules.skipped, planned.starts.notes),
+                    ]
                 )
                 if note
             ),
@@ -229,6 +236,13 @@ def _with_warnings(item: Recommendation, rules: QuestionFeasibility) -> Recommen
     """The same, with what to mind of it here first."""
     warnings = rules.warnings(item.configuration)
     return replace(item, conditions=(*warnings, *item.conditions)) if warnings else item
+
+
+def _unsaid(notes: Sequence[str], before: Sequence[str]) -> list[str]:
+    """The notes whose reason none before gives."""
+    return [
+        note for note in notes if not any(other.endswith(note.partition(": ")[2] or note) for other in before)
+    ]
 
 
 def _unchecked(

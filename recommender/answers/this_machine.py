@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.smi import read_smi
 from kg.errors import InputError
+from recommender.applicability.framework import LIBRARY
 from recommender.measuring.environment import device_listing, processor
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _installed(frameworks: Sequence[Framework]) -> tuple[str, str]:
             releases[item.id] = version(item.id)
         except PackageNotFoundError:
             continue
-    held = [item for item in frameworks if item.id in releases]
+    held = [item for item in frameworks if item.id in releases and item.id != LIBRARY]
     if not held:
         return "", ""
     top = max(held, key=lambda item: (sum(item.reads(other.id) for other in held), item.id))

@@ -21,12 +21,23 @@ _USUAL = {
     ("huawei", WorkloadKind.TRAINING, True): "mindspeed-llm",
     ("huawei", WorkloadKind.TRAINING, False): "torch-npu",
     ("nvidia", WorkloadKind.SERVING, True): "vllm",
+    ("nvidia", WorkloadKind.SERVING, False): "torch",
     ("nvidia", WorkloadKind.TRAINING, True): "megatron-lm",
+    ("nvidia", WorkloadKind.TRAINING, False): "torch",
     ("amd", WorkloadKind.SERVING, True): "vllm",
+    ("amd", WorkloadKind.SERVING, False): "torch",
+    ("amd", WorkloadKind.TRAINING, True): "megatron-lm",
+    ("amd", WorkloadKind.TRAINING, False): "torch",
+    ("intel", WorkloadKind.SERVING, True): "vllm",
+    ("intel", WorkloadKind.SERVING, False): "torch",
+    ("intel", WorkloadKind.TRAINING, False): "torch",
 }
 """By vendor, kind of work, and whether a language model runs: the one with most recipes in data/recipes for
 Ascend; for GPUs the one that most rows of the public serving and training benchmarks name. A choice, and
 said."""
+
+LIBRARY = "torch"
+"""What most frameworks run on: it is the framework only where none that runs on it is usual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +61,8 @@ class RunningFramework:
         """What was assumed, in a sentence; empty if nothing was."""
         if not self.is_assumed:
             return ""
-        if not self.version:
-            return f"no release of {self.id} is stated; --software {self.id}=VERSION names it"
-        return f"{self.id} {self.version} is assumed; --software NAME=VERSION names another"
+        named = f"{self.id} {self.version}".strip()
+        return f"{named} is assumed; --software NAME=VERSION names another"
 
 
 def running_framework(
@@ -68,8 +78,10 @@ def running_framework(
     """
     by_id = {item.id: item for item in frameworks}
     trains = problem.workload.kind is WorkloadKind.TRAINING
-    named = [by_id[n] for n in problem.software if n in by_id and not (trains and by_id[n].is_server)]
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE), ""))
+    named = [by_id[n] for n in problem.software if n in by_id and not (trains and by_id[n].is_server)]
+    if usual is not None and usual.reads(LIBRARY):
+        named = [item for item in named if item.id != LIBRARY]
     if named:  # the one that runs on the others: vllm-ascend before torch-npu
         top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))
         version = str(problem.software[top.id] or "")

@@ -211,7 +211,7 @@ def standings(steps: Steps) -> list[ModelledConfiguration]:
                 time_s=float(steps.time_s[at]),
                 throughput=throughput,
                 unit=steps.unit if steps.unit.endswith("/s") else f"{steps.unit}/s",
-                spread=steps.spread,
+                spread=steps.spread_of(at),
                 memory_bytes=float(steps.memory_total[at]),
                 capacity_bytes=steps.capacity_bytes if known else None,
                 power_w=power,

@@ -109,16 +109,24 @@ def step_key(
 def estimate_question(
     question: Question, changes: Sequence[Mapping[str, object]] = ({},), operators: Operators | None = None
 ) -> Steps:
-    """Costs of a question, once for each of ``changes`` laid over its settings; as :func:`estimate`."""
-    return estimate(
+    """Costs of a question, once for each of ``changes`` laid over its settings; as :func:`estimate`.
+
+    Measured runs near the question correct the prices of the shipped operators, which is what they were held
+    against.
+    """
+    settings = [question.configuration(item) for item in changes]
+    steps = estimate(
         model=question.model,
         machine=question.machine,
         phase=question.phase,
-        settings=[question.configuration(item) for item in changes],
+        settings=settings,
         operators=operators,
         engine=question.engine,
         version=question.version,
     )
+    if operators is not None or not question.measured.runs:
+        return steps
+    return question.measured.corrected(steps, [question.place(one) for one in settings])
 
 
 def sweep(base: Mapping[str, object], axes: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
@@ -135,7 +143,8 @@ def as_records(steps: Steps, settings: Sequence[Mapping[str, object]]) -> list[d
             "settings": dict(given),
             "time_s": float(steps.time_s[index]),
             "time_interval_90_s": [
-                float(steps.time_s[index] * np.exp(sign * NORMAL_90 * steps.spread)) for sign in (-1, 1)
+                float(steps.time_s[index] * np.exp(sign * NORMAL_90 * steps.spread_of(index)))
+                for sign in (-1, 1)
             ],
             "split_s": {name: float(steps.split_s[name][index]) for name in PARTS},
             "communication_hidden_s": float(steps.hidden_s[index]),

@@ -15,6 +15,8 @@ from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import ModelSizes, model_of
+from recommender.cost_model.measured.correction import RunCorrection
+from recommender.cost_model.measured.step_place import place_of
 from recommender.cost_model.operators.network import Network
 from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.settings.plans import PHASES
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.measured.step_place import StepPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +228,7 @@ class Question:
         ignored: Stated settings for which the cost model has none, sorted.
         engine: Engine or framework that runs it, such as ``"vllm-ascend"``; empty if not stated.
         version: Its version; empty if not stated.
+        measured: What measured runs near by make of its prices.
     """
 
     model: ModelSizes
@@ -234,6 +238,7 @@ class Question:
     ignored: tuple[str, ...] = ()
     engine: str = ""
     version: str = ""
+    measured: RunCorrection = field(default_factory=RunCorrection)
 
     def __post_init__(self) -> None:
         """Refuse a phase that the cost model does not know.
@@ -316,6 +321,10 @@ class Question:
             base["precision"] = precision
         settings = {**base, **translated.settings}
         return cls(model=model, machine=place, phase=phase, settings=settings, ignored=translated.untold)
+
+    def place(self, settings: Mapping[str, object]) -> StepPlace:
+        """Where a configuration lies among measured runs."""
+        return place_of(self.phase, self.engine, self.machine.device.id, settings)
 
     def configuration(self, changes: Mapping[str, object]) -> dict[str, object]:
         """The settings of the question with ``changes`` laid over them."""

@@ -14,6 +14,8 @@ from recommender.cost_model.settings.dialects import OFF, translate
 from recommender.cost_model.settings.plans import PHASES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kg.nouns.entities import Problem
     from kg.nouns.values import Settings
     from kg.triples.graph import GraphStore
@@ -50,11 +52,18 @@ class HypothesisScreen:
     Args:
         graph: Models.
         tree: Hardware.
+        about: Gives a question what measured runs near by make of its prices; None for nothing.
     """
 
-    def __init__(self, graph: GraphStore, tree: HardwareTree) -> None:
+    def __init__(
+        self,
+        graph: GraphStore,
+        tree: HardwareTree,
+        about: Callable[[Question], Question] | None = None,
+    ) -> None:
         self._graph = graph
         self._tree = tree
+        self._about = about or (lambda question: question)
 
     def check(self, problem: Problem, change: Settings) -> Screening:
         """Model the gain of a change on a problem, relative to its current settings."""
@@ -69,7 +78,7 @@ class HypothesisScreen:
             )
         off = {name: OFF[name] for name in translation.settings if name in OFF}
         try:
-            question = Question.of(problem, model_facts(self._graph, problem), self._tree)
+            question = self._about(Question.of(problem, model_facts(self._graph, problem), self._tree))
             steps = estimate_question(question, [{**off, **question.settings}, translation.settings])
         except TuningError as fault:
             return Screening(reason=str(fault))

@@ -28,6 +28,7 @@ from recommender.evolution.retiring import judge_hypotheses
 from recommender.evolution.screening import HypothesisScreen
 from recommender.ranking.changes.posterior import EQUAL, Components, effect_state
 from recommender.ranking.changes.strategies import StrategyRanker
+from recommender.ranking.measured.near_runs import NearRuns
 from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
@@ -130,7 +131,8 @@ def evolve(
             f"{place.problem.hardware.name} is new: for {place.family or 'any model'} {best or 'nothing'}"
         )
     there = {strategy.id for strategy in all_of(graph, Strategy)}
-    hypotheses = _hypotheses([*places, *fresh], ranker, HypothesisScreen(graph, tree), tree, there, log)
+    screen = HypothesisScreen(graph, tree, NearRuns(trials, graph, tree).about)
+    hypotheses = _hypotheses([*places, *fresh], ranker, screen, tree, there, log)
     kept = _chosen(hypotheses, most)
     for item in kept:
         changed[item.strategy.id] = item.strategy

@@ -31,7 +31,7 @@ from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.feasibility.exclusions import Exclusions
 from recommender.ranking.feasibility.feasibility import FeasibilityRules
 from recommender.ranking.feasibility.task_history import TrialFailures
-from recommender.ranking.measured.runs import RunReader
+from recommender.ranking.measured.near_runs import NearRuns
 from recommender.ranking.plan.planner import Planner
 from recommender.ranking.plan.start_tests import StartTests
 from recommender.ranking.starts.finder import StartFinder
@@ -184,6 +184,11 @@ class WorkspaceSnapshot:
         )
 
     @cached_property
+    def near_runs(self) -> NearRuns:
+        """Finds measured runs near questions for the cost model."""
+        return NearRuns(self.trials, self.graph, self.hardware)
+
+    @cached_property
     def recommender(self) -> Recommender:
         """Answers problems with ranked configurations."""
         models = ResponseModels.load(self.layout.models)
@@ -200,9 +205,7 @@ class WorkspaceSnapshot:
                     self.graph,
                     self.hardware,
                     reliability=StartTests(self.graph, self.hardware, shares).reliability,
-                    reader=RunReader(
-                        trials=self.trials, graph=self.graph, tree=self.hardware, sizes_of=self.sizes_of
-                    ),
+                    runs=self.near_runs,
                 ),
                 strategies=strategies,
                 version=self.knowledge_version,

@@ -197,7 +197,7 @@ def test_a_device_without_facts_and_a_model_with_only_a_name_are_answered_and_wh
     ask: Any,
 ) -> None:
     bare = ask("recommend", "--model", "glm-large", "--hardware", "910B3")
-    assert "the memory that is needed was not checked: glm-large: hidden_size is not known" in bare["notes"]
+    assert "layouts are not priced: glm-large: hidden_size is not known" in bare["notes"]
     unknown = ask("predict", "--model", "llama-2-7b", "--hardware", "ascend-310p3", "--shape", "seq_len=4096")
     assert unknown["now"] is None
     assert any(note.startswith("not modelled: ascend-310p3") for note in unknown["notes"])

@@ -42,6 +42,7 @@ class Steps:
         energy_j: Energy of a step over all devices; None likewise.
         devices: Devices of the job.
         spread: Standard deviation of the log of the time.
+        doubt: Share of it that measured runs near by leave, shape (n,); None without any.
         extra: Further results by name, such as ``ttft_s``.
         basis: Measured steps that the times are anchored on, in words; empty if on none.
     """
@@ -59,6 +60,11 @@ class Steps:
     spread: float
     extra: Mapping[str, Floats]
     basis: str = ""
+    doubt: Floats | None = None
+
+    def spread_of(self, place: int) -> float:
+        """Standard deviation of the log of the time of one configuration."""
+        return self.spread if self.doubt is None else self.spread * float(self.doubt[place])
 
     @property
     def memory_total(self) -> Floats:
@@ -71,8 +77,8 @@ class Steps:
         return np.asarray(self.memory_total <= self.capacity_bytes)
 
 
-def scaled(steps: Steps, factor: float) -> Steps:
-    """The same with every time ``factor`` as long; energy goes with it."""
+def scaled(steps: Steps, factor: Floats | float) -> Steps:
+    """The same with every time ``factor`` as long, rates as much lower; energy goes with it."""
     return replace(
         steps,
         time_s=steps.time_s * factor,
@@ -80,8 +86,14 @@ def scaled(steps: Steps, factor: float) -> Steps:
         hidden_s=steps.hidden_s * factor,
         throughput=steps.throughput / factor,
         energy_j=None if steps.energy_j is None else steps.energy_j * factor,
-        extra={n: v * factor if n.endswith("_s") else v for n, v in steps.extra.items()},
+        extra={name: _scaled(name, values, factor) for name, values in steps.extra.items()},
     )
+
+
+def _scaled(name: str, values: Floats, factor: Floats | float) -> Floats:
+    if name.endswith(("throughput", "cube_use")):
+        return np.asarray(values / factor)
+    return np.asarray(values * factor) if name.endswith(("_s", "_j")) else values
 
 
 def ceiling(share: Floats | float) -> Floats:

@@ -14,8 +14,6 @@ from recommender.cost_model.facts.device import Device
 from recommender.cost_model.question import Question, QuestionFacts
 from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
-from recommender.ranking.measured.correction import OF_THE_PRICE
-from recommender.ranking.measured.step_place import StepPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Machine
     from recommender.ranking.deployments.deployment import Deployment, Work
-    from recommender.ranking.measured.correction import RunCorrection
 
 DRAFTED = 2
 """Tokens drafted for each step where drafting is on and nothing says how many; a choice."""
@@ -62,15 +59,18 @@ class DeploymentPricer:
     Args:
         tree: Knows hardware.
         sizes_of: Facts of a model by its id; empty if they are not known.
-        measured: Corrects the prices.
+        about: Gives a question what measured runs near by make of its prices.
     """
 
     def __init__(
-        self, tree: HardwareTree, sizes_of: Callable[[str], Mapping[str, Value]], measured: RunCorrection
+        self,
+        tree: HardwareTree,
+        sizes_of: Callable[[str], Mapping[str, Value]],
+        about: Callable[[Question], Question],
     ) -> None:
         self._tree = tree
         self._sizes_of = sizes_of
-        self._measured = measured
+        self._about = about
 
     def prices(self, work: Work, deployments: Sequence[Deployment]) -> list[DeploymentPrice | None]:
         """The price of each deployment for some work; None where it does not fit or cannot be.
@@ -89,9 +89,18 @@ class DeploymentPricer:
             together[one.framework, one.version, one.layout.devices].append(place)
         for (engine, version, count), places in together.items():
             machine = facts.machine(count)
-            question = Question(model=model, machine=machine, phase="serving", engine=engine, version=version)
+            question = self._about(
+                Question(
+                    model=model,
+                    machine=machine,
+                    phase="serving",
+                    settings={"input_len": work.input_len, "output_len": work.output_len},
+                    engine=engine,
+                    version=version,
+                )
+            )
             rows = [_settings(work, deployments[place], machine) for place in places]
-            for place, price in zip(places, _priced(question, rows, self._measured), strict=True):
+            for place, price in zip(places, _priced(question, rows), strict=True):
                 prices[place] = price
         return prices
 
@@ -120,9 +129,7 @@ def _settings(work: Work, deployment: Deployment, machine: Machine) -> dict[str,
     }
 
 
-def _priced(
-    question: Question, rows: Sequence[Mapping[str, object]], measured: RunCorrection
-) -> list[DeploymentPrice | None]:
+def _priced(question: Question, rows: Sequence[Mapping[str, object]]) -> list[DeploymentPrice | None]:
     model, machine = question.model, question.machine
     prices: list[DeploymentPrice | None] = [None] * len(rows)
     places, kept = list(range(len(rows))), list(rows)
@@ -146,19 +153,16 @@ def _priced(
         return prices
     settings = [{**kept[at], "batch": int(batch[at])} for at in fits]
     steps = estimate_question(question, settings)
-    log_times, spreads = measured.at([StepPlace.of(question, one) for one in settings])
-    factors = np.exp(log_times)
     for place, at in enumerate(fits):
         replicas = float(str(kept[at]["data_parallel"]))
         prices[places[at]] = DeploymentPrice(
-            tpot_s=float(steps.extra["tpot_s"][place] * factors[place]),
-            ttft_s=float(steps.extra["ttft_s"][place] * factors[place]),
-            prompts_per_s=float(steps.extra["prefill_throughput"][place] / factors[place])
-            / float(str(kept[at]["input_len"])),
+            tpot_s=float(steps.extra["tpot_s"][place]),
+            ttft_s=float(steps.extra["ttft_s"][place]),
+            prompts_per_s=float(steps.extra["prefill_throughput"][place]) / float(str(kept[at]["input_len"])),
             in_flight=batch[at] * replicas,
             memory_bytes=float(one[at] + (batch[at] - 1) * each[at]),
             watts=None if steps.power_w is None else float(steps.power_w[place]),
-            spread=steps.spread * float(spreads[place]) / OF_THE_PRICE,
+            spread=steps.spread_of(place),
         )
     return prices
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
 from recommender.ranking.deployments.deployment_prices import DeploymentPricer
-from recommender.ranking.measured.correction import RunCorrection
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
 
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.question import Question
     from recommender.ranking.deployments.deployment import DeploymentQuestion, Work
     from recommender.ranking.deployments.deployment_prices import DeploymentPrice
-    from recommender.ranking.measured.runs import MeasuredRun
 
 
 PREFILL, DECODE = "prefill", "decode"
@@ -34,16 +33,16 @@ class Deployments:
     Args:
         tree: Knows hardware.
         sizes_of: Facts of a model by its id.
-        measured: Runs near the questions, which correct the prices.
+        about: Gives a question what measured runs near by make of its prices; None for nothing.
     """
 
     def __init__(
         self,
         tree: HardwareTree,
         sizes_of: Callable[[str], Mapping[str, Value]],
-        measured: tuple[MeasuredRun, ...] = (),
+        about: Callable[[Question], Question] | None = None,
     ) -> None:
-        self._pricer = DeploymentPricer(tree, sizes_of, RunCorrection(runs=measured))
+        self._pricer = DeploymentPricer(tree, sizes_of, about or (lambda question: question))
 
     def precision(self, work: Work) -> str:
         """The number format that some work is computed in."""

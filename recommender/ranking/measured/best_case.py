@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from kg.nouns.values import Settings
 from kg.terms.purposes import Purpose, plain_key, purpose
 from recommender.cost_model.settings.dialects import translate
-from recommender.ranking.measured.step_place import StepPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.terms.setting_registry import ReleaseSettings
+    from recommender.cost_model.measured.step_place import StepPlace
     from recommender.cost_model.question import Question
-    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.measured_run import MeasuredRun
 
 _PRICED = frozenset(
     {"max_num_seqs", "max_running_requests", "batch_size", "micro_batch_size", "global_batch_size"}
@@ -51,7 +51,7 @@ def to_copy(
         release: Of the engine.
         above: Rate that it must reach.
     """
-    place = StepPlace.of(question, question.settings)
+    place = question.place(question.settings)
     here = [
         run
         for run in runs

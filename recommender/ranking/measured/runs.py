@@ -1,17 +1,18 @@
-"""Measured runs of whole models among the cases near a question, each beside its price."""
+"""The reader of measured runs: whole-model cases of a workspace, each beside its price."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError, MissingFactError, UnknownEntityError
 from kg.nouns.entities import Kind, Problem, Source, Status, Trust
-from kg.triples.model_facts import plain_facts
+from kg.triples.finders import ModelFinder
+from kg.triples.model_facts import facts_of, plain_facts
 from kg.triples.serialisation import from_graph
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.facts.model import model_of
@@ -20,10 +21,11 @@ from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.step_runs import METRICS, RATES, TIMES, modelled_value
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
-from recommender.ranking.measured.step_place import StepPlace
+from recommender.ranking.measured.measured_run import MeasuredRun, as_counted, fastest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from kg.nouns.entities import Configuration
     from kg.nouns.values import Value
@@ -33,11 +35,11 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.workloads.steps import Steps
 
+    TimedCase: TypeAlias = tuple[str, Trial, dict[str, object]]
+    """Id of the problem, the case, and its settings by the names of the cost model."""
+
 MOST = 256
 """Rows of a problem that are read, best first."""
-UNLIKE = math.log(3)
-"""A run that took three times as long as its price says, or a third, is something else than was understood;
-a choice."""
 _COUNTS = ("num_gpus", "num_devices", "devices", "world_size")
 _DRAFTS = "spec_decoding"
 """A published switch that does not say how many tokens are drafted."""
@@ -48,46 +50,24 @@ FRAMEWORKS = {"trt": "tensorrt-llm", "trtllm": "tensorrt-llm", "trt-llm": "tenso
 _TRUSTED = frozenset({Kind.MEASURED, Kind.PUBLISHED})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredRun:
-    """One measured configuration of a whole model.
-
-    Attributes:
-        place: Its work, machine, layout and load.
-        group: Id of its problem: what is counted, and how it was timed, is alike there.
-        log_ratio: Natural log of its measured time over its modelled one.
-        modelled: What its price says: a rate of all devices, answers alone, or seconds.
-        settings: Of the cost model.
-        count: Devices.
-        trial: The case.
-        source: Where it can be read.
-    """
-
-    place: StepPlace
-    group: str
-    log_ratio: float
-    modelled: float
-    settings: Mapping[str, object]
-    count: int
-    trial: Trial
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunReader:
-    """Reads measured runs of a workspace.
+    """Reads measured runs of a workspace; what was read once is kept.
 
-    Attributes:
+    Args:
         trials: Has the cases.
         graph: Has their problems.
         tree: Knows hardware.
-        sizes_of: Facts of a model by its id.
     """
 
-    trials: TrialStore
-    graph: GraphStore
-    tree: HardwareTree
-    sizes_of: Callable[[str], Mapping[str, Value]]
+    def __init__(self, trials: TrialStore, graph: GraphStore, tree: HardwareTree) -> None:
+        self._trials = trials
+        self._graph = graph
+        self._tree = tree
+        self._models = ModelFinder(graph)
+        self._read: dict[tuple[str, str], list[MeasuredRun]] = {}
+        self._problems: dict[str, Problem | None] = {}
+        self._sources: dict[str, str] = {}
+        self._layers_of: dict[str, int | None] = {}
 
     def runs(self, rows: Iterable[ProblemRow], phase: str) -> list[MeasuredRun]:
         """The runs of some problems that can be priced; of each layout and load the fastest.
@@ -96,44 +76,92 @@ class RunReader:
             rows: The problems.
             phase: ``"training"`` or ``"serving"``.
         """
-        return [run for row in rows for run in _fastest(_as_counted(list(self._of_problem(row, phase))))]
+        wanted = list(rows)
+        self._read_all([row for row in wanted if (row.id, phase) not in self._read], phase)
+        return [run for row in wanted for run in self._read[row.id, phase]]
 
-    def _of_problem(self, row: ProblemRow, phase: str) -> Iterator[MeasuredRun]:
+    def problem(self, row: ProblemRow) -> Problem | None:
+        """The problem of a row; None where the graph has none."""
+        if row.id not in self._problems:
+            try:
+                self._problems[row.id] = replace(from_graph(self._graph, Problem, row.id), current=None)
+            except UnknownEntityError:
+                self._problems[row.id] = None
+        return self._problems[row.id]
+
+    def _read_all(self, rows: Sequence[ProblemRow], phase: str) -> None:
+        """Price the cases of some problems, those of one model, machine and engine at once."""
+        together: dict[tuple[str, str, int, str], list[TimedCase]] = defaultdict(list)
+        questions: dict[tuple[str, str, int, str], Question] = {}
+        for row in rows:
+            for question, case in self._cases(row, phase):
+                key = (question.model.id, row.hardware, question.machine.count, question.engine)
+                questions.setdefault(key, replace(question, settings={}))
+                together[key].append(case)
+        found: dict[str, list[MeasuredRun]] = defaultdict(list)
+        for key, cases in together.items():
+            for run in _priced(questions[key], cases):
+                found[run.group].append(run)
+        for row in rows:
+            kept = fastest(as_counted(found[row.id]))
+            self._read[row.id, phase] = [
+                replace(run, source=self._source(run.trial.source_id)) for run in kept
+            ]
+
+    def _cases(self, row: ProblemRow, phase: str) -> Iterator[tuple[Question, TimedCase]]:
+        """The cases of a problem whose layout and load are stated, each with the question that prices it."""
         if row.metric not in METRICS or row.trust is Trust.LOW or not row.model:
             return
-        try:
-            problem = replace(from_graph(self.graph, Problem, row.id), current=None)
-            sizes = self.sizes_of(row.model)
-            layers = int(model_of(row.model, str(sizes.get("architecture", "")), plain_facts(sizes)).layers)
-        except (MissingFactError, UnknownEntityError):
+        problem, layers = self.problem(row), self._layers(row.model)
+        if problem is None or layers is None or problem.workload.kind.value != phase:
             return
-        together: dict[tuple[int, str], list[tuple[Trial, dict[str, object]]]] = defaultdict(list)
-        for trial in self.trials.rows(row.id, MOST):
-            if _is_timed(trial, row.metric):
-                told = translate(trial.configuration, phase, layers=layers or None).settings
-                count = _count(problem, trial.configuration, told)
-                together[count, _engine(problem, trial)].append((trial, dict(told)))
-        for (count, engine), cases in together.items():
-            of_count = replace(problem, hardware=replace(problem.hardware, count=count))
-            try:
-                base = Question.of(of_count, sizes, self.tree, phase=phase)
-            except (InputError, MissingFactError):
+        questions: dict[int, Question | None] = {}
+        for trial in self._trials.rows(row.id, MOST):
+            if not _is_timed(trial, row.metric):
                 continue
-            question = replace(base, engine=engine, version="")
-            divided = [
-                (trial, _divided(question, problem, trial.configuration, told)) for trial, told in cases
-            ]
-            kept = [(trial, settings) for trial, settings in divided if settings is not None]
-            for run in _priced(question, problem.id, kept):
-                yield replace(run, source=self._source(run.trial.source_id))
+            told = translate(trial.configuration, phase, layers=layers or None).settings
+            count = _count(problem, trial.configuration, told)
+            if count not in questions:
+                questions[count] = self._question(problem, count, phase)
+            if (question := questions[count]) is None:
+                continue
+            settings = _divided(question, problem, trial.configuration, dict(told))
+            if settings is not None:
+                engine = replace(question, engine=_engine(problem, trial), version="")
+                yield engine, (problem.id, trial, settings)
+
+    def _layers(self, name: str) -> int | None:
+        """The blocks of a model; None where it has no price."""
+        if name not in self._layers_of:
+            sizes = self._sizes(name)
+            try:
+                architecture = str(sizes.get("architecture", ""))
+                self._layers_of[name] = int(model_of(name, architecture, plain_facts(sizes)).layers)
+            except MissingFactError:
+                self._layers_of[name] = None
+        return self._layers_of[name]
+
+    def _sizes(self, name: str) -> Mapping[str, Value]:
+        model = self._models.find(name)
+        return {} if model is None else facts_of(model)
+
+    def _question(self, problem: Problem, count: int, phase: str) -> Question | None:
+        of_count = replace(problem, hardware=replace(problem.hardware, count=count))
+        try:
+            sizes = self._sizes(problem.workload.model or "")
+            return Question.of(of_count, sizes, self._tree, phase=phase)
+        except (InputError, MissingFactError):
+            return None
 
     def _source(self, source_id: str) -> str:
         """The address of a source, else its title."""
-        try:
-            source = from_graph(self.graph, Source, source_id)
-        except UnknownEntityError:
-            return source_id
-        return source.url or source.title
+        if source_id not in self._sources:
+            try:
+                source = from_graph(self._graph, Source, source_id)
+                self._sources[source_id] = source.url or source.title
+            except UnknownEntityError:
+                self._sources[source_id] = source_id
+        return self._sources[source_id]
 
 
 def _is_timed(trial: Trial, metric: str) -> bool:
@@ -148,32 +176,28 @@ def _is_timed(trial: Trial, metric: str) -> bool:
     )
 
 
-def _priced(
-    question: Question, group: str, cases: Sequence[tuple[Trial, dict[str, object]]]
-) -> Iterator[MeasuredRun]:
+def _priced(question: Question, cases: Sequence[TimedCase]) -> Iterator[MeasuredRun]:
     """The cases of one engine on one number of devices that can be priced."""
     kept = list(cases)
     while kept:
         try:
             kept = _that_fit(question, kept)
-            steps = estimate_question(question, [settings for _, settings in kept]) if kept else None
+            steps = estimate_question(question, [settings for *_, settings in kept]) if kept else None
         except LayoutError as fault:
             kept = [one for one, holds in zip(kept, fault.holds, strict=True) if holds]
             continue
         except (InputError, MissingFactError):
             for one in kept if len(kept) > 1 else ():  # the others may have a price
-                yield from _priced(question, group, [one])
+                yield from _priced(question, [one])
             return
         if steps is not None:
-            yield from _beside(question, group, kept, steps)
+            yield from _beside(question, kept, steps)
         return
 
 
-def _beside(
-    question: Question, group: str, cases: Sequence[tuple[Trial, dict[str, object]]], steps: Steps
-) -> Iterator[MeasuredRun]:
+def _beside(question: Question, cases: Sequence[TimedCase], steps: Steps) -> Iterator[MeasuredRun]:
     """Cases beside their prices."""
-    for at, (trial, settings) in enumerate(cases):
+    for at, (group, trial, settings) in enumerate(cases):
         measured = trial.measurement
         modelled = modelled_value(steps, measured.metric, at)
         unit, is_time = measured.unit or "", METRICS[measured.metric] is TIMES
@@ -182,58 +206,22 @@ def _beside(
             value *= question.machine.count
         if modelled > 0 and math.isfinite(modelled):
             yield MeasuredRun(
-                place=StepPlace.of(question, settings),
+                place=question.place(settings),
                 group=group,
                 log_ratio=math.log(value / modelled) * (1 if is_time else -1),
                 modelled=modelled,
                 settings=settings,
                 count=question.machine.count,
                 trial=trial,
-                source=trial.source_id,
             )
 
 
-def _as_counted(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
-    """The runs of a problem with its rates as those of answers.
-
-    Some count prompts too and seldom say so: that reading is taken whose price is nearer.
-    """
-    if not runs or runs[0].trial.measurement.metric != "throughput":
-        return list(runs)
-    lengths = [runs[0].settings.get(name) for name in ("input_len", "output_len")]
-    if not all(isinstance(item, int | float) and item > 0 for item in lengths):
-        return list(runs)
-    before, answered = (float(str(item)) for item in lengths)
-    both = math.log((before + answered) / answered)
-    off = float(np.median([run.log_ratio for run in runs]))
-    if abs(off + both) >= abs(off):
-        return list(runs)
-    return [replace(run, log_ratio=run.log_ratio + both) for run in runs]
-
-
-def _fastest(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
-    """One run for each place: the fastest configuration, each by the median of its repetitions."""
-    repeated: dict[tuple[StepPlace, str], list[MeasuredRun]] = defaultdict(list)
-    for run in runs:
-        if abs(run.log_ratio) < UNLIKE:
-            repeated[run.place, run.trial.configuration.digest].append(run)
-    best: dict[StepPlace, MeasuredRun] = {}
-    for (place, _), same in repeated.items():
-        median = sorted(same, key=lambda run: run.log_ratio)[len(same) // 2]
-        if place not in best or median.log_ratio < best[place].log_ratio:
-            best[place] = median
-    return list(best.values())
-
-
-def _that_fit(
-    question: Question, cases: Sequence[tuple[Trial, dict[str, object]]]
-) -> list[tuple[Trial, dict[str, object]]]:
+def _that_fit(question: Question, cases: Sequence[TimedCase]) -> list[TimedCase]:
     """The cases whose sequences the memory holds; in others an unknown number waits."""
     if question.phase == "training":
         return list(cases)
-    held = memory_bytes(
-        question.model, question.phase, [settings for _, settings in cases], question.machine.count
-    )
+    configurations = [settings for *_, settings in cases]
+    held = memory_bytes(question.model, question.phase, configurations, question.machine.count)
     needed = np.asarray(sum(held.values()))
     holds = ~(needed > question.machine.device.memory_capacity * USABLE_MEMORY)
     return [case for case, fits in zip(cases, holds.tolist(), strict=True) if fits]

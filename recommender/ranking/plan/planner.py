@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Assignment
     from kg.nouns.values import Value
-    from kg.rows.trial_rows import ProblemRow
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.changes.strategies import StrategyRanker
@@ -78,7 +77,6 @@ class Planner:
         *,
         model: Mapping[str, Value],
         rules: QuestionFeasibility,
-        near: Sequence[ProblemRow] = (),
         with_hypotheses: bool = False,
     ) -> Planned | None:
         """The plan for a question; None where no framework runs such a model on such hardware.
@@ -88,13 +86,12 @@ class Planner:
             k: Changes at most.
             model: Facts of the model by name.
             rules: What can run.
-            near: Known problems of its kind, nearest first.
             with_hypotheses: Also strategies that were proposed and not tested yet.
         """
         situation = self.starts.situation(problem)
         if situation is None:
             return None
-        starts = self.starts.find(situation, model, near)
+        starts = self.starts.find(situation, model)
         starts = self._with_ids(starts, problem)
         if starts.first.fits is False:
             plan = Plan(understood=_understood(situation.facts), start=starts.first)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.recipe import Recipe
     from recommender.cost_model.question import Question
-    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe

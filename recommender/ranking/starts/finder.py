@@ -15,8 +15,9 @@ from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
+from recommender.cost_model.measured.correction import RunCorrection
 from recommender.ranking.measured.best_case import to_copy, told
-from recommender.ranking.measured.correction import RunCorrection
+from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import ParallelLayout, StartConfiguration
 from recommender.ranking.starts.assumed_load import load_notes
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
@@ -35,9 +36,9 @@ from recommender.ranking.starts.layout_options import (
 from recommender.ranking.starts.pricing import layout_question, started_question, started_steps
 from recommender.ranking.starts.recipes.agreement import agreed_settings
 from recommender.ranking.starts.recipes.company import Company
-from recommender.ranking.starts.recipes.resemblance import is_same_network, weigh
+from recommender.ranking.starts.recipes.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
-from recommender.ranking.starts.situation import ModelTraits, Situation
+from recommender.ranking.starts.situation import Situation
 from recommender.ranking.starts.starts import StartReliability, Starts
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
 from recommender.ranking.starts.values import falls_short
@@ -49,21 +50,17 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.recipe import Recipe, Role
     from kg.nouns.values import Settings, Value
-    from kg.rows.trial_rows import ProblemRow
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.question import Question
     from recommender.cost_model.workloads.steps import Steps
-    from recommender.ranking.measured.runs import MeasuredRun, RunReader
+    from recommender.ranking.measured.measured_run import MeasuredRun
+    from recommender.ranking.measured.near_runs import NearRuns
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutOption, LayoutQuestion
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-
-
-MOST_PROBLEMS = 16
-"""Known problems whose runs are priced: each costs some milliseconds."""
 
 
 class StartFinder:
@@ -74,7 +71,7 @@ class StartFinder:
         tree: Its hardware.
         withheld: Ids of recipes that are not looked at; for backtests.
         reliability: Gives what tests of starts say for a situation.
-        reader: Reads measured runs; None where there are no cases.
+        runs: Finds measured runs; None where there are no cases.
     """
 
     def __init__(
@@ -83,13 +80,13 @@ class StartFinder:
         tree: HardwareTree,
         withheld: frozenset[str] = frozenset(),
         reliability: Callable[[Situation], StartReliability] = lambda _: StartReliability(),
-        reader: RunReader | None = None,
+        runs: NearRuns | None = None,
     ) -> None:
         self._graph = graph
         self._tree = tree
         self._withheld = withheld
         self._reliability = reliability
-        self._reader = reader
+        self._runs = runs
         self._finder = StrategyFinder(graph)
         self._models = ModelFinder(graph)
         self._recipes_of: dict[tuple[str, frozenset[Role]], list[Recipe]] = {}
@@ -143,7 +140,6 @@ class StartFinder:
         self,
         situation: Situation,
         sizes: Mapping[str, Value],
-        near: Sequence[ProblemRow] = (),
         *,
         is_copied: bool = False,
     ) -> Starts:
@@ -152,14 +148,12 @@ class StartFinder:
         Args:
             situation: What is asked.
             sizes: Facts of the model by name, with its ``architecture``.
-            near: Known problems of its kind, nearest first.
             is_copied: What runs now is a measured run, to be kept as it was.
         """
         draft = self._begun(situation)
         draft.is_copied = is_copied
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
         draft.notes += self.unread(situation, sizes)
-        draft.measured = self.measured(situation, near)
         agreed = _worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
@@ -168,7 +162,7 @@ class StartFinder:
         if copied is not None:
             run, settings = copied
             problem = replace(situation.problem, current=settings)
-            starts = self.find(replace(situation, problem=problem), sizes, near, is_copied=True)
+            starts = self.find(replace(situation, problem=problem), sizes, is_copied=True)
             line = f"the fastest run here, kept as it ran: {told(run, len(draft.measured))}"
             expected = tuple(
                 replace(item, tier="measured here") if item.metric == "throughput" else item
@@ -259,7 +253,10 @@ class StartFinder:
         asked = layout_question(draft, sizes, self._tree)
         if asked is None:
             return []
-        asked = replace(asked, measured=RunCorrection(runs=draft.measured))
+        if self._runs is not None:
+            draft.measured = self._runs.near(asked.question)
+            corrected = replace(asked.question, measured=RunCorrection(runs=draft.measured))
+            asked = replace(asked, question=corrected)
         draft.question = asked.question
         options = layout_options(asked)
         if not options and asked.degrees:
@@ -309,24 +306,6 @@ class StartFinder:
         return StartConfiguration(
             framework=framework.id, version=framework.version, layout=layout, fits=False
         )
-
-    def measured(self, situation: Situation, near: Sequence[ProblemRow]) -> tuple[MeasuredRun, ...]:
-        """The measured runs of the same network.
-
-        Args:
-            situation: What is asked.
-            near: Known problems of its kind, nearest first.
-        """
-        if self._reader is None:
-            return ()
-        model = situation.model
-        rows = [
-            row
-            for row in near
-            if row.model and (row.model == model.id or is_same_network(model, self._traits(row.model)))
-        ]
-        phase = "training" if situation.is_training else "serving"
-        return tuple(self._reader.runs(rows[:MOST_PROBLEMS], phase))
 
     def _recipes(self, situation: Situation) -> list[Recipe]:
         key = (situation.framework.id, situation.roles)

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
-from recommender.cost_model.estimate import estimate
+from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
-from recommender.ranking.measured.correction import OF_THE_PRICE, RunCorrection
-from recommender.ranking.measured.step_place import StepPlace
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
@@ -66,7 +64,6 @@ class LayoutOption:
         results: Metrics in SI units: throughput, ``tpot_s``, ``ttft_s``, ``step_time_s``.
         throughput_unit: What the throughput counts.
         spread: Standard deviation of the log of the time.
-        log_time: What measured runs add to the log of the time; 0 without any.
         doubt: Share of the error of the price that measured runs leave.
     """
 
@@ -79,7 +76,6 @@ class LayoutOption:
     results: Mapping[str, float]
     throughput_unit: str = "tokens/s"
     spread: float
-    log_time: float = 0.0
     doubt: float = 1.0
 
     @property
@@ -99,7 +95,6 @@ class LayoutQuestion:
         concurrency: Requests at once on all devices, stated or assumed; None where nothing says.
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
-        measured: What measured runs near by say of the prices.
     """
 
     question: Question
@@ -108,7 +103,6 @@ class LayoutQuestion:
     concurrency: float | None = None
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
-    measured: RunCorrection = field(default_factory=RunCorrection)
 
 
 def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
@@ -257,37 +251,21 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) 
         return
     chosen = [configurations[i] for i in fitting]
     try:
-        steps = estimate(
-            model=model,
-            machine=question.machine,
-            phase=question.phase,
-            settings=chosen,
-            engine=question.engine,
-            version=question.version,
-        )
+        steps = estimate_question(replace(question, model=model), chosen)
     except MissingFactError:
         steps = None
-    factors, spreads = asked.measured.at([StepPlace.of(question, one) for one in chosen])
     for place, i in enumerate(fitting):
-        option = _option(asked, rows[i], float(needed[i]), steps, place, float(factors[place]))
-        doubt = float(spreads[place]) / OF_THE_PRICE
-        yield replace(option, spread=option.spread * doubt, doubt=doubt)
+        yield _option(asked, rows[i], float(needed[i]), steps, place)
 
 
 def _option(
-    asked: LayoutQuestion,
-    row: Mapping[str, float],
-    needed: float,
-    steps: Steps | None,
-    place: int,
-    log_time: float,
+    asked: LayoutQuestion, row: Mapping[str, float], needed: float, steps: Steps | None, place: int
 ) -> LayoutOption:
     results: dict[str, float] = {}
     if steps is not None:
         results = {name: float(values[place]) for name, values in steps.extra.items()}
         results["throughput"] = float(steps.throughput[place])
         results["step_time_s"] = float(steps.time_s[place])
-        results = corrected(results, log_time)
     layout = ParallelLayout(
         tp=int(row["tensor_parallel"]),
         pp=int(row["pipeline_parallel"]),
@@ -305,20 +283,9 @@ def _option(
         is_sure_to_fit=math.isfinite(asked.question.machine.device.memory_capacity),
         results=results,
         throughput_unit=steps.unit.removeprefix("output ") if steps is not None else "tokens/s",
-        spread=steps.spread if steps is not None else float("nan"),
-        log_time=log_time,
+        spread=steps.spread_of(place) if steps is not None else float("nan"),
+        doubt=1.0 if steps is None or steps.doubt is None else float(steps.doubt[place]),
     )
-
-
-def corrected(results: Mapping[str, float], log_time: float) -> dict[str, float]:
-    """Results with all times longer by a factor, and all rates lower."""
-    if not log_time:
-        return dict(results)
-    factor = math.exp(log_time)
-    return {
-        name: value * factor if name.endswith("_s") else value / factor if "throughput" in name else value
-        for name, value in results.items()
-    }
 
 
 def _merit(asked: LayoutQuestion, results: Mapping[str, float]) -> float | None:

@@ -137,10 +137,9 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     if recompute is not None:
         settings.setdefault("recompute", recompute)
     if "seq_len" not in settings:
-        settings["seq_len"] = USUAL_LENGTH
-        draft.notes.append(
-            f"sequences of {USUAL_LENGTH:,} tokens are assumed; --shape seq_len=N says otherwise"
-        )
+        length = min(USUAL_LENGTH, draft.situation.model.most_tokens or USUAL_LENGTH)
+        settings["seq_len"] = length
+        draft.notes.append(f"sequences of {length:,} tokens are assumed; --shape seq_len=N says otherwise")
 
 
 def _precision(draft: StartDraft, question: Question) -> str:

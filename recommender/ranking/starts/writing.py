@@ -12,7 +12,6 @@ from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
-from recommender.ranking.measured.step_place import StepPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
@@ -20,7 +19,6 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
-from recommender.ranking.starts.layout_options import corrected
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 from recommender.ranking.starts.server_flags import server_lines, server_settings
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
     from recommender.cost_model.workloads.steps import Steps
-    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutOption
@@ -166,7 +164,7 @@ def _runs_of(draft: StartDraft, chosen: ChosenLayout | None) -> list[MeasuredRun
     """The measured runs of a layout, nearest first."""
     if chosen is None or draft.question is None or not draft.measured:
         return []
-    return runs_of(StepPlace.of(draft.question, _priced_settings(draft.question, chosen)), draft.measured)
+    return runs_of(draft.question.place(_priced_settings(draft.question, chosen)), draft.measured)
 
 
 def _priced_settings(question: Question, chosen: ChosenLayout) -> dict[str, object]:
@@ -229,8 +227,7 @@ def repriced(
     """A start with the price of what it sets in the end."""
     results = {name: float(values[0]) for name, values in steps.extra.items()}
     results["throughput"] = float(steps.throughput[0])
-    spread = min(option.spread, steps.spread) if option.log_time else steps.spread
-    priced = replace(option, results=corrected(results, option.log_time), spread=spread)
+    priced = replace(option, results=results, spread=steps.spread_of(0))
     return replace(start, expected=_expected(priced, problem))
 
 
@@ -267,6 +264,8 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) ->
 
 def _because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[MeasuredRun]) -> list[str]:
     lines = [told(runs[0], len(draft.measured))] if runs else []
+    if draft.measured and not runs:
+        lines.append(f"measured runs of this model in other layouts correct its price: {len(draft.measured)}")
     if chosen is not None:
         verb = "fits with" if chosen.option.is_sure_to_fit else "needs"
         said = f"{chosen.option.layout} {verb} {chosen.option.memory_bytes / 1e9:.0f} GB of each device"

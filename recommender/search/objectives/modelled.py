@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError
 from kg.nouns.entities import Kind, Status
 from recommender.cost_model.estimate import as_records, estimate_question
-from recommender.cost_model.question import Question, QuestionFacts
+from recommender.cost_model.measured.correction import RunCorrection
+from recommender.cost_model.measured.priced_run import PricedRun
+from recommender.cost_model.question import Question, QuestionFacts, engine_of
 from recommender.measuring.outcome import RunOutcome
 
 if TYPE_CHECKING:
@@ -103,11 +105,15 @@ def question_of_section(section: object) -> Question:
     if not isinstance(fixed, dict):
         raise InputError("cost_model: fixed: expected settings and their values", hint="{seq_len: 4096}")
     facts = QuestionFacts.from_json(section["facts"])
+    engine, version = engine_of(section.get("software") or {})
     return Question(
         model=facts.model_sizes(),
         machine=facts.machine(count),
         phase=str(section.get("phase", "training")),
         settings=dict(fixed),
+        engine=engine,
+        version=version,
+        measured=RunCorrection(runs=tuple(PricedRun.from_json(run) for run in section.get("measured", ()))),
     )
 
 

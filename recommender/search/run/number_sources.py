@@ -168,11 +168,12 @@ def model_request(raw: Mapping[str, object]) -> ModelRequest | None:
 def _model_request(raw: Mapping[str, object], key: str) -> ModelRequest:
     problem, content = FileContent(raw).problem() or {}, raw[key]
     section: dict[str, object] = dict(content) if isinstance(content, dict) else {}
-    for name in ("model", "hardware", "count"):
-        section.setdefault(name, problem.get(name))
-    if not section["model"] or not section["hardware"]:
+    for name in ("model", "hardware", "count", "software"):
+        if problem.get(name):
+            section.setdefault(name, problem[name])
+    if not section.get("model") or not section.get("hardware"):
         raise InputError(f"{key}: which model on which hardware?", hint="model: bert-large, hardware: ...")
-    section["count"] = section["count"] or 1
+    section["count"] = section.get("count") or 1
     return ModelRequest(
         key=key,
         section=section,

@@ -25,7 +25,7 @@ from recommender.search.log.study import SearchLog
 from recommender.search.run.assembly import SearchPlace, evaluator_of
 from recommender.search.run.compatibility import program_stamp
 from recommender.search.run.memory_tally import fit_notes
-from recommender.search.run.model_facts import look_up_facts
+from recommender.search.run.model_facts import look_up_facts, with_measured_runs
 from recommender.search.run.number_sources import model_request
 from recommender.search.run.task_reader import read_task
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.question import Question
     from recommender.retrieval.neighbours import Neighbour, Retriever
     from recommender.search.run.task import Task
     from recommender.space.space import SearchSpace
@@ -116,6 +117,7 @@ class Tuner:
         trials: Holds the measured tables.
         retriever: Finds similar problems; called when first needed.
         operator: Looks an operator up among the cases.
+        about: Gives a question for the cost model what measured runs near by make of its prices.
     """
 
     graph: GraphStore
@@ -124,6 +126,7 @@ class Tuner:
     trials: TrialStore
     retriever: Callable[[], Retriever]
     operator: Callable[[str], KnownOperator]
+    about: Callable[[Question], Question]
 
     def prepare(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
         """Look up what a search file names, and the tables of similar problems.
@@ -140,7 +143,8 @@ class Tuner:
         notes: list[str] = []
         content, request = dict(raw), model_request(raw)
         if request is not None:
-            content[request.key], notes = look_up_facts(request, self.graph, self.names, self.hardware)
+            section, notes = look_up_facts(request, self.graph, self.names, self.hardware)
+            content[request.key] = with_measured_runs(section, self.about)
         allow = options.get("allow_unmeasured_accuracy", False)
         task = read_task(content, name=options.get("name", "search"), allow_unmeasured_accuracy=allow)
         notes += fit_notes(task)

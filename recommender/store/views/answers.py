@@ -96,11 +96,10 @@ class WorkspaceAnswers(WorkspaceQuestions):
             )
         unread = starts.unread(situation, self.model_facts(problem))
         said = [note for note in (*notes, situation.framework.note, *unread) if note]
-        near = [item.problem for item in self.snapshot.retriever.find(problem)]
         return capacity(
             problem,
             request,
-            Deployments(self.snapshot.hardware, self.snapshot.sizes_of, starts.measured(situation, near)),
+            Deployments(self.snapshot.hardware, self.snapshot.sizes_of, self.snapshot.near_runs.about),
             precision=starts.precision(situation, self.model_facts(problem)),
             framework=situation.framework.id,
             version=situation.framework.version,
@@ -160,7 +159,8 @@ class WorkspaceAnswers(WorkspaceQuestions):
         around = self.names.server(server).id if server else ""
         if answer.priced is not None and not around:
             return predict(answer, answer.priced, intensity_g_per_kwh=intensity_g_per_kwh, notes=())
-        question, assumed = question_of(problem, self.model_facts(problem), self.hardware, around)
+        about = self.snapshot.near_runs.about
+        question, assumed = question_of(problem, self.model_facts(problem), self.hardware, around, about)
         return predict(answer, question, intensity_g_per_kwh=intensity_g_per_kwh, notes=assumed)
 
     def estimate(
@@ -203,6 +203,7 @@ class WorkspaceAnswers(WorkspaceQuestions):
             compare=compare,
             pareto=pareto,
             constants=constants,
+            about=self.snapshot.near_runs.about,
             notes=[*notes, around.note] if around and around.note else notes,
         )
 
@@ -412,6 +413,7 @@ class WorkspaceAnswers(WorkspaceQuestions):
             trials=self.trials,
             retriever=lambda: self.snapshot.retriever,
             operator=self.operator,
+            about=self.snapshot.near_runs.about,
         )
         return tuner.prepare(raw, **options)
 

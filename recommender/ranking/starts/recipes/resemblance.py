@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
 from kg.terms.purposes import plain_key
+from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.starts.layout_options import SHORTEST
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kg.nouns.recipe import Recipe
-    from recommender.ranking.starts.situation import ModelTraits, Situation
+    from recommender.ranking.model_traits import ModelTraits
+    from recommender.ranking.starts.situation import Situation
 
 MODEL, FAMILY, KIND, SIZE, GENERATION, SCALE = 2.0, 2.0, 1.0, 0.5, 2.0, 1.0
 """Distance of another model, another family, another kind of model (experts, attention, drafts: the half
@@ -151,13 +153,6 @@ def _runs_on_mindspore(recipe: Recipe) -> bool:
         plain_key(item.key) in {"ai_framework", "training_backend"} and item.value.lower() == "mindspore"
         for item in recipe.settings
     )
-
-
-def is_same_network(one: ModelTraits, other: ModelTraits) -> bool:
-    """Whether two models of one family differ in what they learned alone."""
-    if not one.parameters or not other.parameters or one.family != other.family:
-        return False
-    return abs(one.parameters / other.parameters - 1) < 0.01 and one.is_mixture == other.is_mixture
 
 
 def _kinds_apart(one: ModelTraits, other: ModelTraits) -> float:

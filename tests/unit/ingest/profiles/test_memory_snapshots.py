@@ -125,10 +125,10 @@ def test_the_name_of_the_file_tells_the_rank(tmp_path: Path) -> None:
         ("/env/torch/utils/data/_utils/pin_memory.py", "pin", "input data"),
         ("/env/torch/distributed/fsdp/_flat_param.py", "unshard", "communication and sharding"),
         ("/env/torch/nn/modules/module.py", "_apply", "parameters"),
-        ("/home/user/model.py", "forward", "forward"),
-        ("/home/user/main.py", "main", "other"),
+        ("app/model.py", "forward", "forward"),
+        ("app/main.py", "main", "other"),
     ],
 )
 def test_categories_follow_from_the_stack(file: str, name: str, category: str) -> None:
-    top = {"filename": "/home/user/main.py", "name": "<module>"}
+    top = {"filename": "app/main.py", "name": "<module>"}
     assert category_of([{"filename": file, "name": name}, top]) == category

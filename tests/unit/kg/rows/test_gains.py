@@ -11,7 +11,7 @@ from kg.nouns.entities import Baseline, Better, Kind
 from kg.nouns.values import Settings
 from kg.rows.gains import gains, gains_with_sources
 from kg.rows.trials import TrialStore
-from tests.unit.kg.rows.test_trials import OTHER_SOURCE, SOURCE, problem, trial
+from tests.unit.kg.rows.samples import OTHER_SOURCE, SOURCE, problem, trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

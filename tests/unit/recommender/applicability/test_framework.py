@@ -18,9 +18,10 @@ def framework(identifier: str, *stack: str) -> Framework:
 FRAMEWORKS = [
     framework("torch-npu", "cann"),
     framework("vllm", "torch"),
-    framework("vllm-ascend", "vllm", "torch-npu", "cann"),
+    framework("vllm-ascend", "vllm", "torch", "torch-npu", "cann"),
     framework("mindspeed-llm", "torch-npu", "cann"),
     framework("megatron-lm", "torch"),
+    framework("torch", "cuda"),
 ]
 
 
@@ -46,6 +47,9 @@ def found(
         ("huawei", "training", "decoder", "mindspeed-llm"),
         ("nvidia", "serving", "decoder", "vllm"),
         ("nvidia", "training", "decoder", "megatron-lm"),
+        ("nvidia", "training", "vision", "torch"),
+        ("amd", "serving", "diffusion", "torch"),
+        ("amd", "training", "moe-decoder", "megatron-lm"),
     ],
 )
 def test_vendor_phase_and_model_decide_what_is_usual(
@@ -54,11 +58,11 @@ def test_vendor_phase_and_model_decide_what_is_usual(
     usual = found(vendor, phase, architecture)
     assert usual is not None
     assert (usual.id, usual.is_assumed) == (name, True)
-    assert usual.note.startswith(f"{name} {usual.version} is assumed; --software")
+    assert usual.note.startswith(f"{name} {usual.version}".strip() + " is assumed; --software")
 
 
 @pytest.mark.parametrize(
-    ("vendor", "phase", "architecture"), [("nvidia", "training", "vision"), ("", "serving", "decoder")]
+    ("vendor", "phase", "architecture"), [("intel", "training", "decoder"), ("", "serving", "decoder")]
 )
 def test_where_nothing_is_usual_there_is_none(vendor: str, phase: str, architecture: str) -> None:
     assert found(vendor, phase, architecture) is None
@@ -74,6 +78,18 @@ def test_of_two_the_one_that_runs_on_the_other_is_meant() -> None:
     named = found(torch_npu="7.1.0", vllm_ascend="0.18.0", vllm="0.18.0")
     assert named is not None
     assert (named.id, named.version) == ("vllm-ascend", "0.18.0")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "architecture", "name"),
+    [("nvidia", "decoder", "vllm"), ("nvidia", "vision", "torch"), ("huawei", "decoder", "vllm-ascend")],
+)
+def test_a_library_under_the_usual_framework_does_not_replace_it(
+    vendor: str, architecture: str, name: str
+) -> None:
+    one = found(vendor, architecture=architecture, torch="2.9.0")
+    assert one is not None
+    assert one.id == name
 
 
 def test_software_that_is_no_framework_names_none() -> None:

@@ -13,7 +13,7 @@ from recommender.evolution.retiring import verdict
 from tests.unit.recommender.evolution.test_incompatibilities import outcome
 
 
-def tests(*verdicts: str) -> list[Outcome]:
+def judged(*verdicts: str) -> list[Outcome]:
     ran = {"better": 0.1, "worse": -0.1, "equivalent": 0.0, "undecided": 0.02}
     return [
         replace(outcome(number, {"batch": 1}, runs=True), verdict=name, gain=ran[name])
@@ -36,7 +36,7 @@ def tests(*verdicts: str) -> list[Outcome]:
     ],
 )
 def test_more_that_found_it_better_than_not_confirm_it(verdicts: tuple[str, ...], kind: str) -> None:
-    assert verdict(tests(*verdicts))[0] == kind
+    assert verdict(judged(*verdicts))[0] == kind
 
 
 def test_what_never_ran_is_refuted_with_what_failed() -> None:
@@ -46,5 +46,5 @@ def test_what_never_ran_is_refuted_with_what_failed() -> None:
 
 
 def test_the_reason_names_the_newest_gain() -> None:
-    found: list[Any] = tests("worse", "better", "better")
+    found: list[Any] = judged("worse", "better", "better")
     assert verdict(found)[1] == "2 of 3 tests found it better, the newest 1.11x (A/B 2)"

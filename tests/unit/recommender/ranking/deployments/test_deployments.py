@@ -17,7 +17,6 @@ from recommender.ranking.deployments.deployment import (
 )
 from recommender.ranking.deployments.deployment_prices import DeploymentPricer
 from recommender.ranking.deployments.deployments import Deployments, candidates
-from recommender.ranking.measured.correction import RunCorrection
 from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
@@ -29,14 +28,14 @@ QUESTION = DeploymentQuestion(work=WORK, domain=DOMAIN)
 
 
 def test_a_smaller_memory_holds_fewer_layouts(shipped: Workspace) -> None:
-    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, RunCorrection())
+    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, lambda question: question)
     one = Deployment(framework="vllm", layout=ParallelLayout(tp=1), concurrency=4)
     small = Work(device="h100-pcie", model=WORK.model, precision="bfloat16", input_len=1.0, output_len=1.0)
     assert pricer.prices(small, [one]) == [None]
 
 
 def test_a_format_that_the_device_lacks_is_widened_to_one_that_it_has(shipped: Workspace) -> None:
-    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, RunCorrection())
+    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, lambda question: question)
     for device, stated, computed in (
         ("ascend-910b3", "fp8", "bf16"),
         ("ascend-310p3", "bfloat16", "fp16"),
@@ -50,7 +49,7 @@ def test_a_format_that_the_device_lacks_is_widened_to_one_that_it_has(shipped: W
 
 
 def test_a_fact_that_is_missing_is_named(shipped: Workspace) -> None:
-    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, RunCorrection())
+    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, lambda question: question)
     one = Deployment(framework="vllm", layout=ParallelLayout(tp=2), concurrency=4)
     with pytest.raises(MissingFactError, match="no-such-model: hidden_size is not known"):
         pricer.prices(replace(WORK, model="no-such-model"), [one])
@@ -60,7 +59,7 @@ def test_a_fact_that_is_missing_is_named(shipped: Workspace) -> None:
 
 def test_an_engine_is_priced_as_it_was_measured(shipped: Workspace) -> None:
     """One base for layouts of a plan and deployments of a rate: the anchored estimate of the engine."""
-    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, RunCorrection())
+    pricer = DeploymentPricer(shipped.hardware, shipped.snapshot.sizes_of, lambda question: question)
     work = replace(WORK, device="ascend-910c", model="qwen3-32b", precision="bfloat16")
     one = Deployment(framework="vllm-ascend", version="0.20.2rc1", layout=ParallelLayout(tp=4), concurrency=8)
     measured, other = pricer.prices(work, [one, replace(one, framework="vllm", version="")])

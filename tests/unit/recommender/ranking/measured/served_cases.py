@@ -12,7 +12,7 @@ from recommender.workspace import Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.ranking.measured.runs import MeasuredRun
+    from recommender.ranking.measured.measured_run import MeasuredRun
 
 MODEL, DEVICE = "llama-3.3-70b", "b200"
 
@@ -43,7 +43,7 @@ def case(value: float, *, tp: int = 2, at_once: int = 64, **more: Any) -> dict[s
             "metric": stated["metric"],
             "unit": stated["unit"],
             "value": value,
-            "better": "higher",
+            "better": stated.get("better", "higher"),
             "status": "ok",
         },
         "source": {
@@ -69,8 +69,6 @@ def with_cases(shipped_path: Path, place: Path, *cases: dict[str, Any]) -> Works
 def runs(workspace: Workspace, phase: str = "serving") -> list[MeasuredRun]:
     """The runs of the model that it has."""
     snapshot = workspace.snapshot
-    reader = RunReader(
-        trials=snapshot.trials, graph=snapshot.graph, tree=snapshot.hardware, sizes_of=snapshot.sizes_of
-    )
+    reader = RunReader(snapshot.trials, snapshot.graph, snapshot.hardware)
     rows = [row for row in snapshot.trials.summary(snapshot.trials.keys()) if row.model == "llama-3-3-70b"]
     return reader.runs(rows, phase)

@@ -27,8 +27,7 @@ def starts(workspace: Workspace, question: Mapping[str, Any] = QUESTION) -> Star
     planner = workspace.snapshot.recommender.planner
     situation = planner.starts.situation(problem)
     assert situation is not None
-    near = [item.problem for item in workspace.snapshot.retriever.find(problem)]
-    return planner.starts.find(situation, workspace.model_facts(problem), near)
+    return planner.starts.find(situation, workspace.model_facts(problem))
 
 
 def test_the_layout_that_was_measured_faster_comes_first(
@@ -46,6 +45,19 @@ def test_the_layout_that_was_measured_faster_comes_first(
     assert "; 3 runs of this model correct its price <https://a.example/c.json>" in found.because[0]
     narrow, wide = (item.expected[0].high / item.expected[0].low for item in (found, before))
     assert narrow < wide
+
+
+def test_a_start_in_a_layout_that_nobody_ran_says_what_corrects_its_price(
+    shipped_path: Path, tmp_path: Path
+) -> None:
+    with with_cases(shipped_path, tmp_path, case(1500, tp=8)) as workspace:
+        found = starts(workspace)
+    lines = {
+        one.layout.tp: one.because for one in (found.first, *found.alternatives) if one.layout is not None
+    }
+    said = "measured runs of this model in other layouts correct its price: 1"
+    assert lines
+    assert all((said in because) == (tp != 8) for tp, because in lines.items())
 
 
 def test_what_the_fastest_run_of_the_layout_set_is_set(shipped_path: Path, tmp_path: Path) -> None:

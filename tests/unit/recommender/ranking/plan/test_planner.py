@@ -56,7 +56,7 @@ def test_an_observed_bottleneck_comes_first_and_the_rest_stays(shipped: Workspac
 
 
 def test_where_no_framework_is_usual_there_is_no_plan(shipped: Workspace) -> None:
-    assert planned(shipped, hardware="h100-sxm") is None
+    assert planned(shipped, hardware="gaudi-3", model="qwen3-8b") is None
 
 
 def test_a_start_that_fits_nowhere_has_no_changes(shipped: Workspace) -> None:

@@ -9,11 +9,12 @@ from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.applicability.framework import RunningFramework
+from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.starts.draft import StartDraft
 from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 from recommender.ranking.starts.screening import Screen
-from recommender.ranking.starts.situation import ModelTraits, Situation
+from recommender.ranking.starts.situation import Situation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

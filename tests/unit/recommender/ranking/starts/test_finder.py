@@ -58,7 +58,7 @@ def test_a_stated_role_has_recipes_of_its_own(shipped: Workspace) -> None:
 
 
 def test_where_no_framework_is_usual_there_is_no_situation(shipped: Workspace) -> None:
-    assert situation(shipped, model="bert-large", phase="training", hardware="h100-sxm") is None
+    assert situation(shipped, model="qwen3-8b", phase="training", hardware="gaudi-3") is None
 
 
 def test_weights_of_recipes_add_up_and_settings_have_their_shares(shipped: Workspace) -> None:

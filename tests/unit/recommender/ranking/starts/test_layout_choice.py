@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import ParallelLayout
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, choose_layouts, degrees, likeness
 from recommender.ranking.starts.layout_options import LayoutOption
-from recommender.ranking.starts.situation import ModelTraits
 from tests.unit.recommender.ranking.starts.situations import MODELS, recipe, weighed
 
 
@@ -45,6 +45,16 @@ def test_recipes_outweigh_a_price_that_is_little_better() -> None:
     assert chosen[0].agreement == pytest.approx(1.0)
     assert chosen[0].nearest is PUBLISHED
     assert chosen[1].agreement == pytest.approx(math.exp(-3))  # three doublings of tp away
+
+
+@pytest.mark.parametrize(("share", "first"), [(0.09, "fast"), (0.3, "usual")])
+def test_an_agreement_that_is_hardly_more_does_not_outweigh_a_clearly_better_price(
+    share: float, first: str
+) -> None:
+    fast = replace(FAST, log_merit=0.5)
+    voting = [replace(one, weight=share) for one in weighed(PUBLISHED)]
+    chosen = choose_layouts([USUAL, fast], voting, training=True)
+    assert chosen[0].option is (fast if first == "fast" else USUAL)
 
 
 def test_a_recipe_of_one_device_splits_nothing() -> None:

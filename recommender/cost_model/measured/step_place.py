@@ -11,8 +11,6 @@ from recommender.cost_model.facts.device import precision
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.cost_model.question import Question
-
 SIZES = ("tensor_parallel", "pipeline_parallel", "context_parallel")
 """Sizes of a layout whose doublings count one each."""
 
@@ -37,23 +35,35 @@ class StepPlace:
     layout: tuple[float, ...]
     load: float
 
-    @classmethod
-    def of(cls, question: Question, settings: Mapping[str, object]) -> StepPlace:
-        """The place of a configuration of a question."""
-        training = question.phase == "training"
-        lengths = ("seq_len",) if training else ("input_len", "output_len")
-        experts = _log(settings.get("expert_parallel"))
-        return cls(
-            engine=question.engine,
-            device=question.machine.device.id,
-            precision=precision(stated) if (stated := str(settings.get("precision", ""))) else "",
-            lengths=tuple(_log(settings.get(name)) for name in lengths),
-            layout=(
-                *(_log(settings.get(name)) for name in SIZES),
-                experts if training else 2.0 * (experts > 0),
-            ),
-            load=_log(settings.get("micro_batch" if training else "batch")),
-        )
+
+def place_of(phase: str, engine: str, device: str, settings: Mapping[str, object]) -> StepPlace:
+    """The place of a configuration.
+
+    Args:
+        phase: ``"training"`` or ``"serving"``.
+        engine: Id of the engine; empty if it is not stated.
+        device: Id of the device.
+        settings: Of the cost model.
+    """
+    training = phase == "training"
+    experts = _log(settings.get("expert_parallel"))
+    return StepPlace(
+        engine=engine,
+        device=device,
+        precision=precision(stated) if (stated := str(settings.get("precision", ""))) else "",
+        lengths=lengths_of(phase, settings),
+        layout=(
+            *(_log(settings.get(name)) for name in SIZES),
+            experts if training else 2.0 * (experts > 0),
+        ),
+        load=_log(settings.get("micro_batch" if training else "batch")),
+    )
+
+
+def lengths_of(phase: str, stated: Mapping[str, object]) -> tuple[float, ...]:
+    """Logs to the base of 2 of the lengths of a phase: of sequences, or of prompts and answers."""
+    names = ("seq_len",) if phase == "training" else ("input_len", "output_len")
+    return tuple(_log(stated.get(name)) for name in names)
 
 
 def _log(value: object) -> float:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recommender.cost_model.question import Question
-from recommender.ranking.measured.step_place import StepPlace
 
 if TYPE_CHECKING:
     from recommender.workspace import Workspace
@@ -30,7 +29,7 @@ def question(workspace: Workspace, phase: str) -> Question:
 
 
 def test_a_training_step_lies_by_its_sizes_and_micro_batch(shipped: Workspace) -> None:
-    place = StepPlace.of(question(shipped, "training"), {**SIZES, "precision": "bf16"})
+    place = question(shipped, "training").place({**SIZES, "precision": "bf16"})
     assert (place.engine, place.device, place.precision) == ("mindspeed-llm", "ascend-910b3", "bf16")
     assert (place.lengths, place.layout, place.load) == ((12.0,), (2.0, 1.0, 0.0, 3.0), 1.0)
 
@@ -38,7 +37,7 @@ def test_a_training_step_lies_by_its_sizes_and_micro_batch(shipped: Workspace) -
 def test_experts_of_a_server_are_spread_or_not(shipped: Workspace) -> None:
     serving = question(shipped, "serving")
     settings = {**SIZES, "batch": 32, "input_len": 1024, "output_len": 256}
-    place = StepPlace.of(serving, settings)
+    place = serving.place(settings)
     assert (place.lengths, place.layout, place.load) == ((10.0, 8.0), (2.0, 1.0, 0.0, 2.0), 5.0)
-    assert StepPlace.of(serving, {**settings, "expert_parallel": 4}) == place
-    assert StepPlace.of(serving, {**settings, "expert_parallel": 1}).layout[-1] == 0.0
+    assert serving.place({**settings, "expert_parallel": 4}) == place
+    assert serving.place({**settings, "expert_parallel": 1}).layout[-1] == 0.0

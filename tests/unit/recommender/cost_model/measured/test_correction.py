@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from recommender.ranking.measured.correction import OF_THE_PRICE, RunCorrection
-from recommender.ranking.measured.step_place import StepPlace
-
-if TYPE_CHECKING:
-    from recommender.ranking.measured.runs import MeasuredRun
+from recommender.cost_model.measured.correction import OF_THE_PRICE, RunCorrection
+from recommender.cost_model.measured.priced_run import PricedRun
+from recommender.cost_model.measured.step_place import StepPlace
 
 HERE = StepPlace(
     engine="vllm", device="b200", precision="fp8", lengths=(10.0, 10.0), layout=(1.0, 0.0, 0.0, 0.0), load=6.0
@@ -20,17 +17,12 @@ HERE = StepPlace(
 WIDER = replace(HERE, layout=(3.0, 0.0, 0.0, 0.0))
 
 
-@dataclass(frozen=True)
-class Run:
-    """What a correction reads of a run."""
-
-    place: StepPlace
-    log_ratio: float
-    group: str = "one"
+def run(place: StepPlace, log_ratio: float, group: str = "one") -> PricedRun:
+    return PricedRun(place=place, log_ratio=log_ratio, group=group)
 
 
-def correction(*runs: Run) -> RunCorrection:
-    return RunCorrection(runs=tuple(cast("MeasuredRun", run) for run in runs))
+def correction(*runs: PricedRun) -> RunCorrection:
+    return RunCorrection(runs=runs)
 
 
 def test_without_runs_a_price_stands_with_its_error() -> None:
@@ -40,22 +32,22 @@ def test_without_runs_a_price_stands_with_its_error() -> None:
 
 
 def test_a_run_corrects_its_own_place_most_and_makes_it_surer() -> None:
-    means, spreads = correction(Run(HERE, 0.4)).at([HERE, WIDER, replace(HERE, device="h200")])
+    means, spreads = correction(run(HERE, 0.4)).at([HERE, WIDER, replace(HERE, device="h200")])
     assert 0.2 < means[0] < 0.4
     assert means[0] > means[1] > means[2] > 0
     assert spreads[0] < spreads[1] < spreads[2] < OF_THE_PRICE
 
 
 def test_runs_of_two_layouts_tell_them_apart() -> None:
-    means, _ = correction(Run(HERE, 0.3), Run(WIDER, -0.3)).at([HERE, WIDER])
+    means, _ = correction(run(HERE, 0.3), run(WIDER, -0.3)).at([HERE, WIDER])
     assert means[0] > 0.1
     assert means[1] < -0.1
 
 
 def test_what_runs_of_one_problem_have_in_common_counts_less_than_two_problems() -> None:
     other = replace(HERE, load=5.0)
-    alone = correction(Run(HERE, 0.3), Run(other, 0.3)).at([HERE])[0][0]
-    apart = correction(Run(HERE, 0.3), Run(other, 0.3, "two")).at([HERE])[0][0]
+    alone = correction(run(HERE, 0.3), run(other, 0.3)).at([HERE])[0][0]
+    apart = correction(run(HERE, 0.3), run(other, 0.3, "two")).at([HERE])[0][0]
     assert apart > alone
 
 
@@ -67,12 +59,12 @@ def test_what_runs_of_one_problem_have_in_common_counts_less_than_two_problems()
     ],
 )
 def test_what_a_run_does_not_state_is_taken_to_be_alike(unstated: StepPlace, other: StepPlace) -> None:
-    alike = correction(Run(HERE, 0.3)).at([HERE])[0][0]
-    assert correction(Run(unstated, 0.3)).at([HERE])[0][0] == pytest.approx(alike)
-    assert correction(Run(other, 0.3)).at([HERE])[0][0] < alike
+    alike = correction(run(HERE, 0.3)).at([HERE])[0][0]
+    assert correction(run(unstated, 0.3)).at([HERE])[0][0] == pytest.approx(alike)
+    assert correction(run(other, 0.3)).at([HERE])[0][0] < alike
 
 
 def test_the_order_of_runs_is_nothing() -> None:
-    runs = [Run(HERE, 0.3), Run(WIDER, -0.1), Run(replace(HERE, load=3.0), 0.2, "two")]
+    runs = [run(HERE, 0.3), run(WIDER, -0.1), run(replace(HERE, load=3.0), 0.2, "two")]
     one, other = correction(*runs).at([HERE, WIDER]), correction(*reversed(runs)).at([HERE, WIDER])
     np.testing.assert_allclose(one, other, atol=1e-12)

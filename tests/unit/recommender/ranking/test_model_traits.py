@@ -8,7 +8,7 @@ import pytest
 
 from kg.nouns.knowledge import Confidence, Fact, FactKind, Model
 from kg.nouns.recipe import Role
-from recommender.ranking.starts.situation import ModelTraits
+from recommender.ranking.model_traits import ModelTraits
 from tests.unit.recommender.ranking.starts.situations import SOURCE, situation
 
 if TYPE_CHECKING:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from recommender.cost_model.workloads.steps import scaled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from recommender.ranking.measured.runs import MeasuredRun
-    from recommender.ranking.measured.step_place import StepPlace
+    from recommender.cost_model.measured.priced_run import PricedRun
+    from recommender.cost_model.measured.step_place import StepPlace
+    from recommender.cost_model.workloads.steps import Steps
 
     Floats = NDArray[np.float64]
 
@@ -61,7 +65,7 @@ class ErrorScales:
         apart = apart + doublings @ np.array([*[self.length] * lengths, *[self.layout] * 4, self.load])
         return np.asarray(self.price**2 * np.exp(-apart), dtype=np.float64)
 
-    def among(self, runs: Sequence[MeasuredRun]) -> Floats:
+    def among(self, runs: Sequence[PricedRun]) -> Floats:
         """Covariance of what runs show, (n, n)."""
         places = [run.place for run in runs]
         groups = np.array([run.group for run in runs])
@@ -73,7 +77,7 @@ class ErrorScales:
 SCALES = ErrorScales()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: what is computed once needs a dictionary
 class RunCorrection:
     """The error of prices around a question: a Gaussian process over measured runs of the same model.
 
@@ -84,19 +88,36 @@ class RunCorrection:
         scales: How errors go together.
     """
 
-    runs: tuple[MeasuredRun, ...] = ()
+    runs: tuple[PricedRun, ...] = ()
     scales: ErrorScales = SCALES
+
+    @cached_property
+    def _posterior(self) -> tuple[Floats, Floats]:
+        """Inverse of the covariance of the runs, (n, n), and that times their log ratios, (n,)."""
+        inverse = np.asarray(np.linalg.inv(self.scales.among(self.runs)), dtype=np.float64)
+        return inverse, inverse @ np.array([run.log_ratio for run in self.runs])
 
     def at(self, places: Sequence[StepPlace]) -> tuple[Floats, Floats]:
         """Expected log of the measured over the modelled time, and its standard deviation, each (n,)."""
         scales = self.scales
         if not self.runs or not places:
             return np.zeros(len(places)), np.full(len(places), scales.price)
-        inverse = np.linalg.inv(scales.among(self.runs))
+        inverse, weights = self._posterior
         to = scales.covariance(places, [run.place for run in self.runs])
-        ratios = np.array([run.log_ratio for run in self.runs])
-        variance = scales.price**2 - np.einsum("ij,jk,ik->i", to, inverse, to)
-        return to @ (inverse @ ratios), np.sqrt(np.maximum(variance, scales.noise**2))
+        variance = scales.price**2 - np.einsum("ij,ij->i", to @ inverse, to)
+        return to @ weights, np.sqrt(np.maximum(variance, scales.noise**2))
+
+    def corrected(self, steps: Steps, places: Sequence[StepPlace]) -> Steps:
+        """Prices as the runs correct them, with the share of their error that the runs leave.
+
+        Args:
+            steps: The prices.
+            places: Of each.
+        """
+        if not self.runs:
+            return steps
+        log_times, deviations = self.at(places)
+        return replace(scaled(steps, np.exp(log_times)), doubt=deviations / self.scales.price)
 
 
 def _features(places: Sequence[StepPlace]) -> tuple[NDArray[np.str_], Floats]:

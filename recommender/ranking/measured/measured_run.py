@@ -1,0 +1,73 @@
+"""A measured configuration of a whole model among the cases, beside its price."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.cost_model.measured.priced_run import PricedRun
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kg.rows.trial_rows import Trial
+    from recommender.cost_model.measured.step_place import StepPlace
+
+UNLIKE = math.log(3)
+"""A run that took three times as long as its price says, or a third, is something else than was understood;
+a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRun(PricedRun):
+    """One measured configuration of a whole model.
+
+    Attributes:
+        modelled: What its price says: a rate of all devices, answers alone, or seconds.
+        settings: Of the cost model.
+        count: Devices.
+        trial: The case.
+        source: Where it can be read.
+    """
+
+    modelled: float
+    settings: Mapping[str, object]
+    count: int
+    trial: Trial
+    source: str = ""
+
+
+def as_counted(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
+    """The runs of a problem with its rates as those of answers.
+
+    Some count prompts too and seldom say so: that reading is taken whose price is nearer.
+    """
+    if not runs or runs[0].trial.measurement.metric != "throughput":
+        return list(runs)
+    lengths = [runs[0].settings.get(name) for name in ("input_len", "output_len")]
+    if not all(isinstance(item, int | float) and item > 0 for item in lengths):
+        return list(runs)
+    before, answered = (float(str(item)) for item in lengths)
+    both = math.log((before + answered) / answered)
+    off = float(np.median([run.log_ratio for run in runs]))
+    if abs(off + both) >= abs(off):
+        return list(runs)
+    return [replace(run, log_ratio=run.log_ratio + both) for run in runs]
+
+
+def fastest(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
+    """One run for each place: the fastest configuration, each by the median of its repetitions."""
+    repeated: dict[tuple[StepPlace, str], list[MeasuredRun]] = defaultdict(list)
+    for run in runs:
+        if abs(run.log_ratio) < UNLIKE:
+            repeated[run.place, run.trial.configuration.digest].append(run)
+    best: dict[StepPlace, MeasuredRun] = {}
+    for (place, _), same in repeated.items():
+        median = sorted(same, key=lambda run: run.log_ratio)[len(same) // 2]
+        if place not in best or median.log_ratio < best[place].log_ratio:
+            best[place] = median
+    return list(best.values())

@@ -1,0 +1,93 @@
+"""The finder of measured runs near a question: of its network, the same device and like lengths first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from kg.triples.finders import ModelFinder, families_of_models
+from recommender.cost_model.measured.correction import RunCorrection
+from recommender.cost_model.measured.step_place import lengths_of
+from recommender.ranking.measured.runs import RunReader
+from recommender.ranking.model_traits import ModelTraits, is_same_network
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kg.rows.trial_rows import ProblemRow
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.question import Question
+    from recommender.ranking.measured.measured_run import MeasuredRun
+
+MOST_PROBLEMS = 16
+"""Known problems whose runs are priced: each costs some milliseconds."""
+OF_WHOLE_STEPS = frozenset({"throughput", "decode_throughput", "step_time", "tpot"})
+"""Metrics of measured runs that say how long whole steps take; the time to a first token has queues in it."""
+
+
+class NearRuns:
+    """Finds measured runs near questions in one state of a workspace.
+
+    Args:
+        trials: Has the cases.
+        graph: Has their problems and the models.
+        tree: Knows hardware.
+    """
+
+    def __init__(self, trials: TrialStore, graph: GraphStore, tree: HardwareTree) -> None:
+        self._reader = RunReader(trials, graph, tree)
+        self._trials = trials
+        self._graph = graph
+        self._tree = tree
+        self._models = ModelFinder(graph)
+        self._networks: dict[str, Collection[str]] = {}
+
+    def about(self, question: Question) -> Question:
+        """The question with what measured runs near by make of its prices."""
+        return replace(question, measured=RunCorrection(runs=self.near(question)))
+
+    def near(self, question: Question) -> tuple[MeasuredRun, ...]:
+        """The runs of the same network, of ``MOST_PROBLEMS`` problems at most."""
+        rows = [row for name in sorted(self._network(question.model.id)) for row in self._known[name]]
+        lengths = lengths_of(question.phase, question.settings)
+
+        def apart(row: ProblemRow) -> tuple[int, float, str]:
+            problem = self._reader.problem(row)
+            shape = problem.workload.shape if problem else {}
+            doublings = zip(lengths_of(question.phase, shape), lengths, strict=True)
+            distance = int(self._tree.distance(question.machine.device.id, row.hardware))
+            return distance, sum(abs(one - other) for one, other in doublings), row.id
+
+        return tuple(self._reader.runs(sorted(rows, key=apart)[:MOST_PROBLEMS], question.phase))
+
+    @cached_property
+    def _known(self) -> dict[str, list[ProblemRow]]:
+        """Problems of whole steps by the id of their model."""
+        found: dict[str, list[ProblemRow]] = {}
+        for row in self._trials.summary(self._trials.keys_of_models(OF_WHOLE_STEPS)):
+            if row.model:
+                found.setdefault(row.model, []).append(row)
+        return found
+
+    @cached_property
+    def _families(self) -> dict[str, str]:
+        return families_of_models(self._graph)
+
+    def _network(self, name: str) -> Collection[str]:
+        """The models with cases that differ from a model in what they learned alone, itself among them."""
+        if name not in self._networks:
+            asked, family = ModelTraits.of(self._models.find(name), name), self._families.get(name)
+            self._networks[name] = {
+                other
+                for other in self._known
+                if other == name
+                or (
+                    family is not None
+                    and self._families.get(other) == family
+                    and is_same_network(asked, ModelTraits.of(self._models.find(other), other))
+                )
+            }
+        return self._networks[name]

@@ -1,0 +1,126 @@
+"""One price for one question, whoever asks it: plan, estimate, prediction, search and screening, to the digit."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kg.nouns.entities import Kind
+from kg.nouns.values import Settings
+from recommender.cost_model.change import modelled_now
+from recommender.cost_model.measured.correction import RunCorrection
+from recommender.evolution.screening import HypothesisScreen
+from recommender.search.run.task import TaskModel
+from recommender.workspace import Workspace
+from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, with_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from recommender.answers.answer import Answer
+
+CHAT = {"input_len": 1024, "output_len": 1024}
+MEASURED: list[dict[str, Any]] = [
+    {"model": MODEL, "phase": "serving", "hardware": DEVICE, "count": 8, "precision": "fp8", "shape": CHAT},
+    {"model": MODEL, "phase": "serving", "hardware": "h200", "count": 8, "shape": CHAT, "limits": ["tpot<=20ms"]},
+    {"model": MODEL, "phase": "serving", "hardware": DEVICE, "count": 4, "software": {"vllm": ""}},
+]  # fmt: skip
+MODELS = ("qwen3-8b", "llama-2-7b", "qwen3-30b-a3b", "deepseek-v3")
+DEVICES = ("910b3", "atlas-800i-a3", "h100-sxm", "h200", "mi300x")
+
+
+@pytest.fixture(scope="module")
+def workspace(shipped_path: Path) -> Iterator[Workspace]:
+    with Workspace.open(shipped_path, cache=shipped_path.parent / "cache") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def measured(shipped_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    cases = [case(1500, tp=2), case(1100, tp=4), case(2400, tp=8, at_once=128)]
+    with with_cases(shipped_path, tmp_path_factory.mktemp("measured"), *cases) as opened:
+        yield opened
+
+
+def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
+    """The answer to a question whose start has the price that every other way to ask gives."""
+    problem, _ = workspace.problem(raw)
+    answer = workspace.recommend(problem, 5)
+    if answer.plan is None or answer.priced is None:
+        return answer
+    start, settings = answer.plan.start, dict(answer.priced.settings)
+    shown = {item.metric: item for item in start.expected}
+    raw = {**raw, "software": {start.framework: start.version}}
+    words = {name: value for name, value in raw.items() if name not in {"phase", "limits"}}
+
+    record = workspace.estimate(words, phase=raw["phase"], settings=settings).records[0]
+    assert record["throughput"] == shown["throughput"].value
+    ratio = record["time_interval_90_s"][1] / record["time_s"]
+    assert ratio == pytest.approx(shown["throughput"].high / shown["throughput"].value, rel=1e-12)
+    for name in ("tpot", "ttft"):
+        if name in shown:
+            assert record[f"{name}_s"] == shown[name].value
+
+    assert modelled_now(answer.priced).throughput == record["throughput"]
+    predicted = workspace.predict(problem, 5)
+    assert predicted.now is not None
+    assert predicted.now.throughput == record["throughput"]
+    assert predicted.start == f"{start.layout} with {start.framework} {start.version}"
+
+    file = {
+        "parameters": {"graph": [0, 1]},
+        "objectives": [{"metric": "throughput", "better": "higher"}],
+        "problem": {**words, "phase": raw["phase"]},
+        "cost_model": {"phase": raw["phase"], "fixed": settings},
+        "default": {"graph": 0},
+    }
+    source = workspace.prepare_search(
+        file, folder=workspace.snapshot.layout.root, base=dict(os.environ)
+    ).task.number_source
+    assert isinstance(source, TaskModel)
+    assert source.cost_model is not None
+    assert source.cost_model.kind is Kind.MODELLED
+    assert source.cost_model.records([Settings()])[0]["throughput"] == record["throughput"]
+
+    screen = HypothesisScreen(workspace.graph, workspace.hardware, workspace.snapshot.near_runs.about)
+    asked, _ = workspace.problem({**raw, "current": settings})
+    screening = screen.check(asked, Settings({"tensor_parallel": settings["tensor_parallel"]}))
+    assert screening.gain == pytest.approx(0.0, abs=1e-12)
+    return answer
+
+
+@pytest.mark.parametrize("place", range(len(MEASURED)))
+def test_measured_runs_are_seen_by_whoever_asks(
+    measured: Workspace, workspace: Workspace, place: int
+) -> None:
+    answer = one_price(measured, MEASURED[place])
+    assert answer.priced is not None
+    assert len(answer.priced.measured.runs) == 3
+    bare = modelled_now(replace(answer.priced, measured=RunCorrection()))
+    assert modelled_now(answer.priced).throughput != bare.throughput
+    one_price(workspace, MEASURED[place])
+
+
+@pytest.mark.parametrize("model", MODELS[:2])
+@pytest.mark.parametrize("phase", ["serving", "training"])
+def test_without_runs_too(workspace: Workspace, model: str, phase: str) -> None:
+    shape = CHAT if phase == "serving" else {"seq_len": 4096}
+    one_price(workspace, {"model": model, "phase": phase, "hardware": "910b3", "count": 8, "shape": shape})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("hardware", DEVICES)
+@pytest.mark.parametrize("phase", ["serving", "training"])
+def test_two_hundred_questions_have_one_price(
+    workspace: Workspace, model: str, hardware: str, phase: str
+) -> None:
+    shape = CHAT if phase == "serving" else {"seq_len": 4096}
+    for count in (1, 2, 8, 16, 64):
+        one_price(
+            workspace, {"model": model, "phase": phase, "hardware": hardware, "count": count, "shape": shape}
+        )

@@ -1,0 +1,62 @@
+"""Which measured runs are near a question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from recommender.cost_model.question import Question
+from recommender.ranking.measured import near_runs
+from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, with_cases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.workspace import Workspace
+
+ASKED = {"input_len": 1024, "output_len": 1024}
+
+
+def question(workspace: Workspace, model: str = MODEL, **shape: int) -> Question:
+    problem, _ = workspace.problem(
+        {"model": model, "phase": "serving", "hardware": DEVICE, "count": 8, "shape": {**ASKED, **shape}}
+    )
+    return Question.of(problem, workspace.model_facts(problem), workspace.hardware)
+
+
+@pytest.mark.parametrize("metric", [{}, {"metric": "tpot", "unit": "ms", "better": "lower"}])
+def test_runs_of_the_network_are_near_whatever_is_counted(
+    shipped_path: Path, tmp_path: Path, metric: dict[str, Any]
+) -> None:
+    value = 20.0 if metric else 3000
+    with with_cases(shipped_path, tmp_path, case(value, **metric)) as workspace:
+        asked = workspace.snapshot.near_runs.about(question(workspace))
+        assert len(asked.measured.runs) == 1
+        assert not workspace.snapshot.near_runs.near(question(workspace, "qwen3-32b"))
+
+
+def test_a_time_to_the_first_token_says_nothing_of_steps(shipped_path: Path, tmp_path: Path) -> None:
+    with with_cases(
+        shipped_path, tmp_path, case(200.0, metric="ttft", unit="ms", better="lower")
+    ) as workspace:
+        assert not workspace.snapshot.near_runs.near(question(workspace))
+
+
+def test_a_later_training_of_the_network_is_near_and_another_size_is_not(
+    shipped_path: Path, tmp_path: Path
+) -> None:
+    cases = [case(3000, model="llama-3.1-70b"), case(9000, model="llama-3.1-8b")]
+    with with_cases(shipped_path, tmp_path, *cases) as workspace:
+        [run] = workspace.snapshot.near_runs.near(question(workspace))
+    assert run.trial.measurement.value == 3000
+
+
+def test_the_same_device_comes_before_like_lengths(
+    shipped_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(near_runs, "MOST_PROBLEMS", 2)
+    cases = [case(1000, hardware="h200"), case(2000, input_len=4096), case(3000, input_len=2048)]
+    with with_cases(shipped_path, tmp_path, *cases) as workspace:
+        found = workspace.snapshot.near_runs.near(question(workspace))
+    assert [run.trial.measurement.value for run in found] == [3000, 2000]
