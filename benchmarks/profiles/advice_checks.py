@@ -5,9 +5,10 @@ The rules here look at the files' own words and at the remedies shown; they do n
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.profiles import gpu_traces
+from benchmarks.profiles.fault_scores import mean
 from ingest.profiles.folders import read_profile
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Bottleneck, HardwareProfile, Strategy
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from ingest.profiles.facts.run import Profile
     from recommender.answers.remedies import Remedy
-    from recommender.diagnosis.diagnosis import Diagnosis
+    from recommender.diagnosis.diagnosis import Diagnosis, Finding
 
 NOUNS = list(knowledge())
 STRATEGIES = [noun for noun in NOUNS if isinstance(noun, Strategy)]
@@ -39,60 +40,66 @@ def path_of(name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def gpu_trace(where: Path, vendor: str) -> Path:
-    """A trace of a GPU whose host is late, reads scalars and allocates, with unfused 32-bit work."""
-    api = {"nvidia": "cuda", "amd": "hip"}[vendor]
-    events: list[dict[str, Any]] = []
-    at = 0.0
-    for number in range(400):
-        name = ("ampere_sgemm_128x64_tn", "vectorized_elementwise_kernel", "softmax_warp_forward")[number % 3]
-        kernel = {"ph": "X", "cat": "kernel", "name": name, "ts": at, "dur": 60.0, "pid": 0, "tid": 7}
-        events.append({**kernel, "args": {"stream": 7, "device": 0, "grid": [64, 1, 1]}})
-        launch = {"ph": "X", "cat": f"{api}_runtime", "ts": at, "dur": 9.0, "pid": 1, "tid": 1}
-        events.append({**launch, "name": f"{api}LaunchKernel"})
-        if number % 4 == 0:
-            events.append({**launch, "name": f"{api}StreamSynchronize", "dur": 90.0})
-        if number % 8 == 0:
-            events.append({**launch, "name": f"{api}Malloc", "dur": 70.0})
-        at += 60.0 + (120.0 if number % 4 == 0 else 5.0)
-    step = {
-        "ph": "X",
-        "cat": "user_annotation",
-        "name": "ProfilerStep#3",
-        "ts": 0,
-        "dur": at,
-        "pid": 1,
-        "tid": 1,
-    }
-    folder = where / f"gpu_{vendor}"
-    folder.mkdir(exist_ok=True)
-    (folder / "rank0.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [*events, step]}))
-    return folder
-
-
 def score(folder: Path, where: Path, diagnose: Callable[[Profile], Diagnosis]) -> dict[str, Any]:
-    """How many remedies were shown over all sample folders and two GPU traces, and which are contradicted."""
-    homes = sorted(item for item in folder.iterdir() if item.is_dir())
-    shown, wrong = 0, []
-    for home in [*homes, *(gpu_trace(where, vendor) for vendor in ("nvidia", "amd"))]:
+    """How many remedies were shown over all sample folders and made GPU traces, and which are contradicted.
+
+    Of the GPU traces also how often the first cause is what was made, and how many causes got a remedy.
+    """
+    shown: list[str] = []
+    wrong: list[str] = []
+    for home in sorted(item for item in folder.iterdir() if item.is_dir()):
         profile = read_profile(home)
-        vendor = home.name.removeprefix("gpu_") if home.name.startswith("gpu_") else "huawei"
-        training = is_training(profile)
-        names = hardware_names(profile, "", STRATEGIES, path_of)
-        run = ProfiledRun.of(profile, names, FRAMEWORKS, broader=BROADER, is_training=training)
         for finding in diagnose(profile).findings:
-            for remedy in remedies_for(finding, STRATEGIES, (), run):
-                shown += 1
-                reasons = list(contradictions(remedy, profile, vendor, is_training=training))
-                wrong += [
-                    f"{home.name}: {remedy.strategy.id} against {finding.cause.node}: {r}"
-                    for r in reasons[:1]
-                ]
+            _check(home.name, finding, profile, "huawei", shown, wrong)
+    first, without, missed = [], [], {}
+    for vendor in ("nvidia", "amd"):
+        for name, (layer, nodes) in gpu_traces.MECHANISMS.items():
+            profile = read_profile(gpu_traces.GpuTrace(vendor).write(where / f"gpu_{vendor}", layer))
+            findings = diagnose(profile).findings
+            first.append(bool(findings) and findings[0].cause.node in nodes)
+            if not first[-1]:
+                missed[f"{vendor}: {name}"] = [item.cause.node for item in findings]
+            without += [not _check(f"{vendor}: {name}", f, profile, vendor, shown, wrong) for f in findings]
+        made = gpu_traces.GpuTrace(vendor)
+        profile = read_profile(
+            made.write(where / f"gpu_{vendor}", gpu_traces.tuned, **gpu_traces.TUNED_ENVIRONMENT)
+        )
+        for finding in diagnose(profile).findings:
+            _check(f"{vendor}: tuned", finding, profile, vendor, shown, wrong, in_force=gpu_traces.IN_FORCE)
     return {
         "advice_contradicted": len(wrong) if shown else None,
-        "advice_contradicted_n": shown,
+        "advice_contradicted_n": len(shown),
         "advice_contradicted_rows": wrong,
+        "gpu_first_strict_alone": mean(first),
+        "gpu_first_strict_alone_n": len(first),
+        "gpu_missed": missed,
+        "gpu_causes_without_remedy": sum(without),
+        "gpu_causes_without_remedy_n": len(without),
     }
+
+
+def _check(
+    name: str,
+    finding: Finding,
+    profile: Profile,
+    vendor: str,
+    shown: list[str],
+    wrong: list[str],
+    in_force: frozenset[str] = frozenset(),
+) -> int:
+    """Note the remedies against a cause and those that are none; return how many there are."""
+    training = is_training(profile)
+    names = hardware_names(profile, "", STRATEGIES, path_of)
+    run = ProfiledRun.of(profile, names, FRAMEWORKS, broader=BROADER, is_training=training)
+    remedies = remedies_for(finding, STRATEGIES, (), run)
+    for remedy in remedies:
+        row = f"{name}: {remedy.strategy.id} against {finding.cause.node}"
+        shown.append(row)
+        reasons = list(contradictions(remedy, profile, vendor, is_training=training))
+        if remedy.strategy.id in in_force:
+            reasons.append("in force already")
+        wrong += [f"{row}: {reason}" for reason in reasons[:1]]
+    return len(remedies)
 
 
 def contradictions(remedy: Remedy, profile: Profile, vendor: str, *, is_training: bool) -> Iterator[str]:

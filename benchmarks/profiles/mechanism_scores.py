@@ -13,10 +13,11 @@ import numpy as np
 
 from benchmarks.profiles import profile_faults, profile_files
 from benchmarks.profiles.communication_faults import operators
-from benchmarks.profiles.fault_scores import mean
+from benchmarks.profiles.fault_scores import calibration, mean, reliability
 from benchmarks.profiles.mechanisms.table import MECHANISMS
 from benchmarks.profiles.simulated_runs import HOME, LEFT_OUT, World, simulate
 from ingest.profiles.folders import read_profile
+from recommender.diagnosis.causes.confidence import confidence_of
 from recommender.diagnosis.ledger.accounts import COMPUTING, keep_ledger
 
 if TYPE_CHECKING:
@@ -110,10 +111,21 @@ def own_loss_us(profile: Profile) -> float:
 
 
 def score(
-    folder: Path, where: Path, random: Random, diagnose: Diagnose, *, names: tuple[str, ...], runs: int
+    folder: Path,
+    where: Path,
+    random: Random,
+    diagnose: Diagnose,
+    *,
+    names: tuple[str, ...],
+    runs: int,
+    claims: list[tuple[float, bool]] | None = None,
 ) -> dict[str, Any]:
-    """Strict figures, each with its number; None where nothing was asked."""
+    """Strict figures, each with its number; None where nothing was asked.
+
+    Each cause that is named adds to ``claims`` its part of the time saved, and whether it was put in.
+    """
     alone: list[tuple[str, bool, bool]] = []
+    claims = [] if claims is None else claims
     beside: list[tuple[str, bool]] = []
     healthy: list[bool] = []
     missed: dict[str, list[str]] = {}
@@ -126,7 +138,9 @@ def score(
                 cost = own * float(random.uniform(*ABOVE))
                 after = _altered(ranks, mechanism.edit, cost, random, where)
                 if after is not None:
-                    named = [item.cause.node for item in diagnose(after, None).findings]
+                    found = diagnose(after, None).findings
+                    claims += [(item.part, item.cause.node in mechanism.nodes) for item in found]
+                    named = [item.cause.node for item in found]
                     right = bool(mechanism.nodes & set(named[:1]))
                     alone.append((mechanism.name, right, bool(mechanism.nodes & set(named))))
                     if not right:
@@ -134,7 +148,9 @@ def score(
                 share = float(random.uniform(*GROWTH))
                 after = _altered(ranks, mechanism.edit, step * share / (1 - share), random, where)
                 if after is not None:
-                    named = [item.cause.node for item in diagnose(after, base).findings]
+                    found = diagnose(after, base).findings
+                    claims += [(item.part, item.cause.node in mechanism.nodes) for item in found]
+                    named = [item.cause.node for item in found]
                     beside.append((mechanism.name, bool(mechanism.nodes & set(named[:1]))))
                     if not beside[-1][1]:
                         missed[f"beside: {mechanism.name}, {job}"] = named
@@ -147,6 +163,7 @@ def score(
         **_figure("first_strict_compare", [right for _, right in beside]),
         **_figure("top3_strict_alone", [among for _, _, among in alone]),
         **_figure("healthy_accused", healthy),
+        **reason_figures([(confidence_of(part), right) for part, right in claims]),
         "mechanisms": {
             item.name: [
                 mean(right for name, right, _ in alone if name == item.name),
@@ -161,6 +178,24 @@ def score(
 def _figure(name: str, held: list[bool]) -> dict[str, float | int | None]:
     """A share with its number; the share is None where nothing was asked."""
     return {name: mean(held), f"{name}_n": len(held)}
+
+
+def reason_figures(claims: list[tuple[float, bool]]) -> dict[str, Any]:
+    """How well the confidence says which named cause is the reason, beside saying the same of all.
+
+    The Brier score is the mean square of confidence less outcome; that of the share of causes which were the
+    reason, told of every one, stands beside it.
+    """
+    if not claims:
+        return {"reason_brier": None, "reason_brier_of_base_rate": None, "reason_n": 0}
+    said, held = (np.array([float(claim[place]) for claim in claims]) for place in (0, 1))
+    return {
+        "reason_brier": round(float(np.mean((said - held) ** 2)), 4),
+        "reason_brier_of_base_rate": round(float(held.mean() * (1 - held.mean())), 4),
+        "reason_calibration_error": calibration(claims),
+        "reason_reliability": reliability(claims),
+        "reason_n": len(claims),
+    }
 
 
 def ledger_figures(folder: Path) -> dict[str, float | int | None]:

@@ -134,6 +134,7 @@ def _check_form(form: str, *, as_json: bool) -> None:
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
     from cli import output
     from cli.commands.ledger_text import show_difference, show_ledger, show_memory
+    from cli.commands.path_text import show_next, show_path, show_stages
 
     found, profile = answer.diagnosis, answer.profile
     if found.has_times:
@@ -144,12 +145,15 @@ def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
             show_ledger(found.ledger, is_full=is_full)
         else:
             show_difference(found.difference, is_full=is_full)
+        show_path(found.path, is_full=is_full)
+        show_stages(found.stages)
         if not found.findings:
             say(_nothing(found))
     show_memory(profile)
     causes = zip(found.findings, answer.remedies, answer.cases, strict=True)
     for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)
+    show_next(found.next)
     if found.besides:
         say("Seen besides, at no cost that shows")
         output.table(("what", "how it shows"), ((item.node, item.says) for item in found.besides))
@@ -213,9 +217,9 @@ def _cause(
     say(f"{place}. {names.get(likely.node, likely.node)}   [{likely.node}]")
     _line(
         "cost",
-        f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms), "
-        f"confidence {likely.chance:.0%}, at most {likely.ceiling:.2f}x",
+        f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms), at most {likely.ceiling:.2f}x",
     )
+    _line("confidence", f"{item.confidence:.0%} that this is the reason")
     low, high = math.exp(gain.low), math.exp(gain.high)
     _line("gain", f"{gain.factor:.2f}x, 90 % interval {low:.2f}x to {high:.2f}x, modelled")
     if item.fix is not None:
@@ -234,7 +238,7 @@ def _cause(
         )
     _line("chain", " <- ".join(likely.chain))
     for evidence in reversed(likely.evidence):
-        where = "; ".join(map(str, evidence.places[:2]))
+        where = "; ".join(dict.fromkeys(map(str, evidence.places[:2])))
         rank = f"rank {evidence.rank}: " if evidence.rank is not None else ""
         _line("seen", f"{rank}{evidence.says}" + (f"  ({where})" if where else ""))
     if likely.perhaps:
@@ -242,6 +246,8 @@ def _cause(
     for remedy in remedies:
         written = "; ".join(remedy.settings[:3])
         _line("try", remedy.strategy.label + (f": {written}" if written else ""))
+        if not written:
+            _line("", remedy.strategy.definition)
         if remedy.condition:
             _line("", f"if {remedy.condition}")
         for case in remedy.to_json()["cases"]:  # type: ignore[attr-defined]  # a list of mappings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from cli import output
@@ -83,7 +84,8 @@ def show_memory(profile: Profile) -> None:
             for item in parts
         ]
         rows.append((name, "all", f"{use.peak_allocated_mb:.1f}", "", ""))
-        rows.append((name, "reserved", f"{use.peak_reserved_mb:.1f}", "", ""))
+        if not math.isnan(use.peak_reserved_mb):
+            rows.append((name, "reserved", f"{use.peak_reserved_mb:.1f}", "", ""))
     if rows:
         say("Device memory at its peak")
         output.table(("rank", "allocated by", "MiB at the peak", "its own most", "in the end"), rows)

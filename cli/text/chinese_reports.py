@@ -103,6 +103,13 @@ REPORTS: dict[str, str] = {
     "Requests wait though KV blocks are free.": "有空闲 KV 块，但仍有请求等待。",
     "No request waits.": "没有请求等待。",
     "Where the step goes": "一步的时间去向",
+    "What makes the step as long as it is, over the ranks that others waited for": (
+        "决定步长的路径（经过被等待的各卡）"
+    ),
+    "What to measure next": "下一步测量",
+    "how": "方法",
+    "tells": "可分辨",
+    "open": "尚不明确",
     "Where the step goes, mean of ranks and steps": "一步的时间去向（各卡各步平均）",
     "why": "原因",
     "unexplained": "未能解释",
@@ -133,7 +140,7 @@ REPORTS: dict[str, str] = {
     "behind launches": "下发之后的间隙",
     "host, no call explains it": "主机侧，无调用可解释",
     "host, calls not collected": "主机侧，未采集调用",
-    "copy between host and device": "主机与设备间复制",
+    "copy by the copy engine": "拷贝引擎复制",
     "before or after all kernels": "全部内核之前或之后",
     "garbage collection": "垃圾回收",
     "waits for training data": "等待训练数据",
@@ -154,9 +161,9 @@ REPORTS: dict[str, str] = {
     "cause": "原因",
     "remedy": "处理",
     "source": "来源",
-    "{share} of the step ({time} ms), confidence {chance}, at most {gain}": (
-        "占步时间 {share}（{time} ms），置信度 {chance}，至多 {gain}"
-    ),
+    "{share} of the step ({time} ms), at most {gain}": "占步时间 {share}（{time} ms），至多 {gain}",
+    "confidence": "置信度",
+    "{chance} that this is the reason": "{chance} 为主因",
     "{gain}, 90 % interval {low} to {high}, modelled": "{gain}，90 % 区间 {low} 至 {high}，建模",
     "replayed without it: {gain}; it eases {symptom} ({before} to {after})": (
         "去掉后重放：{gain}；缓解 {symptom}（{before} 降至 {after}）"

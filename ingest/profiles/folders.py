@@ -35,8 +35,18 @@ LOOKED_FOR = (
     "api_statistic*.csv, communication*.json, communication_statistic_*.csv, trace_view.json or another "
     "Chrome trace, ascend_*_profiler_*.db, msprof_*.db, analysis.db, OpBasicInfo*.csv, core*_instr_exe.csv, "
     "minddata_pipeline_*, cluster_step_trace_time.csv, SQLite of nsys export, "
-    "*_kernel_trace.csv of rocprofv3, results.csv of rocprof, a memory snapshot of PyTorch (.pickle, .json)"
+    "*_kernel_trace.csv or *_results.json of rocprofv3, results.csv of rocprof, "
+    "a memory snapshot or memory timeline of PyTorch (.pickle, .json, .raw.json.gz)"
 )
+
+_CONVERTED = {
+    ".nsys-rep": "nsys export --type sqlite, and name the .sqlite file",
+    ".qdrep": "nsys export --type sqlite, and name the .sqlite file",
+    ".ncu-rep": "a report of single kernels (Nsight Compute) tells no step: record one with nsys profile",
+    ".pftrace": "rocprofv3 --output-format csv, or json",
+    ".otf2": "rocprofv3 --output-format csv, or json",
+}
+"""Recordings that their own tools convert, and how."""
 
 __all__ = ["is_log", "read_profile"]
 
@@ -59,6 +69,8 @@ def read_profile(path: Path) -> Profile:
         InputError: It does not exist, or nothing in it comes from a profiler.
     """
     units = _units(path)
+    if not units and path.suffix in _CONVERTED:
+        raise InputError(f"{path}: not read in this form", hint=_CONVERTED[path.suffix])
     if not units:
         raise InputError(f"{path}: not a profile", hint=LOOKED_FOR)
     notes: list[str] = []
@@ -231,6 +243,14 @@ def _mixed(ranks: list[Rank]) -> list[str]:
     ends = {end for rank in ranks for link in rank.links for end in (link.source, link.target)}
     numbers = {rank.rank for rank in ranks}
     absent = sorted({int(end) for end in ends if end.isdecimal()} - numbers)
+    sizes = [rank.parallel.get("world_size") for rank in ranks]
+    world = max((size for size in sizes if isinstance(size, int)), default=0)
+    talks = any(rank.kernels is not None and rank.kernels.is_communication.any() for rank in ranks)
+    if not absent and talks and len(numbers) < world and None not in numbers:
+        one = "one rank is" if len(numbers) == 1 else f"{len(numbers)} ranks are"
+        notes.append(
+            f"the job has {world} ranks, of which {one} here: what it waits for may lie on the others"
+        )
     if absent and None not in numbers:
         which = ", ".join(map(str, absent[:8]))
         notes.append(

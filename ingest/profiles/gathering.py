@@ -10,6 +10,7 @@ from ingest.profiles.databases import analysis_database, database_details, datab
 from ingest.profiles.databases.database_counters import with_counters
 from ingest.profiles.databases.nsight_database import read_nsight
 from ingest.profiles.memory_snapshots import read_snapshot
+from ingest.profiles.memory_timelines import read_timeline
 from ingest.profiles.tables import (
     cache_tables,
     collective_tables,
@@ -43,11 +44,13 @@ if TYPE_CHECKING:
         Hotspot,
         Iteration,
         ModuleMemory,
+        ProcessGroup,
     )
     from ingest.profiles.facts.kernels import Kernels
     from ingest.profiles.facts.run import Call, Collective, MemoryUse, RankTraffic, StepTime
     from ingest.profiles.files import ProfileFile
     from ingest.profiles.memory_snapshots import DeviceMemory
+    from ingest.profiles.traces.trace_metadata import TraceMetadata
 
 Row = TypeVar("Row")
 
@@ -98,6 +101,10 @@ class Gathering:
         self.hotspots: tuple[Hotspot, ...] = ()
         self.group_calls: tuple[GroupCall, ...] = ()
         self.pipelines: dict[str, DataPipeline] = {}
+        self.groups: tuple[ProcessGroup, ...] = ()
+        self.software: dict[str, str] = {}
+        self.environment: dict[str, str] = {}
+        self.options = ""
 
     def fault(self, text: str) -> None:
         """Take a note of something that cannot be read or does not add up."""
@@ -156,6 +163,8 @@ class Gathering:
             self._nsight(path, file)
         elif kind == "snapshot":
             self._snapshot(path, file)
+        elif kind == "timeline":
+            self.snapshots += self._loaded(file, read_timeline(path, file, self.fault))
         elif kind in {"info", "metadata"}:
             self._info(path)
         elif kind in _PIPELINES:
@@ -281,6 +290,11 @@ class Gathering:
             return
         self.layout = ROCPROF
         found = RocprofCollector(self.fault)
+        if any(path.suffix == ".csv" for path in paths):  # both forms of one recording
+            for path in paths:
+                if path.suffix != ".csv":
+                    self.fault(f"{path.name}: left out, the tables beside it tell the same")
+            paths = [path for path in paths if path.suffix == ".csv"]
         for path in paths:
             try:
                 self.loads[self.name(path)] = found.take(path, self.name(path))
@@ -322,10 +336,20 @@ class Gathering:
         self.group_calls += trace.group_calls
         if trace.is_gpu:
             self.layout = KINETO
-        if trace.device:
-            self.meta["device"] = trace.device
-        if trace.rank is not None:
-            self.rank = trace.rank
+        self._beside(trace.metadata)
+
+    def _beside(self, metadata: TraceMetadata) -> None:
+        """Take what stands beside the events of a trace."""
+        if metadata.device:
+            self.meta["device"] = metadata.device
+        if metadata.rank is not None:
+            self.rank = metadata.rank
+        self.groups = self.groups or metadata.groups
+        self.software.update(metadata.software)
+        self.environment.update(metadata.environment)
+        self.options = self.options or ", ".join(metadata.options)
+        if metadata.parallel:
+            self.meta.setdefault("distributed_args", metadata.parallel)
 
     def _info(self, path: Path) -> None:
         content = communication.load(path, self.fault)

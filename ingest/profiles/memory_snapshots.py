@@ -122,7 +122,7 @@ def _of_device(
     allocated = sum(_whole(segment.get("allocated_size")) for segment in segments)
     if not trace and not reserved:
         return None
-    steps, live = list(_changes(trace)), _LiveBytes()
+    steps, live = list(_changes(trace)), LiveBytes()
     reserved -= sum(change for change, _, _ in steps)
     allocated -= sum(change for _, change, _ in steps)
     live.add(BEFORE, max(0, allocated))
@@ -159,7 +159,7 @@ def _changes(trace: Sequence[Mapping[str, object]]) -> Iterator[tuple[int, int, 
             yield 0, -given, category
 
 
-class _LiveBytes:
+class LiveBytes:
     """Bytes that each category holds, with its own peak and its part of the peak of all."""
 
     def __init__(self) -> None:
@@ -170,6 +170,7 @@ class _LiveBytes:
         self._at_peak: dict[str, int] = {}
 
     def add(self, category: str, change: int) -> None:
+        """Take a change in bytes."""
         if not change:
             return
         held = self._held.get(category, 0) + change
@@ -184,6 +185,7 @@ class _LiveBytes:
             self._at_peak = {**self._held, category: held - change}
 
     def modules(self, file: str) -> list[ModuleMemory]:
+        """Memory by category, the largest at the peak first."""
         at_peak = self._at_peak or self._held
         return [
             ModuleMemory(

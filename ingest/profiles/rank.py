@@ -19,7 +19,7 @@ from ingest.profiles.checks import (
     doubts,
     missing_facts,
 )
-from ingest.profiles.facts.details import Details
+from ingest.profiles.facts.details import Details, ProcessGroup
 from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import concatenate
 from ingest.profiles.facts.run import Rank
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 _RANK = re.compile(r"(?:^|[^a-z])rank[_-]?(\d+)(?![\d.])", re.IGNORECASE)
+_WORKER = re.compile(r"worker[_-]?(\d+)$", re.IGNORECASE)
+"""Names that ranks give to the handler for TensorBoard, as in ``worker3.1623143089861.pt.trace.json``."""
 _SLICE = re.compile(r"_slice_\d+")
 _FINEST = (
     *GPU_LAYOUTS,
@@ -74,15 +76,15 @@ def read_rank(
     counted: tuple[StepTime, ...] = ()
     if kernels is not None:
         kernels, counted = iterations.assign_steps(kernels, found.iterations)
-        counted = counted or tuple(split_steps(kernels))
+        counted = counted or tuple(split_steps(kernels, joined=gathered.layout in GPU_LAYOUTS))
     rank = Rank(
         rank=gathered.rank if gathered.rank is not None else _rank_of(home),
         folder=gathered.name(home) if home != top else ".",
         layout=_layout(gathered, kind),
-        level=_level(gathered.meta),
+        level=_level(gathered.meta) or gathered.options,
         device=str(gathered.meta.get("device", "")),
-        software=_software(gathered.meta),
-        environment=_strings(gathered.meta.get("ENV_VARIABLES")),
+        software={**_software(gathered.meta), **gathered.software},
+        environment={**_strings(gathered.meta.get("ENV_VARIABLES")), **gathered.environment},
         parallel=_table(gathered.meta.get("distributed_args")),
         steps=own or counted,
         kernels=kernels,
@@ -136,6 +138,7 @@ def _details(gathered: Gathering, kernels: Kernels | None) -> Details:
         cores=tuple(gathered.cores),
         hotspots=gathered.hotspots,
         group_calls=gathered.group_calls,
+        groups=gathered.groups or _groups(gathered.meta.get("parallel_group_info")),
         pipeline=pipelines[names[0]] if names else None,
     )
 
@@ -199,8 +202,9 @@ def split_devices(rank: Rank) -> list[Rank]:
         own = rank.details.of_device(label)
         part = rank.kernels.where(column.codes == code)
         part, steps = iterations.assign_steps(part, own.iterations)
+        steps = steps or tuple(split_steps(part, joined=rank.layout in GPU_LAYOUTS))
         found.append(
-            replace(rank, rank=int(label), kernels=part, steps=steps or tuple(split_steps(part)), details=own,
+            replace(rank, rank=int(label), kernels=part, steps=steps, details=own,
                     calls=tuple(call for call in rank.calls if call.device in {"", label}),
                     notes=(*rank.notes, *notes))
         )  # fmt: skip
@@ -244,7 +248,7 @@ def _of_snapshots(gathered: Gathering) -> list[Rank]:
 
 def _rank_of(home: Path) -> int | None:
     name = home.name.partition(".")[0] if home.is_file() else home.name
-    found = _RANK.search(name) or re.fullmatch(r"device_(\d+)", name)
+    found = _RANK.search(name) or re.fullmatch(r"device_(\d+)", name) or _WORKER.match(name)
     return int(found[1]) if found else None
 
 
@@ -278,6 +282,23 @@ def _software(meta: dict[str, object]) -> dict[str, str]:
 
 def _table(content: object) -> dict[str, object]:
     return {str(k): v for k, v in content.items()} if isinstance(content, dict) else {}
+
+
+def _groups(content: object) -> tuple[ProcessGroup, ...]:
+    """The process groups that the Ascend profiler noted (``parallel_group_info``)."""
+    found = []
+    for name, item in _table(content).items():
+        about = _table(item)
+        ranks = about.get("global_ranks")
+        members = ranks if isinstance(ranks, list) else []
+        found.append(
+            ProcessGroup(
+                name=name,
+                about=str(about.get("group_name", name)),
+                ranks=tuple(rank for rank in members if isinstance(rank, int) and rank >= 0),
+            )
+        )
+    return tuple(found)
 
 
 def _strings(content: object) -> dict[str, str]:

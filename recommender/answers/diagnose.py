@@ -14,7 +14,7 @@ from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, Model, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, from_graph
-from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for
+from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for, vendor_of
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.logs import SeenFault, read_log
@@ -23,11 +23,10 @@ from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
 from recommender.retrieval.past_cases import Present, past_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ingest.profiles.facts.run import Profile
     from kg.rows.gains import RowGain
-    from kg.terms.conditions import FactValue
     from kg.triples.graph import GraphStore
     from kg.triples.names import Names
     from recommender.diagnosis.serving import ServingLoad
@@ -149,23 +148,22 @@ def diagnose_profile(
     return DiagnosisAnswer(
         diagnosis=found,
         remedies=tuple(remedies_for(item, strategies, effects, run) for item in found.findings),
-        cases=_cases(found, [item for item in strategies if _is_for(item, run.facts)], gains, present),
+        cases=_cases(
+            found,
+            [item for item in strategies if not run.is_foreign(item)],
+            [gain for gain in gains if _is_of_vendor(gain, vendor_of(profile), present)],
+            present,
+        ),
         profile=profile,
         before=before,
     )
 
 
-def _is_for(strategy: Strategy, facts: Mapping[str, FactValue]) -> bool:
-    """Return whether the hardware of a run is among that of a strategy, or unknown."""
-    names = facts.get("hardware")
-    return not strategy.hardware or not isinstance(names, frozenset) or bool(names & set(strategy.hardware))
-
-
 def _require_device(profile: Profile) -> None:
     """Refuse a profile of the host alone: that nothing costs time there says nothing of the device."""
     if any(
-        rank.kernels is not None
-        or rank.steps
+        (rank.kernels is not None and rank.kernels.duration_us.any())
+        or any(step.step_us > 0 for step in rank.steps)
         or rank.collectives
         or rank.links
         or rank.details.hotspots
@@ -208,12 +206,30 @@ def present_of(
     if hardware:
         place = names.hardware(hardware).id
     else:
-        reported = next((rank.device for rank in profile.ranks if rank.device), "")
-        place, is_known = names.hardware_or_slug(reported) if reported else ("", False)
-        place = place if is_known else ""
+        place = _reported_hardware(names, next((rank.device for rank in profile.ranks if rank.device), ""))
     return Present(
         tree=tree, hardware=place, model=names.model(model).id if model else "", family_of=family_of
     )
+
+
+def _reported_hardware(names: Names, device: str) -> str:
+    """The hardware that a profile names; empty if unknown.
+
+    Of a board that is not known by itself the part before its number: ``NVIDIA A100-PG509-200`` is an A100.
+    """
+    text = device
+    while text:
+        place, is_known = names.hardware_or_slug(text)
+        if is_known:
+            return place
+        text = text.rpartition("-")[0]
+    return ""
+
+
+def _is_of_vendor(gain: RowGain, vendor: str, present: Present | None) -> bool:
+    """Return whether a case was seen on hardware of the run's vendor; yes where either is unknown."""
+    path = () if present is None or not gain.hardware else present.tree.path(gain.hardware)
+    return not vendor or not path or path[-1] == vendor
 
 
 def _cases(
@@ -234,7 +250,10 @@ def is_training(profile: Profile) -> bool:
     labels = {
         label.lower() for r in profile.ranks if r.kernels is not None for label in r.kernels.label.labels
     }
-    return any("grad" in label or "backprop" in label or "adam" in label for label in labels)
+    marks = {call.name for r in profile.ranks for call in r.calls if call.level in {"mark", "op"}}
+    return any("grad" in label or "backprop" in label or "adam" in label for label in labels) or any(
+        name.startswith(("Optimizer.step", "autograd::engine::evaluate_function")) for name in marks
+    )
 
 
 def _outcomes(graph: GraphStore, strategies: Iterable[Strategy]) -> dict[tuple[str, str], tuple[int, int]]:

@@ -13,6 +13,7 @@ from kg.terms.conditions import Truth
 from recommender.applicability.gate import judge
 from recommender.applicability.scope import already_set
 from recommender.diagnosis.rank.kinds import PRODUCTS, of_kind
+from recommender.diagnosis.rank.program_signs import signs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,11 +33,20 @@ LIKELY_BEHIND = 0.1
 NEARLY_ALL = 0.95
 """Share of the time of products in one type from which the run is said to be in it."""
 
-_TORCH = frozenset({"torch", "apex", "cuda", "host", "triton"})
-"""Software whose settings a training of PyTorch on GPUs reads."""
+_TORCH = frozenset({"torch", "apex", "cuda", "nccl", "host", "triton"})
+"""Software whose settings a program of PyTorch on GPUs reads."""
+_ROCM = frozenset({"torch", "hip", "miopen", "rccl", "nccl", "host", "triton"})
+"""The same on AMD's; RCCL reads NCCL's variables."""
+_OF_DDP = frozenset({"gradient_as_bucket_view", "bucket_cap_mb", "static_graph", "ddp_comm_hook"})
+"""Arguments of PyTorch's DistributedDataParallel, in whose place Megatron has its own."""
 _MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm"})
 _HALF_TYPES = {"bf16": ("BF16", "BFLOAT16"), "fp16": ("FLOAT16", "FP16", "HALF")}
 """Types of tensors by the flag of Megatron that makes them."""
+_OWN_KERNELS = {
+    "amd": ("Cijk_", "MIOpen", "miopen", "rccl", "gfx9"),
+    "nvidia": ("cutlass", "cudnn", "cublas", "volta_", "turing_", "ampere_", "sm80_", "sm90_", "nvjet"),
+}
+"""Parts of names of kernels by the vendor whose libraries have them."""
 _PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
 
 
@@ -49,17 +59,19 @@ class Remedy:
         against: Id of the node of the chain that it is for.
         effects: What was seen of it, most evidence first.
         condition: What would have to hold for it, as far as the run does not tell; empty if nothing is open.
+        in_force: Names of its settings that are in force already.
     """
 
     strategy: Strategy
     against: str
     effects: tuple[Effect, ...]
     condition: str = ""
+    in_force: frozenset[str] = frozenset()
 
     @property
     def settings(self) -> list[str]:
-        """The settings as people write them."""
-        return [item.text for item in self.strategy.sets]
+        """The settings as people write them, less those in force."""
+        return [item.text for item in self.strategy.sets if item.parameter not in self.in_force]
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -131,6 +143,8 @@ class ProfiledRun:
             facts["hardware"] = names
         if is_training:
             facts["phase"] = "training"
+        if isinstance(world := current.get("world_size"), str) and world.isdecimal():
+            facts["devices"] = int(world)
         if half := next((name for name in _HALF_TYPES if current.get(name)), ""):
             facts["precision"] = _PRECISIONS[half]
         return cls(
@@ -151,11 +165,29 @@ class ProfiledRun:
         seen: dict[str, FactValue] = {f"bottleneck[{node}]": share for node, share in shares.items()}
         return replace(self, facts={**self.facts, **seen})
 
+    def in_force(self, strategy: Strategy) -> frozenset[str]:
+        """Names of the settings of a strategy that the run has already."""
+        return frozenset(
+            item.parameter
+            for item in strategy.sets
+            if already_set(replace(strategy, sets=(item,)), self.current)
+        )
+
+    def is_foreign(self, strategy: Strategy) -> bool:
+        """Return whether a strategy is for other hardware, or sets what no program of the run reads."""
+        names = self.facts.get("hardware")
+        is_elsewhere = isinstance(names, frozenset) and not names & set(strategy.hardware)
+        if strategy.hardware and is_elsewhere:
+            return True
+        if self.readable & _MEGATRON and any(item.parameter in _OF_DDP for item in strategy.sets):
+            return True
+        return any(item.software and item.software not in self.readable for item in strategy.sets)
+
     def refuses(self, strategy: Strategy) -> bool:
         """Return whether a strategy is for something else, or in force already."""
         if already_set(strategy, self.current):
             return True
-        if any(item.software and item.software not in self.readable for item in strategy.sets):
+        if self.is_foreign(strategy):
             return True
         return judge(strategy, self.facts).truth is Truth.FAILS
 
@@ -178,7 +210,18 @@ def vendor_of(profile: Profile) -> str:
     devices = " ".join(rank.device.lower() for rank in profile.ranks)
     if any(name.startswith("hip") for name in names) or "amd" in devices or "instinct" in devices:
         return "amd"
-    return "nvidia" if any(name.startswith("cu") for name in names) or "nvidia" in devices else ""
+    if any(name.startswith("cu") for name in names) or "nvidia" in devices:
+        return "nvidia"
+    kernels = [
+        label
+        for rank in profile.ranks
+        if rank.kernels is not None
+        for label in rank.kernels.texts["name"].labels
+    ]
+    for vendor, marks in _OWN_KERNELS.items():
+        if any(mark in name for name in kernels for mark in marks):
+            return vendor
+    return ""
 
 
 def hardware_names(
@@ -198,10 +241,11 @@ def hardware_names(
     if place:
         return frozenset(path(place))
     vendor = vendor_of(profile)
+    vendors = {vendor} if vendor else set()
+    if not vendor and {rank.layout for rank in profile.ranks} <= set(GPU_LAYOUTS):
+        vendors = {"nvidia", "amd"}
     mentioned = {name for strategy in strategies for name in strategy.hardware}
-    return frozenset(name for name in mentioned if vendor and vendor in path(name)) | (
-        {vendor} if vendor else set()
-    )
+    return frozenset(name for name in mentioned if vendors & set(path(name))) | vendors
 
 
 def remedies_for(
@@ -212,7 +256,9 @@ def remedies_for(
     What its symptoms are treated with is no remedy: hiding communication does not end a wait.
     """
     cause, run = finding.cause, run.seeing(finding)
-    wanted = [cause.node, *(name for name, chance in cause.perhaps if chance >= LIKELY_BEHIND)]
+    # Strategies are against bottlenecks: a habit or a setting is ended by what ends its effect.
+    own = cause.chain[-1:] if cause.node in run.broader else cause.chain[-2:]
+    wanted = [*reversed(own), *(name for name, chance in cause.perhaps if chance >= LIKELY_BEHIND)]
     found: list[Remedy] = []
     for strategy in strategies:
         targets = {relation.target for relation in strategy.mitigates}
@@ -226,6 +272,7 @@ def remedies_for(
                 against=against,
                 effects=tuple(mine[:_KINDS]),
                 condition=run.open_condition(strategy),
+                in_force=run.in_force(strategy),
             )
         )
     found.sort(
@@ -249,8 +296,10 @@ def _settings(profile: Profile) -> dict[str, object]:
                 if str(value).strip():
                     noted.setdefault(name, set()).add(str(value))
     current: dict[str, object] = {name: values.pop() for name, values in noted.items() if len(values) == 1}
+    if {rank.layout for rank in profile.ranks} <= set(GPU_LAYOUTS):
+        current = {**signs_of(profile), **current}
     if half := _product_type(profile):
-        current[half] = True
+        current |= {half: True, "torch.autocast": _PRECISIONS[half]}
     return current
 
 
@@ -275,7 +324,7 @@ def _readable(profile: Profile, frameworks: Iterable[Framework], is_training: bo
     """Software whose settings the run reads: what it names, what stands below, and what its stack shows."""
     layouts = {rank.layout for rank in profile.ranks}
     if layouts <= set(GPU_LAYOUTS):
-        return _TORCH
+        return _ROCM if vendor_of(profile) == "amd" else _TORCH
     programs = {name for rank in profile.ranks for name in rank.software}
     programs.add("mindspore" if MINDSPORE in layouts else "torch-npu")
     if is_training and any("pipeline_model_parallel_size" in rank.parallel for rank in profile.ranks):

@@ -26,6 +26,7 @@ from recommender.diagnosis.patterns import (
 )
 from recommender.diagnosis.patterns.clocks import highest_mhz
 from recommender.diagnosis.rank.comparison import compare
+from recommender.diagnosis.rank.groups import stage_groups
 from recommender.diagnosis.rank.view import KernelView, View, view_of
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
@@ -82,7 +83,9 @@ def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], 
     cores = _agreed_cores(now, sooner)
     mhz, mhz_before = (max(map(highest_mhz, group), default=0.0) for group in (now, sooner))
     places = {view.rank.rank: place for place, view in enumerate(sooner)}
-    earlier = [_with_peers(view, mhz_before, None) for view in sooner]
+    between_before = frozenset[str]() if before is None else stage_groups(before.ranks)
+    earlier = [replace(_with_peers(view, mhz_before, None), stage_groups=between_before) for view in sooner]
+    between = stage_groups(profile.ranks)
     later: list[View] = []
     for view in now:
         compared: Compared | None = None
@@ -90,8 +93,10 @@ def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], 
         twin = None if place is None else sooner[place]
         if place is not None and isinstance(view, KernelView) and isinstance(twin, KernelView):
             compared, compared_before = compare(view, twin, step_ratio(view.rank, twin.rank))
-            earlier[place] = _with_peers(twin, mhz_before, compared_before)
-        later.append(replace(_with_peers(view, mhz, compared), agreed_cores=cores))
+            earlier[place] = replace(
+                _with_peers(twin, mhz_before, compared_before), stage_groups=between_before
+            )
+        later.append(replace(_with_peers(view, mhz, compared), agreed_cores=cores, stage_groups=between))
     return later, earlier
 
 

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.gain import Gain
 from recommender.diagnosis.analysis import evidence_by_rank, new_losses, ratios, strongest, views
+from recommender.diagnosis.causes.confidence import confidence_of, parts
 from recommender.diagnosis.causes.findings import LIKELY, likely_causes
 from recommender.diagnosis.causes.posterior import infer
+from recommender.diagnosis.critical.next_measurement import next_measurement
+from recommender.diagnosis.critical.path import critical_path
+from recommender.diagnosis.critical.stages import unequal_stages
 from recommender.diagnosis.ledger.accounts import keep_ledger
 from recommender.diagnosis.ledger.content import ledger_content
 from recommender.diagnosis.ledger.difference import subtract_ledgers
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.run import Missing, Profile
     from recommender.diagnosis.causes.findings import LikelyCause, Refuted
     from recommender.diagnosis.causes.network import CauseNetwork
+    from recommender.diagnosis.critical.next_measurement import NextMeasurement
+    from recommender.diagnosis.critical.path import CriticalPath
+    from recommender.diagnosis.critical.stages import UnequalStages
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.ledger.accounts import RunLedger
     from recommender.diagnosis.ledger.difference import LedgerDifference
@@ -45,11 +52,18 @@ class Finding:
         cause: Id, chain, chance and cost.
         gain: Gain that a remedy may bring; modelled.
         fix: The replay with the cause repaired; None where no replay has a meaning.
+        part: Part of the time that all named repairs are likely to save that is its own.
     """
 
     cause: LikelyCause
     gain: Gain
     fix: FixTest | None
+    part: float = 1.0
+
+    @property
+    def confidence(self) -> float:
+        """Confidence that it is the reason, beside the others that are named."""
+        return confidence_of(self.part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +80,9 @@ class Diagnosis:
         least: Share of the step from which a cause is significant.
         against: Path of the profile that it was compared with; empty without.
         doubts: Reasons against the comparison.
+        path: The critical path of a step over the ranks; None where no rank meets another.
+        stages: The pipeline stage of most work; None where stages compute alike.
+        next: The measurement that would tell most of what is open; None where little is.
         ledger: Every microsecond of its steps, booked once.
         before: The ledger of the earlier run; None without.
         difference: The difference of the two; None without, or where a run has no steps.
@@ -83,6 +100,9 @@ class Diagnosis:
     difference: LedgerDifference | None = None
     against: str = ""
     doubts: tuple[str, ...] = ()
+    path: CriticalPath | None = None
+    stages: UnequalStages | None = None
+    next: NextMeasurement | None = None
 
     @property
     def has_times(self) -> bool:
@@ -139,6 +159,9 @@ class Diagnosis:
             "significant_share": self.least,
             "ranks": [_rank(view) for view in self.views],
             "ledger": ledger_content(self.ledger, self.before, self.difference),
+            "critical_path": None if self.path is None else self.path.to_json(),
+            "unequal_stages": None if self.stages is None else self.stages.to_json(),
+            "next_measurement": None if self.next is None else self.next.to_json(),
             "causes": [self._finding(item) for item in self.findings],
             "looked_at": [_evidence(item) for item in sorted(self.evidence.values(), key=lambda e: -e.share)],
             "besides": [item.node for item in self.besides],
@@ -152,7 +175,8 @@ class Diagnosis:
             "cause": cause.node,
             "label": self.labels.get(cause.node, cause.node),
             "chain": list(cause.chain),
-            "confidence": round(cause.chance, 4),
+            "confidence": round(item.confidence, 4),
+            "chance": round(cause.chance, 4),
             "lost_us": round(cause.lost_us, 3),
             "share": round(cause.share, 4),
             "ceiling": round(cause.ceiling, 4),
@@ -193,6 +217,7 @@ def diagnose(
         else new_losses(now, sooner, thresholds)
     )
     ledger, ledger_before = keep_ledger(profile), None if before is None else keep_ledger(before)
+    path = critical_path(profile)
     posterior = infer(network, ratios(evidence, least))
     tested = _test_causes(
         profile,
@@ -204,8 +229,8 @@ def diagnose(
         profile=profile,
         views=tuple(now),
         findings=tuple(
-            Finding(cause=cause, gain=modelled_gain(cause.chance, cause.share), fix=test)
-            for cause, test in tested
+            Finding(cause=cause, gain=modelled_gain(cause.chance, cause.share), fix=test, part=part)
+            for (cause, test), part in zip(tested, parts([_saved_us(*p) for p in tested]), strict=True)
         ),
         evidence=evidence,
         labels=network.labels,
@@ -218,6 +243,9 @@ def diagnose(
         else subtract_ledgers((profile, ledger), (before, ledger_before)),
         against="" if before is None else before.path,
         doubts=() if before is None else tuple(doubts(now, sooner)),
+        path=path,
+        stages=unequal_stages(ledger),
+        next=next_measurement(profile, ledger, path),
     )
 
 
@@ -311,7 +339,9 @@ def _rank(view: View) -> dict[str, object]:
         "memory": None
         if rank.memory is None
         else {
-            "peak_reserved_mib": rank.memory.peak_reserved_mb,
+            "peak_reserved_mib": None
+            if math.isnan(rank.memory.peak_reserved_mb)
+            else rank.memory.peak_reserved_mb,
             "peak_allocated_mib": rank.memory.peak_allocated_mb,
             "parts": [
                 {

@@ -49,13 +49,26 @@ class Thresholds:
         Raises:
             KeyError: The graph has no threshold of the metric for the pattern.
         """
+        degrees = self._degrees(pattern, metric, value)
+        return np.asarray(np.nan_to_num(np.sum(degrees, axis=0) / len(degrees)), dtype=np.float64)
+
+    def most_shows(self, pattern: str, metric: str, value: Floats | float) -> Floats:
+        """The degree by the published threshold that is passed most, 0 to 1.
+
+        For a part of the step that is measured: that it is there is no question, and one who publishes that
+        so much is too much is enough.
+
+        Raises:
+            KeyError: The graph has no threshold of the metric for the pattern.
+        """
+        most = np.max(self._degrees(pattern, metric, value), axis=0)
+        return np.asarray(np.nan_to_num(most), dtype=np.float64)
+
+    def _degrees(self, pattern: str, metric: str, value: Floats | float) -> list[Floats]:
         x = np.asarray(value, dtype=np.float64)
-        total = np.zeros_like(x)
         stated = self._by[pattern, metric]
         sourced = [symptom for symptom in stated if symptom.source.url] or stated
-        for symptom in sourced:
-            total = total + soft(x, symptom.threshold, symptom.softness, below=symptom.comparator == "below")
-        return np.nan_to_num(total / len(sourced))
+        return [soft(x, s.threshold, s.softness, below=s.comparator == "below") for s in sourced]
 
 
 def soft(x: Floats, threshold: float, softness: float, *, below: bool = False) -> Floats:

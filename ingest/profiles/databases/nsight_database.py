@@ -22,6 +22,7 @@ from ingest.files.content import ContentError
 from ingest.files.sqlite_file import open_untrusted, tables
 from ingest.profiles.cells import LONGEST_US
 from ingest.profiles.databases.databases import integer, real
+from ingest.profiles.facts.kernel_names import gpu_kernel
 from ingest.profiles.facts.kernels import COPY_CORE, KernelBuilder, TextColumn, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
@@ -128,8 +129,10 @@ class _Reader:
                 pid = _process(cells.get("globalPid"))
                 device = self._device(pid, integer(cells.get("deviceId")))
                 name, core, blocks = self._named(table, cells)
+                kind, types = gpu_kernel(name) if core == "GPU" else ("", "")
                 builder.add(
                     row, start + self.base_ns, duration_us=lasted, name=name, core=core, blocks=blocks,
+                    kind=kind, input_types=f"{types};{types}" if types else "",
                     stream=str(cells.get("streamId", "")), device=device,
                 )  # fmt: skip
                 keys.append(_launch_key(pid, cells.get("correlationId")))

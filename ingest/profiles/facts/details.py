@@ -224,6 +224,21 @@ class GroupCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessGroup:
+    """Ranks that communicate with each other.
+
+    Attributes:
+        name: As collectives name it.
+        about: What it is for, such as ``"default_pg"`` or ``"dp"``; its name where nothing says so.
+        ranks: Its members; empty if unknown.
+    """
+
+    name: str
+    about: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataStage:
     """One operation of a data pipeline (MindSpore's dataset).
 
@@ -283,9 +298,10 @@ class Details:
     hotspots: tuple[Hotspot, ...] = ()
     group_calls: tuple[GroupCall, ...] = ()
     pipeline: DataPipeline | None = None
+    groups: tuple[ProcessGroup, ...] = ()
 
     def __bool__(self) -> bool:
-        return any(getattr(self, item.name) for item in fields(self))
+        return any(getattr(self, item.name) for item in fields(self) if item.name != "groups")
 
     def of_device(self, device: str) -> Details:
         """The facts of one device of several, and those that name no device."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,8 +41,14 @@ def gaps(kernels: Kernels) -> tuple[Integers, Integers]:
     return end[:-1], start[1:]
 
 
-def split_steps(kernels: Kernels) -> list[StepTime]:
-    """The split of each step, counted from its kernels; empty if no start was collected."""
+def split_steps(kernels: Kernels, *, joined: bool = False) -> list[StepTime]:
+    """The split of each step, counted from its kernels; empty if no start was collected.
+
+    Args:
+        kernels: All kernels of a rank.
+        joined: A step begins where the one numbered before it ended, not with its own first work: what the
+            host did in between belongs to it. Recordings of GPUs have no table that says what they count.
+    """
     column = kernels.texts["step"]
     present = [int(code) for code in np.unique(column.codes) if column.labels[int(code)]]
     codes = column.codes if present else np.zeros(len(kernels), np.int32)
@@ -50,13 +57,31 @@ def split_steps(kernels: Kernels) -> list[StepTime]:
     start, end, communicates = kernels.start_ns[rows], kernels.end_ns[rows], kernels.is_communication[rows]
     wanted = np.array(present or [0], dtype=codes.dtype)
     firsts, lasts = (np.searchsorted(codes[rows], wanted, side=side) for side in ("left", "right"))
-    found = []
+    found, spans = [], []
     for code, first, last in zip(wanted, firsts, lasts, strict=True):
         if first < last:
             label = column.labels[int(code)] if present else ""
             mine = slice(first, last)
             step = _split(start[mine], end[mine], communicates[mine], label, kernels.file)
-            found += [] if step is None else [step]
+            if step is not None:
+                found.append(step)
+                spans.append((int(start[mine].min()), int(end[mine].max())))
+    return _joined(found, spans) if joined else found
+
+
+def _joined(steps: list[StepTime], spans: list[tuple[int, int]]) -> list[StepTime]:
+    """Steps that begin where the one numbered before them ended.
+
+    Args:
+        steps: Each from its own first to its own last work.
+        spans: When that is, nanoseconds.
+    """
+    ends = {int(step.step): end for step, (_, end) in zip(steps, spans, strict=True) if step.step.isdecimal()}
+    found = []
+    for step, (start, _) in zip(steps, spans, strict=True):
+        before = ends.get(int(step.step) - 1) if step.step.isdecimal() else None
+        lead_us = 0.0 if before is None else max(0.0, (start - before) / 1e3)
+        found.append(replace(step, step_us=step.step_us + lead_us, free_us=step.free_us + lead_us))
     return found
 
 

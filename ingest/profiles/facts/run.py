@@ -129,8 +129,9 @@ class Call:
     """All calls of the host under one name.
 
     Attributes:
-        level: acl, runtime, hccl, node, model, op, queue, python, gc, loader, aicpu, os, or dataset:
-            workers that make training data beside the step, so no time of the step.
+        level: acl, runtime, hccl, node, model, op, queue, python, gc, loader, aicpu, os, mark (a range that
+            the framework names for itself) or dataset: workers that make training data beside the step, so no
+            time of the step.
         name: Of the call.
         total_us: All calls together.
         count: How many.
@@ -153,7 +154,7 @@ class MemoryUse:
     """Device memory over the run, megabytes (2**20), as the allocator saw it.
 
     Attributes:
-        peak_reserved_mb: Most that was reserved.
+        peak_reserved_mb: Most that was reserved; nan if not collected.
         peak_allocated_mb: Most that was in use.
         timeline: Some points (µs since the first, reserved, allocated).
         returned_mb: Reserved memory that went back to the driver, all times together.

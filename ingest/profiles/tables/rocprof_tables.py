@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.cells import duration_us, number, read_table
+from ingest.profiles.facts.kernel_names import gpu_kernel
 from ingest.profiles.facts.kernels import COPY_CORE, KernelBuilder, TextColumn, concatenate, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
 from ingest.profiles.facts.step_ranges import assign_to_ranges, step_of
+from ingest.profiles.tables.rocprof_json import read_rocprof_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +44,7 @@ _WAYS = {
     "HOST_TO_HOST": "HtoH",
 }
 _PART = re.compile(
-    r"_?(kernel|memory_copy|hip_api|hip_runtime|hip_compiler_api|hsa_\w+|marker_api|rccl_api|rccl|hip)_trace$"
+    r"_?results$|_?(kernel|memory_copy|hip_api|hip_runtime|hip_compiler_api|hsa_\w+|marker_api|rccl_api|rccl|hip)_trace$"
 )
 
 
@@ -74,7 +76,8 @@ class RocprofCollector:
         """Take a table, and return how many rows it gave."""
         builder = KernelBuilder(file)
         rows = without = 0
-        for line, row in read_table(path, self._on_fault):
+        read = read_table if path.suffix == ".csv" else read_rocprof_json
+        for line, row in read(path, self._on_fault):
             start, end = _whole(row, "Start_Timestamp", "BeginNs"), _whole(row, "End_Timestamp", "EndNs")
             lasted = math.nan if start is None or end is None else duration_us((end - start) / _NS_PER_US)
             if start is None or end is None or math.isnan(lasted):
@@ -95,8 +98,10 @@ class RocprofCollector:
                 )  # fmt: skip
             else:
                 name = row.get("Kernel_Name") or row.get("KernelName", "")
+                kind, types = ("", "") if is_collective(name) else gpu_kernel(name.removesuffix(".kd"))
                 builder.add(
                     line, start, duration_us=lasted, name=name.removesuffix(".kd"),
+                    kind=kind, input_types=f"{types};{types}" if types else "",
                     core="COMMUNICATION" if is_collective(name) else "GPU", blocks=_blocks(row),
                     stream=row.get("Stream_Id") or row.get("Queue_Id") or row.get("queue-id", ""),
                     device=_digits(row.get("Agent_Id", row.get("gpu-id", ""))),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.cells import nanoseconds, number
 from ingest.profiles.facts.details import GroupCall
+from ingest.profiles.facts.kernel_names import gpu_kernel
 from ingest.profiles.facts.kernels import COPY_CORE, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.tables.memory_tables import memory_use
@@ -31,6 +32,11 @@ CATEGORIES = {
     "privateuse1_runtime": RUNTIME, "xpu_runtime": RUNTIME, "Runtime": RUNTIME,
     "cpu_op": OPERATOR, "Operator": OPERATOR, "user_annotation": ANNOTATION,
 }  # fmt: skip
+MARKS = (
+    "Optimizer.step", "DistributedDataParallel.forward", "FullyShardedDataParallel.", "FSDP::", "fsdp::",
+    "DeepSpeed", "Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph", "TorchDynamo Cache",
+)  # fmt: skip
+"""Ranges that PyTorch names for itself, by their beginnings; those that a program names may be any number."""
 _BYTES_PER_MB = float(1 << 20)
 _CPU = 0
 """Type of the host among the devices of PyTorch."""
@@ -71,9 +77,11 @@ class GpuEvents:
         core = COPY_CORE if kind == COPY else "COMMUNICATION" if is_collective(name) else "GPU"
         grid = arguments.get("grid")
         blocks = math.prod(map(number, grid)) if isinstance(grid, list) and grid else math.nan
+        kind_of, types = gpu_kernel(name) if core == "GPU" else ("", "")
         occupancy = number(arguments.get("est. achieved occupancy %"))
         self._builder.add(
-            row, start, duration_us=lasted_us, name=name, core=core,
+            row, start, duration_us=lasted_us, name=name, core=core, kind=kind_of,
+            input_types=f"{types};{types}" if types else "",
             stream=str(arguments.get("stream", event.get("tid", ""))), blocks=blocks,
             device=str(arguments.get("device", "")),
             pipes=None if math.isnan(occupancy) else {"occupancy": occupancy / 100},

@@ -6,6 +6,7 @@ Read event by event, so a trace of gigabytes needs memory only for its kernels (
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,10 +24,12 @@ from ingest.profiles.traces.gpu_events import (
     CATEGORIES,
     COPY,
     KERNEL,
+    MARKS,
     OPERATOR,
     RUNTIME,
     GpuEvents,
 )
+from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,10 +43,6 @@ _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlappe
 _NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")
 
 
-LATEST_NS = 4_000_000_000_000_000_000
-"""No trace was recorded later: the year 2096."""
-
-
 @dataclass(slots=True)
 class Trace:
     """The facts in a trace.
@@ -52,25 +51,21 @@ class Trace:
         kernels: Kernels of devices.
         calls: Calls of the host, summed by name.
         counters: Samples of the clock, bandwidths and memory.
-        rank: Rank that it names; None if it names none.
-        device: Name of the device; empty if unknown.
+        metadata: What stands beside its events: rank, groups, devices, versions, variables.
         events: Number of events.
         is_gpu: Its kernels have the categories of GPUs.
         memory: Use of device memory; None if it was not recorded.
         group_calls: Collectives that it names with their groups.
-        base_ns: Origin of its timestamps, nanoseconds since an epoch.
     """
 
     kernels: Kernels | None = None
     calls: list[Call] = field(default_factory=list)
     counters: CounterEvents = field(default_factory=lambda: CounterEvents(""))
-    rank: int | None = None
-    device: str = ""
+    metadata: TraceMetadata = field(default_factory=TraceMetadata)
     events: int = 0
     is_gpu: bool = False
     memory: MemoryUse | None = None
     group_calls: tuple[GroupCall, ...] = ()
-    base_ns: int = 0
 
 
 class _Reader:
@@ -136,6 +131,8 @@ class _Reader:
             self._call("loader", name, lasted)
         elif kind == OPERATOR:
             self._call("op", name, lasted)
+        elif name.startswith(MARKS):
+            self._call("mark", name.partition("#")[0] if name.startswith("Optimizer") else name, lasted)
 
     def _of_ascend(
         self, event: dict[str, object], name: str, lasted: float, arguments: dict[str, object]
@@ -192,8 +189,10 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     found.events, found.is_gpu = reader.events, reader.is_gpu
     found.counters = reader.counters
     found.kernels = _stepped(reader) if len(reader.builder) else None
+    if overlapping := _overlapping(reader.steps):
+        on_fault(f"{path.name}: steps that begin within another: {overlapping}; kernels are of the later one")
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
-    if found.base_ns and found.kernels is not None:
+    if found.metadata.base_ns and found.kernels is not None:
         _rebase(found)
     found.calls = [
         Call(level=level, name=name, total_us=held[0], count=int(held[1]), max_us=held[2],
@@ -205,7 +204,7 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
 
 def _rebase(found: Trace) -> None:
     """Times since the epoch instead of since the trace's own base, so that ranks stand on one clock."""
-    kernels, base = found.kernels, found.base_ns
+    kernels, base = found.kernels, found.metadata.base_ns
     if kernels is None or base + int(kernels.start_ns.max()) > LATEST_NS:  # counted from the epoch already
         return
     starts = np.where(kernels.start_ns == UNKNOWN_NS, UNKNOWN_NS, kernels.start_ns + base)
@@ -224,6 +223,12 @@ def _stepped(reader: _Reader) -> Kernels:
     codes[_after_the_last(kernels, max(end for _, end, _ in steps))] = 0
     labels = ("", *(name for _, _, name in steps))
     return replace(kernels, texts={**kernels.texts, "step": TextColumn(codes, labels)})
+
+
+def _overlapping(steps: list[tuple[int, int, str]]) -> int:
+    """Number of steps that begin before an earlier one has ended; the host's clock may round by a µs."""
+    ordered = sorted(set(steps))
+    return sum(later[0] < earlier[1] - 1000 for earlier, later in pairwise(ordered))
 
 
 def _after_the_last(kernels: Kernels, end_ns: int) -> Mask:
@@ -253,15 +258,7 @@ def _events(stream: JsonStream, found: Trace) -> Iterator[object]:
             for _ in stream.items():
                 yield stream.value()
             continue
-        value = stream.value()
-        if name == "distributedInfo" and isinstance(value, dict) and isinstance(value.get("rank"), int):
-            found.rank = value["rank"]
-        elif name in {"deviceProperties", "computeProperties"} and isinstance(value, list):
-            found.device = next(
-                (str(item["name"]) for item in value if isinstance(item, dict) and "name" in item), ""
-            )
-        elif name == "baseTimeNanoseconds" and isinstance(value, int) and 0 <= value <= LATEST_NS:
-            found.base_ns = value
+        found.metadata.take(name, stream.value())
 
 
 def is_trace(head: str) -> bool:

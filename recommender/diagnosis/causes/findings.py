@@ -197,11 +197,21 @@ def _perhaps(
     """Unseen causes, likeliest first.
 
     One that is behind several findings has its posterior; the others share what remains by the strength of
-    their edges, together with a cause that the graph does not know.
+    their edges, together with a cause that the graph does not know. So does one that others bring on: that
+    they may have done so says nothing of this finding.
     """
+
+    def comes_of_another(name: str) -> bool:
+        seen = [edge.cause for edge in network.causes(name) if edge.cause in evidence]
+        return any(posterior.on.get(cause, 0.0) >= LIKELY for cause in seen)
+
     edges = [edge for edge in network.causes(node) if edge.cause not in evidence and not edge.is_kind]
     total = sum(edge.strength for edge in edges) + UNKNOWN_CAUSE
-    chances = [(edge.cause, posterior.on.get(edge.cause, edge.strength / total)) for edge in edges]
+    chances = []
+    for edge in edges:
+        share = edge.strength / total
+        known = None if comes_of_another(edge.cause) else posterior.on.get(edge.cause)
+        chances.append((edge.cause, share if known is None else known))
     return tuple(sorted(chances, key=lambda item: (-item[1], item[0]))[:PERHAPS])
 
 

@@ -286,11 +286,13 @@ def _book_gaps(
     edge = np.where(fits, np.maximum(0.0, free - between * kept - copy_us), 0.0)
     if copy_us.any():
         book.column(Account(FREE, GAP, reasons.COPY))[:] += copy_us
-    if edge.any():
-        book.column(Account(FREE, GAP, reasons.OUTSIDE))[:] += edge
+    # A counted step begins where the one before it ended: what lies before its kernels is a gap like others.
+    counted = np.array([step.is_counted for step in steps]) & (edge > 0)
+    if edge[~counted].any():
+        book.column(Account(FREE, GAP, reasons.OUTSIDE))[:] += np.where(counted, 0.0, edge)
     # Where the table of kernels is cut its gaps tell nothing: the free time of the step is one gap.
-    lengths = np.concatenate([located[located > 0], free[~fits & (free > 0)]])
-    where = np.concatenate([at[located > 0], np.flatnonzero(~fits & (free > 0))])
+    lengths = np.concatenate([located[located > 0], free[~fits & (free > 0)], edge[counted]])
+    where = np.concatenate([at[located > 0], np.flatnonzero(~fits & (free > 0)), np.flatnonzero(counted)])
     _book_reasons(book, lengths, where, reasons.split_gaps(lengths, rank.calls), len(steps))
 
 

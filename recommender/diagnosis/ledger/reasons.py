@@ -39,7 +39,7 @@ _UNITS = {
 
 MOVING, WAITING, UNDIVIDED = "moves data", "waits for peers", "moves data or waits"
 LAUNCH, HOST, UNSEEN_HOST = "behind launches", "host, no call explains it", "host, calls not collected"
-COPY, OUTSIDE = "copy between host and device", "before or after all kernels"
+COPY, OUTSIDE = "copy by the copy engine", "before or after all kernels"
 GAPS = ("garbage collection", "waits for training data", "compiles operators", "allocates device memory",
         "synchronising calls")  # fmt: skip
 """Reasons of gaps that calls of the host tell, the surest first."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.checks import GPU_LAYOUTS
 from ingest.profiles.facts.intervals import gaps
 from ingest.profiles.facts.kernels import UNKNOWN_NS
 from recommender.diagnosis.evidence import MetricReading, SoftEvidence, setting_evidence, step_evidence
@@ -46,6 +47,11 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
 
 def _calls(view: View, matches: Callable[[Call], bool]) -> list[Call]:
     return sorted((call for call in view.rank.calls if matches(call)), key=lambda call: -call.total_us)
+
+
+def _has_runtime(view: View) -> bool:
+    """True where calls of a GPU's runtime were recorded: one that is not among them was not made."""
+    return view.rank.layout in GPU_LAYOUTS and any(call.level == "runtime" for call in view.rank.calls)
 
 
 def _places(calls: list[Call]) -> tuple[FactPlace, ...]:
@@ -145,7 +151,7 @@ def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvi
 
 def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvidence]:
     calls = outermost(_calls(view, is_allocation))
-    if not calls:
+    if not calls and not _has_runtime(view):
         return
     pattern, metric = "memory-allocation-stall", "allocation_api_time"
     spent = total_us(calls)
@@ -165,9 +171,10 @@ def _allocator(view: View, thresholds: Thresholds, free: float) -> Iterator[Soft
 
 def _compiler(view: View, free: float) -> Iterator[SoftEvidence]:
     compiling = _calls(view, is_compiling)
+    looked = bool(compiling) or _has_runtime(view)
     tiling = _calls(view, lambda call: call.name.endswith(_TILING))
     spent = sum(max(0.0, call.total_us - call.count * LONG_GAP_US) for call in compiling)
-    if compiling:
+    if looked:
         lost = min(free, spent)
         yield step_evidence(
             view,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from recommender.diagnosis.rank.view import LONG_GAP_US, PLACES, KernelView, exc
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ingest.profiles.facts.kernels import Kernels, Mask
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.rank.view import View
     from recommender.diagnosis.thresholds import Thresholds
@@ -24,7 +26,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of all free time, of the part behind launches, and of the part behind copies."""
     if not view.rank.steps or view.total_us <= 0:
         return
-    free = view.step_sum("free_us")
+    free = max(0.0, view.step_sum("free_us") - _copied_within_us(view))
     share = free / view.total_us
     free_shown = float(thresholds.shows("host-bound", "free_share", share))
     underfed = float(thresholds.shows("host-bound", "host_underfeed_share", share))
@@ -78,22 +80,46 @@ def _launches(view: View, free: float) -> Iterator[SoftEvidence]:
     )
 
 
-def _copies(view: View) -> Iterator[SoftEvidence]:
-    """Evidence of copies between host and device beside which no kernel runs."""
+_WITHIN = re.compile(r"Memset|Memcpy (?:DtoD|PtoP)")
+"""Copies of a GPU that stay on the device, or go to another one, as traces name them."""
+
+
+def _copied_within_us(view: View) -> float:
+    """Time in which the device copies its own data and does nothing else: it is at work, and not idle."""
     kernels = view.rank.kernels
     if kernels is None:
+        return 0.0
+    within = _within(kernels)
+    return float((kernels.duration_us * exclusive_shares(kernels))[within].sum()) if within.any() else 0.0
+
+
+def _within(kernels: Kernels) -> Mask:
+    """Copies that stay on the device or go to another one, shape (n,)."""
+    name = kernels.texts["name"]
+    return kernels.is_copy & name.where(_WITHIN.match(label) is not None for label in name.labels)
+
+
+def _copies(view: View) -> Iterator[SoftEvidence]:
+    """Evidence of copies beside which no kernel runs: between host and device, and within the device."""
+    kernels = view.rank.kernels
+    if kernels is None or not kernels.is_copy.any():
         return
-    copies = kernels.is_copy
-    if not copies.any():
-        return
-    bare_us = float((kernels.duration_us * exclusive_shares(kernels))[copies].sum())
-    lost = min(bare_us, view.step_sum("free_us"))
-    yield step_evidence(
-        view,
-        "host-to-device-copy",
-        lost,
-        f"{int(copies.sum())} copies by the copy engine, {bare_us / 1e3:.2f} ms of them beside no kernel",
-        MetricReading(metric="copies", value=float(copies.sum()), unit="1"),
-        (FactPlace(kernels.file, tuple(int(row) for row in kernels.rows[copies][:PLACES])),),
-        fixed=lambda rank: fill_idle_time(rank, lost, []),
-    )
+    within = _within(kernels)
+    bare = kernels.duration_us * exclusive_shares(kernels)
+    for node, copies, where in (
+        ("host-to-device-copy", kernels.is_copy & ~within, "between host and device"),
+        ("memory-copies", within, "within the device"),
+    ):
+        if not copies.any():
+            continue
+        bare_us = float(bare[copies].sum())
+        lost = min(bare_us, view.step_sum("free_us"))
+        yield step_evidence(
+            view,
+            node,
+            lost,
+            f"{int(copies.sum())} copies {where}, {bare_us / 1e3:.2f} ms of them beside no kernel",
+            MetricReading(metric="copies", value=float(copies.sum()), unit="1"),
+            (FactPlace(kernels.file, tuple(int(row) for row in kernels.rows[copies][:PLACES])),),
+            fixed=lambda rank, lost=lost: fill_idle_time(rank, lost, []),  # type: ignore[misc]  # bound now
+        )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.checks import GPU_LAYOUTS
 from ingest.profiles.facts.kernels import UNKNOWN_NS
 from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.evidence import MetricReading, setting_evidence
@@ -53,6 +54,8 @@ NODE = "affinity-api-not-used"
 def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of fused interfaces that could replace operators that ran, with how often."""
     kernels = view.kernels
+    if view.rank.layout in GPU_LAYOUTS:  # the interfaces are of Ascend
+        return
     if view.total_us <= 0 or not (kernels.start_ns != UNKNOWN_NS).any():
         return
     label, stream = kernels.label, kernels.texts["stream"].codes

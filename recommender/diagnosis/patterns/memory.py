@@ -31,7 +31,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     It costs no time of its own. What it costs shows as stalls of the allocator, which it explains.
     """
     memory = view.rank.memory
-    if not thresholds.has(NODE, METRIC) or memory is None or memory.peak_reserved_mb <= 0:
+    if not thresholds.has(NODE, METRIC) or memory is None or not memory.peak_reserved_mb > 0:
         return
     unused = max(0.0, 1 - memory.peak_allocated_mb / memory.peak_reserved_mb)
     returned = memory.returned_mb / memory.peak_reserved_mb

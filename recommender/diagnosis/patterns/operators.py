@@ -23,7 +23,8 @@ _NO_AICORE_TYPES = ("INT64", "DOUBLE", "FLOAT64", "UINT64", "COMPLEX64", "COMPLE
 """Types for which many operators have no AI Core kernel: msprof-analyze, tables of types by CANN version."""
 
 
-_WIDE_TYPES = ("FLOAT", "DT_FLOAT", "FLOAT32", "FP32")
+_WIDE_TYPES = ("FLOAT", "DT_FLOAT", "FLOAT32", "FP32", "TF32")
+"""Types whose tensors are 32 bits wide; TF32 is how a GPU may multiply them."""
 
 
 HALF = 0.5

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from recommender.diagnosis.rank.view import View
     from recommender.diagnosis.thresholds import Thresholds
 
+_BLOCKING = (
+    *("ASCEND_LAUNCH_BLOCKING", "CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING"),
+    *("AMD_SERIALIZE_KERNEL", "AMD_SERIALIZE_COPY"),
+)
 _FILE = FactPlace("profiler_metadata.json")
 
 
@@ -37,13 +41,11 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
         off,
         "PYTORCH_NPU_ALLOC_CONF has no expandable_segments:True",
     )
-    blocks = float(environment.get("ASCEND_LAUNCH_BLOCKING") == "1")
-    yield from judged(
-        "launch-blocking-set",
-        "ASCEND_LAUNCH_BLOCKING",
-        blocks,
-        "ASCEND_LAUNCH_BLOCKING=1 makes every launch wait",
-    )
+    for name in _BLOCKING:
+        blocks = float(environment.get(name, "") not in {"", "0"})
+        yield from judged(
+            "launch-blocking-set", name, blocks, f"{name}={environment.get(name)} makes every launch wait"
+        )
     level = environment.get("ASCEND_GLOBAL_LOG_LEVEL", "")
     yield from judged(
         "debug-log-level", "ASCEND_GLOBAL_LOG_LEVEL", float(level in {"0", "1", "2"}),

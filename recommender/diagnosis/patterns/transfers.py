@@ -25,7 +25,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     if view.total_us <= 0 or (exposed <= 0 and not view.rank.collectives and not view.rank.links):
         return
     share = exposed / view.total_us
-    bad = float(thresholds.shows("exposed-communication", "communication_not_overlapped_share", share))
+    bad = float(thresholds.most_shows("exposed-communication", "communication_not_overlapped_share", share))
     yield step_evidence(
         view,
         "exposed-communication",
@@ -77,7 +77,7 @@ def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
 
 def _gradients(view: View, bad: float) -> Iterator[SoftEvidence]:
     """Evidence of reductions whose transfer nothing hides."""
-    mine = [c for c in view.rank.collectives if is_of(c, _GRADIENT)]
+    mine = [c for c in view.rank.collectives if is_of(c, _GRADIENT) and c.group not in view.stage_groups]
     moving = sum(moving_us(c) for c in mine) * view.exposed_share
     if mine:
         yield step_evidence(

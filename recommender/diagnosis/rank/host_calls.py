@@ -13,11 +13,16 @@ ALLOCATION = (
     *("aclMallocMemInner", "aclrtFreePhysical", "aclrtFree", "aclrtMalloc", "aclrtMallocPhysical"),
     *("aclrtMapMem", "aclrtUnmapMem", "DevMalloc", "DevFree"),
     *("cudaMalloc", "cudaFree", "hipMalloc", "hipFree", "cuMemCreate", "cuMemMap", "cuMemUnmap"),
+    *("cuMemRelease", "hipMemCreate", "hipMemMap", "hipMemUnmap"),
 )
+COPYING = ("cudaMemcpy", "hipMemcpy", "cuMemcpy")
+LONGEST_LAUNCH_US = 50.0
+"""A launch takes some 5 to 20 µs on the host (msprof best practices)."""
 SYNCHRONISING = ("Synchronize", "synchronize")
 ITEM = ("aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::equal")
 COMPILING = (
     *("aclopCompile", "OpCompile", "CompileOp", "GEGraphCompile", "opCompile", "BuildOp", "GraphCompile"),
+    *("ModuleLoadData", "cuLibraryLoadData", "hipModuleLoad", "rtcCompileProgram"),
 )
 RUNTIME = frozenset({"acl", "runtime", "node", "model"})
 
@@ -33,8 +38,16 @@ def is_compiling(call: Call) -> bool:
 
 
 def is_synchronising(call: Call) -> bool:
-    """True for a call of the runtime that waits for the device."""
-    return call.level in RUNTIME and any(part in call.name for part in SYNCHRONISING)
+    """True for a call of the runtime that waits for the device.
+
+    A copy to or from pageable memory waits, too, whatever its name says (CUDA Runtime API, "API
+    synchronization behavior"); it is known by taking longer than a launch.
+    """
+    if call.level not in RUNTIME:
+        return False
+    if any(part in call.name for part in SYNCHRONISING):
+        return True
+    return call.name.startswith(COPYING) and call.total_us > LONGEST_LAUNCH_US * call.count
 
 
 def total_us(calls: Iterable[Call]) -> float:

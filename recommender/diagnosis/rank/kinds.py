@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ingest.profiles.facts.kernels import Floats, Kernels, Mask, TextColumn
 
-REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col")
+REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col", "layouttransform")
 CASTS = ("cast",)
 COPIES = ("concat", "tensormove", "slice", "split", "pack", "unpack", "copy", "viewcopy", "asstrided", "pad")
 PRODUCTS = ("matmul", "batchmatmul", "gemm", "conv2d", "conv3d", "groupedmatmul", "linear")

@@ -42,10 +42,12 @@ class View:
     Attributes:
         rank: Its facts.
         agreed_cores: Cube cores that the ranks of the run agree on; 0 where they do not.
+        stage_groups: Communicators that span pipeline stages.
     """
 
     rank: Rank
     agreed_cores: float = 0.0
+    stage_groups: frozenset[str] = frozenset()
 
     @cached_property
     def total_us(self) -> float:

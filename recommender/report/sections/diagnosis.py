@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import number, percent, quantity, times
 from recommender.report.sections.common import notes, source_link
+from recommender.report.sections.critical_path import draw_next, draw_path, draw_stages
 from recommender.report.sections.heat_map import draw_heat
 from recommender.report.sections.ledger import draw_ledger
 
@@ -36,6 +37,12 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
     beside = words("Beside {path}.", path=name(content["against"])) if content.get("against") else None
     parts = [tag("p", said, " ", beside, class_="lead"), notes(content.get("notes", ()), words)]
     parts += [_cause(cause, words) for cause in causes]
+    if content.get("next_measurement"):
+        parts.append(draw_next(content["next_measurement"], words))
+    if content.get("critical_path") and (path := draw_path(content["critical_path"], words)):
+        parts.append(path)
+    if content.get("unequal_stages"):
+        parts.append(draw_stages(content["unequal_stages"], words))
     if content.get("ledger"):
         parts.append(draw_ledger(content["ledger"], words))
     if content.get("heat"):

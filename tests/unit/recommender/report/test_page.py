@@ -280,3 +280,18 @@ def test_nothing_of_a_file_becomes_markup(kind: str) -> None:
         drawn += 1
         assert "<img" not in body, path
     assert drawn
+
+
+def test_a_diagnosis_shows_its_path_and_what_to_measure_next() -> None:
+    from recommender.report.sections.critical_path import draw_next, draw_path, draw_stages
+
+    content, words = contents.diagnosis("A<b>"), Words("en")
+    path = draw_path(content["critical_path"], words)
+    assert path is not None
+    assert "waits for rank 2, not profiled" in str(path)
+    assert "A&lt;b&gt;" in str(path)
+    assert "60\xa0%" in str(path)
+    assert "NllLoss" in str(draw_stages(content["unequal_stages"], words))
+    assert "A&lt;b&gt;" not in str(draw_stages(content["unequal_stages"], words))
+    assert "profile rank 2" in str(draw_next(content["next_measurement"], words))
+    assert draw_path({"segments": [], "length_us": 0.0}, words) is None

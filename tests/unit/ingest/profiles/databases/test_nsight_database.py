@@ -121,7 +121,7 @@ def test_a_kernel_belongs_to_the_step_that_launched_it(tmp_path: Path) -> None:
     assert [rank.kernels.text("step", row) for row in range(5)] == ["0", "0", "1", "1", ""]
     assert [(step.step, step.step_us, step.exposed_us) for step in rank.steps] == [
         ("0", 60.0, 20.0),
-        ("1", 60.0, 20.0),
+        ("1", 100.0, 20.0),  # with the 40 µs since the step before it
     ]
 
 

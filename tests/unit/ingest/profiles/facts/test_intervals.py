@@ -43,3 +43,16 @@ def test_parallel_streams_are_not_added_up() -> None:
     assert (step.computing_us, step.exposed_us, step.overlapped_us, step.free_us) == (17.0, 8.0, 2.0, 10.0)
     assert step.step_us == 35.0
     assert step.is_counted
+
+
+def test_what_lies_between_steps_belongs_to_the_later_one() -> None:
+    builder = KernelBuilder("x")
+    for row, (step, start, lasted) in enumerate((("3", 0, 10), ("4", 25, 10), ("4", 40, 5), ("9", 90, 10))):
+        builder.add(row, start * 1000, duration_us=float(lasted), name="a", core="GPU", step=step)
+    kernels = builder.done()
+    assert [(s.step, s.step_us, s.free_us) for s in split_steps(kernels)] == [
+        ("3", 10.0, 0.0), ("4", 20.0, 5.0), ("9", 10.0, 0.0),
+    ]  # fmt: skip
+    joined = split_steps(kernels, joined=True)
+    assert [(s.step_us, s.free_us) for s in joined] == [(10.0, 0.0), (35.0, 20.0), (10.0, 0.0)]
+    assert all(s.computing_us + s.exposed_us + s.free_us == s.step_us for s in joined)

@@ -134,3 +134,29 @@ def test_ten_thousand_steps_are_split_each_by_itself() -> None:
             250 - number % 7,
             0,
         )
+
+
+def test_steps_within_steps_are_told(tmp_path: Path) -> None:
+    events: list[dict[str, Any]] = [
+        {
+            "ph": "X",
+            "cat": "kernel",
+            "name": "gemm",
+            "ts": 10 + 60 * row,
+            "dur": 50,
+            "pid": 0,
+            "tid": 7,
+            "args": {},
+        }
+        for row in range(50)
+    ]
+    for number, start, lasts in ((1, 0, 3000), (2, 1000, 500)):
+        name = f"ProfilerStep#{number}"
+        events.append(
+            {"ph": "X", "cat": "user_annotation", "name": name, "ts": start, "dur": lasts, "pid": 1, "tid": 1}
+        )
+    path = tmp_path / "rank0.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    [rank] = read_profile(path).ranks
+    assert any("begin within another: 1" in note for note in rank.notes)
+    assert sum(step.computing_us for step in rank.steps) == 50 * 50

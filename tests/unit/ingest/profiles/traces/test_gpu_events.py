@@ -6,6 +6,8 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+
 from ingest.profiles.folders import read_profile
 
 
@@ -60,3 +62,78 @@ def test_memory_of_the_device_and_not_of_the_host(tmp_path: Path) -> None:
     assert rank.memory is not None
     assert (rank.memory.peak_reserved_mb, rank.memory.peak_allocated_mb) == (8.0, 2.0)
     assert (rank.memory.returned_mb, rank.memory.allocations) == (4.0, 1)
+
+
+def test_workers_of_tensorboard_are_ranks(tmp_path: Path) -> None:
+    for number in (0, 3):
+        events = {"schemaVersion": 1, "traceEvents": [kernel("volta_sgemm_128x64_nt", 0, 5)]}
+        (tmp_path / f"worker{number}.1623143089861.pt.trace.json").write_text(json.dumps(events))
+    ranks = read_profile(tmp_path).ranks
+    assert [rank.rank for rank in ranks] == [0, 3]
+    assert ranks[0].kernels is not None
+    assert (ranks[0].kernels.text("kind", 0), ranks[0].kernels.text("input_types", 0)) == (
+        "Gemm",
+        "FLOAT;FLOAT",
+    )
+
+
+def test_what_stands_beside_the_events_is_of_the_rank(tmp_path: Path) -> None:
+    info = {
+        "backend": "nccl", "rank": 1, "world_size": 4, "nccl_version": "2.21.5",
+        "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "ranks": [0, 1, 2, 3]}],
+    }  # fmt: skip
+    ddp = {
+        "ph": "X",
+        "cat": "user_annotation",
+        "name": "DistributedDataParallel.forward",
+        "ts": 0,
+        "dur": 3,
+        "pid": 1,
+        "tid": 1,
+    }
+    own = {**ddp, "name": "my own range 17"}
+    path = write(
+        tmp_path, 1, kernel("ncclDevKernel_AllReduce", 0, 5), ddp, own, distributedInfo=info, NCCL_ALGO="Ring"
+    )  # fmt: skip
+    read = read_profile(path)
+    [rank] = read.ranks
+    assert rank.software == {"nccl": "2.21.5"}
+    assert rank.environment == {"NCCL_ALGO": "Ring"}
+    assert rank.parallel["world_size"] == 4
+    assert rank.details.groups[0].ranks == (0, 1, 2, 3)
+    assert [call.name for call in rank.calls] == ["DistributedDataParallel.forward"]
+    assert any("4 ranks, of which one rank is here" in note for note in read.notes)
+
+
+def test_a_loader_between_two_steps_is_time_of_a_step(tmp_path: Path) -> None:
+    """Batches are loaded when a step begins: nothing of it has run by then."""
+    from recommender.diagnosis.ledger.accounts import keep_ledger
+
+    events: list[dict[str, object]] = []
+    for step in range(3):
+        at = step * 10_000.0
+        name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        marks = ((f"ProfilerStep#{step}", at, 10_000.0), (name, at, 4000.0))
+        events += [
+            {"ph": "X", "cat": "user_annotation", "name": text, "ts": ts, "dur": dur, "pid": 1, "tid": 1}
+            for text, ts, dur in marks
+        ]
+        events.append(
+            {
+                "ph": "X",
+                "cat": "cuda_runtime",
+                "name": "cudaLaunchKernel",
+                "ts": at,
+                "dur": 5,
+                "pid": 1,
+                "tid": 1,
+            }
+        )
+        events.append(kernel("volta_sgemm_128x64_nt", at + 4000, 6000))
+    path = write(tmp_path, 0, *events)
+    profile = read_profile(path)
+    assert [step.step_us for step in profile.ranks[0].steps] == [6000.0, 10_000.0, 10_000.0]
+    [ledger] = keep_ledger(profile).ranks
+    waits = {account.reason: us for account, us in ledger.mean_us.items() if account.operator == "gap"}
+    assert waits["waits for training data"] == pytest.approx(8000 / 3)
+    assert ledger.error < 1e-9

@@ -1,0 +1,76 @@
+"""Process groups: which one a communicator is, and whether it spans pipeline stages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.diagnosis.rank.identity import stage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.profiles.facts.details import ProcessGroup
+    from ingest.profiles.facts.run import Rank
+
+_KINDS = (
+    ("pp", ("send", "recv", "receive")),
+    ("ep", ("alltoall",)),
+    ("embd", ("allreduce",)),
+    ("dp", ("reducescatter", "allgather", "allreduce")),
+    ("tp", ("reducescatter", "allgather", "allreduce")),
+)
+"""Beginnings of the names of groups (Megatron's), and operators that run in them; of several that fit a group
+the first counts. The group of tied embeddings spans stages, so it fits no other one that reduces."""
+
+
+def group_of(
+    name: str, present: tuple[int, ...], kinds: set[str], ranks: Sequence[Rank]
+) -> ProcessGroup | None:
+    """The process group that a communicator is, by its name, else by its members and what runs in it.
+
+    Args:
+        name: Of the communicator.
+        present: Profiled ranks that use it.
+        kinds: Names of the operators that run in it, small and without ``_``.
+        ranks: All profiled ranks.
+    """
+    stated = [group for rank in ranks if rank.rank in present for group in rank.details.groups]
+    by_name = next((group for group in stated if group.name == name), None)
+    if by_name is not None:
+        return by_name
+    profiled = {rank.rank for rank in ranks}
+    fitting = [
+        group for group in stated if len(group.ranks) > 1 and set(group.ranks) & profiled == set(present)
+    ]
+    for start, operators in _KINDS:
+        runs = any(operator in kind for kind in kinds for operator in operators)
+        for group in fitting:
+            if runs and group.about.startswith(start):
+                return group
+    members = {group.ranks for group in fitting}
+    return fitting[0] if len(members) == 1 else None
+
+
+def spans_stages(group: tuple[int, ...], rank: Rank) -> bool:
+    """True if members of a group are of different pipeline stages."""
+    stages, world = rank.parallel.get("pipeline_model_parallel_size"), rank.parallel.get("world_size")
+    if not isinstance(stages, int) or not isinstance(world, int) or stage_of(rank) is None:
+        return False
+    return len({member * stages // world for member in group}) > 1
+
+
+def stage_groups(ranks: Sequence[Rank]) -> frozenset[str]:
+    """Communicators that span pipeline stages, such as that of tied embeddings, as far as groups tell."""
+    held: dict[str, tuple[set[int], set[str]]] = {}
+    for rank in ranks:
+        for item in rank.collectives:
+            present, kinds = held.setdefault(item.group, (set(), set()))
+            if rank.rank is not None:
+                present.add(rank.rank)
+            kinds.add(item.name.lower().replace("_", ""))
+    found = set()
+    for name, (present, kinds) in held.items():
+        group = group_of(name, tuple(sorted(present)), kinds, ranks)
+        if group is not None and any(spans_stages(group.ranks, rank) for rank in ranks):
+            found.add(name)
+    return frozenset(found)

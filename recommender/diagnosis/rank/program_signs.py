@@ -1,0 +1,93 @@
+"""Settings of a PyTorch program that its trace shows, without a word about them in the profile.
+
+A name of a call, a range or a kernel tells what a program has switched on: a graph that is launched, a kernel
+that the compiler made, a loader with workers, a copy from pinned memory. What the trace does not show either
+way is left out.
+
+Source:
+    Names: PyTorch, ``torch/utils/data/dataloader.py``, ``torch/optim/optimizer.py`` (ranges of steps),
+    ``torch/nn/parallel/distributed.py``, ``torch/distributed/fsdp``, ``torch/_inductor`` (kernels
+    ``triton_poi_``, ``triton_red_``, ``triton_per_``); CUDA and HIP runtimes (``GraphLaunch``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.diagnosis.rank.kinds import PRODUCTS, of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.profiles.facts.kernels import Kernels
+    from ingest.profiles.facts.run import Profile, Rank
+
+_COMPILED = ("Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph", "TorchDynamo Cache")
+_MADE = re.compile(r"triton_(?:poi|red|per|tem|mm|for)_|triton__\d")
+_FUSED_STEP = re.compile(r"_fused_\w*(?:adam|adagrad|sgd)|FusedAdam|FusedLAMB|FusedSGD", re.IGNORECASE)
+MOSTLY = 0.5
+"""Share of the time of products in TF32 from which it is switched on; the rest may be too small for it."""
+LEAST_COPIES = 0.9
+"""Share of copies to the device that come from pinned memory, from which the loader pins it. Assumed: a few
+scalars of a program are always copied from where they are."""
+
+
+def signs_of(profile: Profile) -> Mapping[str, object]:
+    """Settings by name, as strategies set them; one that ranks show differently is left out."""
+    held: dict[str, list[object]] = {}
+    for rank in profile.ranks:
+        for name, value in _of_rank(rank).items():
+            held.setdefault(name, []).append(value)
+    return {name: values[0] for name, values in held.items() if all(value == values[0] for value in values)}
+
+
+def _of_rank(rank: Rank) -> dict[str, object]:
+    names = {level: {call.name for call in rank.calls if call.level == level} for level in LEVELS}
+    found: dict[str, object] = {}
+    operators, marks = names["op"], names["mark"]
+    labels = () if rank.kernels is None else rank.kernels.texts["name"].labels
+    if any(name.endswith("GraphLaunch") for name in names["runtime"]):
+        found |= {"cuda_graphs": True, "mode": "reduce-overhead"}
+    if any(map(_MADE.match, labels)) or any(name.startswith(_COMPILED) for name in (*marks, *operators)):
+        found["torch.compile"] = True
+    if any("_SingleProcessDataLoaderIter" in name for name in names["loader"]):
+        found["num_workers"] = 0
+    elif any("_MultiProcessingDataLoaderIter" in name for name in names["loader"]):
+        found["num_workers"] = "1 or more"
+    if any(map(_FUSED_STEP.search, (*operators, *labels))):
+        found["fused"] = True
+    if any(name.startswith("Optimizer.step") for name in marks):
+        found["optimizer"] = "torch.optim"
+    if any(name.startswith("DistributedDataParallel") for name in marks):
+        found["ddp"] = True
+    if any(name.startswith(("FullyShardedDataParallel", "FSDP", "fsdp")) for name in (*marks, *operators)):
+        found["fsdp"] = True
+    return found | ({} if rank.kernels is None else _of_kernels(rank.kernels))
+
+
+LEVELS = ("runtime", "op", "mark", "loader")
+
+
+def _of_kernels(kernels: Kernels) -> dict[str, object]:
+    found: dict[str, object] = {}
+    name, spent = kernels.texts["name"], np.nan_to_num(kernels.duration_us)
+    pinned = int(name.where("HtoD (Pinned" in label for label in name.labels).sum())
+    pageable = int(name.where("HtoD (Pageable" in label for label in name.labels).sum())
+    if pinned + pageable:
+        found["pin_memory"] = pinned >= LEAST_COPIES * (pinned + pageable)
+    products = of_kind(kernels, PRODUCTS)
+    types = kernels.texts["input_types"]
+    total = float(spent[products & types.where(bool(label) for label in types.labels)].sum())
+    tf32 = float(spent[products & types.where(label.startswith("TF32") for label in types.labels)].sum())
+    if total > 0 and tf32 >= MOSTLY * total:
+        found["float32_matmul_precision"] = "high"
+    convolutions = name.where(
+        "nhwc" in label.lower() and "nchw" not in label.lower() for label in name.labels
+    )
+    turned = name.where("nchwToNhwc" in label for label in name.labels)
+    if convolutions.any() and not turned.any():
+        found["memory_format"] = "channels_last"
+    return found
