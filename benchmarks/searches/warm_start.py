@@ -12,6 +12,8 @@ the metric itself, with random search's expectation in closed form (Willemsen et
 Comparing Auto-Tuning Optimization Algorithms, 2024). ``harmed`` counts spaces where the median run needs more
 evaluations than the cold search beyond the spread of its seeds (three quarters of them need fewer).
 A space has a twin if a source's whole table correlates with it above 0.9 (Spearman); only the report knows.
+``--sources far`` is for a device nobody measured: twins and devices of its architecture are withheld.
+``--sources other-vendor`` leaves those of other vendors, ``--sources one`` one source that is no twin, each in turn.
 
 ``best_first`` evaluates each source's best in random order, then searches cold; ``rgpe`` is the ranking-weighted
 ensemble (Feurer et al. 2018) of our processes. Optuna's TPE runs where it is installed. ``--external`` adds other
@@ -45,6 +47,8 @@ from recommender.search.evaluations import SourceTable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kg.triples.hardware_tree import HardwareTree
+
 LOG = 200
 TWIN = 0.9
 TOOL_SEEDS = 2
@@ -58,6 +62,36 @@ SIMILARITY = {
     Distance.OTHER_VENDOR: 0.4,
 }
 """What a device is trusted before anything is measured, from its place in the hardware tree; a choice."""
+
+
+NEAR = (Distance.SAME_DEVICE, Distance.SIBLING, Distance.SAME_ARCHITECTURE)
+"""What ``--sources far`` withholds."""
+
+
+# --- sources
+
+
+def chosen_sources(
+    kind: str, space: Space, known: Sequence[Space], hardware: HardwareTree
+) -> list[list[Space]]:
+    """Sets of sources that a space is searched from; only ``one`` gives several.
+
+    Args:
+        kind: ``all``, ``far``, ``other-vendor`` or ``one``.
+        space: What is searched.
+        known: Spaces that may be its sources.
+        hardware: Says how far devices are apart.
+    """
+    others = [s for s in known if s.task == space.task and s.device != space.device]
+    if kind == "one":
+        return [[s] for s in others if spearman(space, s) <= TWIN]
+    if kind != "all":
+        apart = {s.device: hardware.distance(space.device, s.device) for s in others}
+        if kind == "other-vendor":
+            others = [s for s in others if apart[s.device] is Distance.OTHER_VENDOR]
+        else:
+            others = [s for s in others if apart[s.device] not in NEAR and spearman(space, s) <= TWIN]
+    return [others] if others else []
 
 
 # --- adversaries
@@ -165,6 +199,9 @@ def main() -> None:
         help=f"also these tools or methods ({', '.join(kernel_tools.FAMILIES)}), all without names; at most"
         f" {TOOL_SEEDS} seeds",
     )
+    parser.add_argument(
+        "--sources", choices=("all", "far", "other-vendor", "one"), default="all", help="what may be known"
+    )
     parser.add_argument("--kernels", default="", help="only kernels whose name holds this")
     arguments = parser.parse_args()
     shipped = ShippedKnowledge.load()
@@ -173,11 +210,12 @@ def main() -> None:
     asked = known if same else load(arguments.asked, shipped.names)
     known, asked = ([s for s in spaces if arguments.kernels in s.kernel] for spaces in (known, asked))
     share_values(known if same else [*known, *asked])
-    pairs = {
-        k: [s for s in known if s.task == space.task and s.device != space.device]
-        for k, space in enumerate(asked)
-    }
-    pairs = {k: sources for k, sources in pairs.items() if sources}
+    cases = [
+        (space, sources)
+        for space in asked
+        for sources in chosen_sources(arguments.sources, space, known, shipped.hardware)
+    ]
+    asked, pairs = [space for space, _ in cases], {k: sources for k, (_, sources) in enumerate(cases)}
     seeds = range(arguments.seeds or (2 if arguments.quick else 10))
     methods = chosen(arguments.external, quick=arguments.quick)
     start = time.process_time()
@@ -230,7 +268,10 @@ def main() -> None:
             for name, runs in results.items()
             if k in runs
         }
-        print(f"{space.kernel} / {space.device}  n={len(space.costs)}  twin={'yes' if twin[k] else 'no'}")
+        print(
+            f"{space.kernel} / {space.device}  n={len(space.costs)}  twin={'yes' if twin[k] else 'no'}"
+            f"  from {', '.join(source.device for source in sources)}"
+        )
         for name, five in shown.items():
             scores = [space.score([c for _, c in log]) for log in results[name][k]]
             print(

@@ -105,11 +105,19 @@ class Space:
         )
 
 
-def load(folder: Path, names: Names) -> list[Space]:
+def load(folder: Path, names: Names, files: str = "kerneltuner_*.jsonl*", *, least: int = 500) -> list[Space]:
+    """The spaces of a folder.
+
+    Args:
+        folder: Where the files of cases are.
+        names: Of the hardware tree.
+        files: Pattern of their names.
+        least: Spaces of which no more configurations ran are left out.
+    """
     from ingest.reading import read
 
     spaces: dict[str, Space] = {}
-    for path in sorted(folder.glob("kerneltuner_*.jsonl*")):
+    for path in sorted(folder.glob(files)):
         for item in read([path], names):
             if not isinstance(item, Case) or item.problem.objective.metric != OBJECTIVES[0].metric:
                 continue
@@ -120,7 +128,7 @@ def load(folder: Path, names: Names) -> list[Space]:
             value = item.measurement.value
             ran = item.measurement.status is Status.OK and value is not None
             space.costs[item.configuration] = float(value or 0.0) if ran else math.inf
-    return [space for space in spaces.values() if np.isfinite(list(space.costs.values())).sum() > 500]
+    return [space for space in spaces.values() if np.isfinite(list(space.costs.values())).sum() > least]
 
 
 def share_values(spaces: list[Space]) -> None:

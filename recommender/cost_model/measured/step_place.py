@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.cost_model.facts.device import precision
-from recommender.cost_model.settings.plans import PHASES
+from recommender.cost_model.settings.plans import PHASES, canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,8 +44,9 @@ def place_of(phase: str, engine: str, device: str, settings: Mapping[str, object
         phase: ``"training"`` or ``"serving"``.
         engine: Id of the engine; empty if it is not stated.
         device: Id of the device.
-        settings: Of the cost model.
+        settings: Of the cost model, by their names or aliases.
     """
+    settings = {canonical_name(name): value for name, value in settings.items()}
     training = phase == "training"
     experts = _log(settings.get("expert_parallel"))
     return StepPlace(
@@ -66,6 +67,7 @@ def lengths_of(phase: str, stated: Mapping[str, object]) -> tuple[float, ...]:
 
     What is not stated is what the cost model assumes.
     """
+    stated = {canonical_name(name): value for name, value in stated.items()}
     names = ("seq_len",) if phase == "training" else ("input_len", "output_len")
     return tuple(_log(stated.get(name, PHASES[phase][name])) for name in names)
 

@@ -5,6 +5,7 @@ A batch of configurations is one array per setting, so that thousands cost littl
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -129,14 +130,20 @@ def check(name: str, default: float | str, array: Floats) -> None:
         raise InputError(f"{name}: not below 0")
 
 
+@lru_cache(maxsize=4096)
+def canonical_name(key: str) -> str:
+    """A name of a setting without dashes, in small letters, an alias as what it stands for."""
+    low = key.strip().lower().lstrip("-").replace("-", "_")
+    return ALIASES.get(low, low)
+
+
 def name_of(key: str, defaults: Mapping[str, object]) -> str:
     """The canonical name of a setting.
 
     Raises:
         InputError: There is none; the hint has the nearest.
     """
-    low = key.strip().lower().lstrip("-").replace("-", "_")
-    name = ALIASES.get(low, low)
+    name = canonical_name(key)
     if name not in defaults:
         from difflib import get_close_matches
 

@@ -1,0 +1,118 @@
+"""Searches of the shipped sweeps of C kernels: from other shapes, from another processor, with the kernel left out.
+
+    python -m benchmarks.searches.swept_kernels [--sweeps data/sweeps] [--seeds 5] [--quick]
+
+Every configuration of every shape was measured once (the mean of its repeats), so a search looks its numbers
+up; within 5 % of the best means of that table's least mean, noise included. A source is known only through the
+60 evaluations of our own cold search on it, seed for seed. ``shapes``: the other shapes of the kernel.
+``processor``: the same shape on another processor (the matrix product alone). ``kernel left out``: all other
+kernels, which share the compiler, its flags and the threads, and some a parameter named ``rows``. Beside it
+``copied``: the sources' bests first, then cold. Figures: evaluations to 5 %, geometric mean over runs (a miss
+counts 100), shares within 5 % by 10 and 20, and problems (of a kernel and shape). The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.protocols.lines import last_line
+from benchmarks.protocols.processes import ROOT, one_thread
+from benchmarks.searches.kernel_searches import at_random, best_first, bests, run, table
+from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values
+from benchmarks.worlds.shipped import ShippedKnowledge
+from recommender.search.engine.search import Search
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LOG = 60
+"""Evaluations that are known of a source: a tenth of a space and less."""
+
+SIMILARITY = {"shapes": 0.8, "processor": 0.4, "kernel left out": 0.4}
+"""What a source is trusted before anything is measured; a choice, as in ``benchmarks.searches.warm_start``."""
+
+
+def sources(kind: str, space: Space, spaces: Sequence[Space]) -> list[Space]:
+    """The spaces that a protocol knows when it searches one."""
+    if kind == "shapes":
+        return [
+            s
+            for s in spaces
+            if s.kernel == space.kernel and s.device == space.device and s.task != space.task
+        ]
+    if kind == "processor":
+        return [s for s in spaces if s.task == space.task and s.device != space.device]
+    return [s for s in spaces if s.kernel != space.kernel and s.device == space.device]
+
+
+def figures(needed: Sequence[int], problems: int) -> dict[str, float | int]:
+    """Figures of one method over its runs."""
+    count = np.array(needed)
+    return {
+        "evals_to_5": round(float(np.exp(np.log(count).mean())), 2),
+        "hit5_at_10": round(float((count <= 10).mean()), 3),
+        "hit5_at_20": round(float((count <= 20).mean()), 3),
+        "problems": problems,
+    }
+
+
+def main() -> None:
+    one_thread()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sweeps", type=Path, default=ROOT / "data" / "sweeps")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one seed")
+    options = parser.parse_args()
+    names = ShippedKnowledge.load().names
+    here = load(options.sweeps, names, "*.jsonl.gz", least=300)
+    elsewhere = load(ROOT / "data" / "cases", names, "blocked_matmul.jsonl.gz", least=300)
+    for group in (here, elsewhere):  # apart: the other processor's sweep has one compiler
+        share_values(group)
+    spaces = [*here, *elsewhere]
+    seeds = range(1 if options.quick else options.seeds)
+    logs: dict[tuple[int, int], list[Any]] = {}
+
+    def cold(space: Space, seed: int) -> list[Any]:
+        key = (id(space), seed)
+        if key not in logs:
+            search = Search(space=space.space, objectives=OBJECTIVES, seed=seed)
+            logs[key] = run(space, search, CAP, whole=True)
+        return logs[key]
+
+    needed: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    count: dict[str, int] = defaultdict(int)
+    for space in here:
+        for kind, similarity in SIMILARITY.items():
+            known = sources(kind, space, spaces)
+            count[kind] += bool(known)
+            for seed in seeds if known else ():
+                found = [cold(source, seed)[:LOG] for source in known]
+                tables = [table(source, log, similarity) for source, log in zip(known, found, strict=True)]
+                search = Search(space=space.space, objectives=OBJECTIVES, sources=tables, seed=seed)
+                runs = {
+                    "warm": run(space, search, CAP),
+                    "copied": best_first(space, bests(space, found, seed), seed),
+                    "cold": cold(space, seed),
+                    "random": at_random(space, seed),
+                }
+                for name, log in runs.items():
+                    needed[kind][name].append(min(space.within([c for _, c in log], 0.05), CAP))
+        print(f"{space.kernel} on {space.device}: {len(space.costs)} configurations", flush=True)
+    result: dict[str, Any] = {
+        kind: {name: figures(runs, count[kind]) for name, runs in by.items()} for kind, by in needed.items()
+    }
+    for kind, by in result.items():
+        for name, row in by.items():
+            print(f"{kind:<18}{name:<8}{row}")
+    last_line({**result, "seeds": len(seeds)})
+
+
+if __name__ == "__main__":
+    main()
