@@ -39,9 +39,9 @@ CLEARLY = math.log(1.3)
 """Difference in merit that is one: beyond the standard deviation of the error between two layouts up to four
 doublings apart (0.14 to 0.25 by the scales in ``measured.correction``)."""
 AS_MUCH = 0.1
-"""Difference in agreement that is none: a choice on the shipped recipes, where it raises first layouts of
-training from .25 to .35 and leaves serving as it is; chosen anew without the asked family it makes them .28
-(docs/figures-plans.md)."""
+"""Difference in agreement that is none where no recipe is of the asked model: a choice on the shipped recipes,
+where it raises first layouts of training from .25 to .35 and leaves serving as it is; chosen anew without the
+asked family it makes them .28 (docs/figures-plans.md)."""
 MEASURED = 0.5
 """Doubt below which a price counts as measured: runs of the layout on the device leave less; a choice."""
 UNSEEN = 0.02
@@ -122,13 +122,20 @@ def choose_layouts(
             )
         )
     chosen.sort(key=lambda item: (item.option.beyond_limits, -item.score))
-    return _unbeaten_first(chosen, tested or {})
+    is_known = model is not None and any(one.recipe.model == model.id for one in weighed)
+    return _unbeaten_first(chosen, tested or {}, 0.0 if is_known else AS_MUCH)
 
 
 def _unbeaten_first(
-    chosen: list[ChosenLayout], tested: Mapping[tuple[int, ...], float]
+    chosen: list[ChosenLayout], tested: Mapping[tuple[int, ...], float], slack: float
 ) -> list[ChosenLayout]:
-    """The layouts, in front the first that none beats in agreement and clearly in merit, or measured."""
+    """The layouts, in front the first that none beats in agreement and clearly in merit, or measured.
+
+    Args:
+        chosen: By score.
+        tested: Factor on the odds of a layout by its split.
+        slack: Difference in agreement that is none.
+    """
 
     def beats(one: ChosenLayout, other: ChosenLayout) -> bool:
         merits = one.option.log_merit, other.option.log_merit
@@ -139,7 +146,7 @@ def _unbeaten_first(
         if one.option.doubt < MEASURED:
             return mine >= theirs and merits[0] > merits[1]
         faster = merits[0] - merits[1]
-        agrees = one.agreement >= other.agreement - AS_MUCH
+        agrees = one.agreement >= other.agreement - slack
         return agrees and mine >= theirs and faster > CLEARLY
 
     for place, item in enumerate(chosen):
