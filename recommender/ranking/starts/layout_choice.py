@@ -39,9 +39,9 @@ CLEARLY = math.log(1.3)
 """Difference in merit that is one: beyond the standard deviation of the error between two layouts up to four
 doublings apart (0.14 to 0.25 by the scales in ``measured.correction``)."""
 AS_MUCH = 0.1
-"""Difference in agreement that is none where no recipe is of the asked model: a choice on the shipped recipes,
-where it raises first layouts of training from .25 to .35 and leaves serving as it is; chosen anew without the
-asked family it makes them .28 (docs/figures-plans.md)."""
+"""Difference in agreement that is none where no recipe is of the asked model: a choice on shipped recipes. It
+raises first layouts of training from .25 to .35 and leaves serving as it is; chosen anew without the asked
+family it makes them .28 (docs/figures-plans.md)."""
 MEASURED = 0.5
 """Doubt below which a price counts as measured: runs of the layout on the device leave less; a choice."""
 UNSEEN = 0.02

@@ -55,6 +55,9 @@ def test_an_agreement_that_is_hardly_more_does_not_outweigh_a_clearly_better_pri
     voting = [replace(one, weight=share) for one in weighed(PUBLISHED)]
     chosen = choose_layouts([USUAL, fast], voting, training=True)
     assert chosen[0].option is (fast if first == "fast" else USUAL)
+    of_this_model = ModelTraits(id=PUBLISHED.model)
+    known = choose_layouts([USUAL, fast], voting, training=True, model=of_this_model)
+    assert known[0].option is USUAL
 
 
 def test_a_recipe_of_one_device_splits_nothing() -> None:
