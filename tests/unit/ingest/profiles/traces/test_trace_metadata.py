@@ -28,7 +28,7 @@ def test_variables_that_tune_are_taken_and_secrets_are_not() -> None:
     told = TraceMetadata()
     told.take("NCCL_ALGO", "Ring")
     told.take(
-        "env", {"NCCL_DEBUG": "INFO", "CUDA_LAUNCH_BLOCKING": 1, "HOME": "/home/x", "NCCL_API_KEY": "s3"}
+        "env", {"NCCL_DEBUG": "INFO", "CUDA_LAUNCH_BLOCKING": 1, "HOME": "x", "NCCL_API_KEY": "s3"}
     )
     told.take("username", "someone")
     told.take("TORCH_TOKEN", "s3")
