@@ -37,11 +37,11 @@ WIDEST = 16
 as many or fewer: the widest tensor parallelism among shipped recipes."""
 CLEARLY = math.log(1.3)
 """Difference in merit that is one: beyond the standard deviation of the error between two layouts up to four
-doublings apart (0.14 to 0.25 by the scales in ``measured.correction``)."""
+doublings apart (0.14 to 0.25 by the scales in ``cost_model.measured``)."""
 AS_MUCH = 0.1
 """Difference in agreement that is none where no recipe is of the asked model: a choice on shipped recipes. It
-raises first layouts of training from .25 to .35 and leaves serving as it is; chosen anew without the asked
-family it makes them .28 (docs/figures-plans.md)."""
+raises first layouts of training in withheld families from .23 to .26 and leaves serving as it is
+(docs/figures-plans.md)."""
 MEASURED = 0.5
 """Doubt below which a price counts as measured: runs of the layout on the device leave less; a choice."""
 UNSEEN = 0.02
