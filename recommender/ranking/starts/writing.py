@@ -44,6 +44,8 @@ TELLING = 0.1
 ALIKE = 0.5
 """Likeness of layouts from which a recipe is taken to speak for one: less than a doubling apart; a choice."""
 _EXCHANGE, _CONNECTOR = "moe_a2a_backend", "kv_transfer_config.kv_connector"
+NOTICEABLE = 0.9
+"""Doubt below which it is said that measured runs correct a price; a choice."""
 _UNITS = {"throughput": "", "tpot_s": "s", "ttft_s": "s"}
 
 
@@ -264,8 +266,9 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) ->
 
 def _because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[MeasuredRun]) -> list[str]:
     lines = [told(runs[0], len(draft.measured))] if runs else []
-    if draft.measured and not runs:
-        lines.append(f"measured runs of this model in other layouts correct its price: {len(draft.measured)}")
+    if not runs and chosen is not None and chosen.option.doubt < NOTICEABLE:
+        number = len(draft.measured)
+        lines.append(f"corrected by {number} measured run{'s' if number > 1 else ''} of this model near by")
     if chosen is not None:
         verb = "fits with" if chosen.option.is_sure_to_fit else "needs"
         said = f"{chosen.option.layout} {verb} {chosen.option.memory_bytes / 1e9:.0f} GB of each device"

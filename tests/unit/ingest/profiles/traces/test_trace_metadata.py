@@ -27,9 +27,7 @@ def test_groups_ranks_and_versions() -> None:
 def test_variables_that_tune_are_taken_and_secrets_are_not() -> None:
     told = TraceMetadata()
     told.take("NCCL_ALGO", "Ring")
-    told.take(
-        "env", {"NCCL_DEBUG": "INFO", "CUDA_LAUNCH_BLOCKING": 1, "HOME": "x", "NCCL_API_KEY": "s3"}
-    )
+    told.take("env", {"NCCL_DEBUG": "INFO", "CUDA_LAUNCH_BLOCKING": 1, "HOME": "x", "NCCL_API_KEY": "s3"})
     told.take("username", "someone")
     told.take("TORCH_TOKEN", "s3")
     assert told.environment == {"NCCL_ALGO": "Ring", "NCCL_DEBUG": "INFO", "CUDA_LAUNCH_BLOCKING": "1"}

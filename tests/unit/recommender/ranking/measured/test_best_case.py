@@ -55,7 +55,7 @@ def test_a_start_in_a_layout_that_nobody_ran_says_what_corrects_its_price(
     lines = {
         one.layout.tp: one.because for one in (found.first, *found.alternatives) if one.layout is not None
     }
-    said = "measured runs of this model in other layouts correct its price: 1"
+    said = "corrected by 1 measured run of this model near by"
     assert lines
     assert all((said in because) == (tp != 8) for tp, because in lines.items())
 
