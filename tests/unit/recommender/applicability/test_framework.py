@@ -70,6 +70,7 @@ def test_where_nothing_is_usual_there_is_none(vendor: str, phase: str, architect
 
 def test_a_named_framework_wins_and_nothing_is_assumed() -> None:
     named = found(torch_npu="7.1.0")
+    assert named is not None
     assert named == RunningFramework(id="torch-npu", version="7.1.0", below=frozenset({"cann"}))
     assert named.note == ""
 
