@@ -26,6 +26,16 @@ def operators(rank: RankFiles, wanted: Callable[[str], bool]) -> list[tuple[str,
     return found
 
 
+def gradients(rank: RankFiles) -> Callable[[str], bool]:
+    """Tells the operators that reduce gradients by their names.
+
+    In a job that scatters reductions (a distributed optimizer) these are of its gradients, and what it reduces
+    to all is something else, such as tied embeddings across pipeline stages.
+    """
+    scatters = any("reducescatter" in rank.text(row, "kernel").lower() for row in range(len(rank.rows)))
+    return lambda name: ("reducescatter" if scatters else "allreduce") in name
+
+
 def longer(rank: RankFiles, info: dict[str, Any], row: int, cost: float, *, part: str) -> None:
     """One operator lasts longer: ``part`` of its times grows."""
     times = info["Communication Time Info"]
@@ -118,7 +128,7 @@ def more_bytes(ranks: list[RankFiles], cost: float, random: Random) -> bool:
             for size, (count, spent) in transfer["Size Distribution"].items()
         }
 
-    return move(ranks[0], cost, grow, lambda name: "allreduce" in name or "reducescatter" in name)
+    return move(ranks[0], cost, grow, gradients(ranks[0]))
 
 
 def contention(ranks: list[RankFiles], cost: float, random: Random) -> bool:
@@ -202,7 +212,7 @@ def slow_link(ranks: list[RankFiles], cost: float, random: Random) -> bool:
         pair for pair in rank.pairs() if pair["Transport Type"] != "LOCAL" and pair["Transit Size(MB)"] > 5
     ]
     peers = [pair for pair in links if pair["Transport Type"] == links[0]["Transport Type"]] if links else []
-    found = operators(rank, lambda name: "allreduce" in name or "reducescatter" in name)
+    found = operators(rank, gradients(rank))
     if len(peers) < 3 or not found:
         return False
     struck = peers[int(random.integers(len(peers)))]
@@ -221,9 +231,7 @@ def slow_link(ranks: list[RankFiles], cost: float, random: Random) -> bool:
 def misaligned_address(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     rank = ranks[0]
     local = [pair for pair in rank.pairs() if pair["Transport Type"] == "LOCAL"]
-    found = operators(
-        rank, lambda name: "allreduce" in name or "reducescatter" in name or "allgather" in name
-    )
+    found = operators(rank, gradients(rank))
     if not local or not found:
         return False
     moved = sum(pair["Transit Time(ms)"] for pair in rank.pairs() if pair["Transport Type"] != "LOCAL")

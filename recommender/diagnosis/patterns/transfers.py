@@ -20,12 +20,17 @@ _GRADIENT = ("allreduce", "reducescatter")
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Evidence of all exposed communication, then of its parts."""
+    """Evidence of all exposed communication, then of its parts.
+
+    That a sum is too large, one published mark is enough to say. Which part of it is to blame is another
+    question: there the marks count alike, or a part would stand before what costs more beside it.
+    """
     exposed = view.step_sum("exposed_us")
     if view.total_us <= 0 or (exposed <= 0 and not view.rank.collectives and not view.rank.links):
         return
     share = exposed / view.total_us
-    bad = float(thresholds.most_shows("exposed-communication", "communication_not_overlapped_share", share))
+    mark = ("exposed-communication", "communication_not_overlapped_share")
+    bad = float(thresholds.shows(*mark, share))
     yield step_evidence(
         view,
         "exposed-communication",
@@ -33,7 +38,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         f"communication that nothing hides is {share:.0%} of the step",
         MetricReading(metric="communication_not_overlapped_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
-        shown=bad,
+        shown=float(thresholds.most_shows(*mark, share)),
         fixed=lambda rank: hide_communication(rank, exposed, []),
     )
     yield from _waits(view, thresholds)
