@@ -133,8 +133,8 @@ def _check_form(form: str, *, as_json: bool) -> None:
 
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
     from cli import output
-    from cli.commands.ledger_text import show_difference, show_ledger, show_memory
-    from cli.commands.path_text import show_next, show_path, show_stages
+    from cli.diagnosis.ledger_text import show_difference, show_ledger, show_memory
+    from cli.diagnosis.path_text import show_next, show_path, show_stages
 
     found, profile = answer.diagnosis, answer.profile
     if found.has_times:

@@ -177,6 +177,11 @@ b,1,FAILED,,mpt-30b,8,h100_80gb
 WANDB = b"""Name,State,Tags,Created,Runtime,model,n_gpus,throughput/device/tokens_per_sec
 "dawn-0","finished","h100_80gb","2023-08-01T00:00:00.000Z","600","mpt-70b","256","1035.0"
 """
+OWN_RUNS = (
+    b"model,hardware,count,engine,version,metric,unit,value,tensor_parallel,batch,input_len,output_len\n"
+    b"qwen3-32b,ascend-910b1,8,vllm-ascend,0.11,tpot,ms,45,8,16,2048,512\n"
+    b"qwen3-32b,ascend-910b1,8,vllm-ascend,0.11,tpot,ms,39,4,16,2048,512\n"
+)
 ARGONNE = (
     b"Hardware,Num of Hardware,Framework,Model,Input Output Length,Batch Size,Latency,Throughput,avg_power\n\n"
     b"Nvidia A100 GPU,1,vLLM,meta-llama/Llama-2-7b-hf,1024,1,13.9,146.5,222122.2\n"
@@ -305,6 +310,7 @@ SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "ray-tune": ("result.json", lambda: compact(RAY) + b"\n"),
     "mlflow": ("runs.csv", lambda: MLFLOW),
     "wandb": ("export.csv", lambda: WANDB),
+    "runs-csv": ("own_runs.csv", lambda: OWN_RUNS),
     "argonne": ("power.csv", lambda: ARGONNE),
     "llmperf": ("summary.json", lambda: compact(LLMPERF)),
     "mllog": ("result_0.txt", MLLOG.encode),
