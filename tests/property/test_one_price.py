@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -88,8 +89,11 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
 
     screen = HypothesisScreen(workspace.graph, workspace.hardware, workspace.snapshot.near_runs.about)
     asked, _ = workspace.problem({**raw, "current": settings})
-    screening = screen.check(asked, Settings({"tensor_parallel": settings["tensor_parallel"]}))
-    assert screening.gain == pytest.approx(0.0, abs=1e-12)
+    size = "batch" if raw["phase"] == "serving" else "micro_batch"
+    change = {size: max(1, int(settings[size]) // 2)}
+    two = workspace.estimate(words, phase=raw["phase"], settings=settings, compare=[{}, change]).records
+    expected = math.log(two[1]["throughput"] / two[0]["throughput"])
+    assert screen.check(asked, Settings(change)).gain == pytest.approx(expected, abs=1e-12)
     return answer
 
 
