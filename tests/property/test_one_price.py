@@ -90,7 +90,7 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
     screen = HypothesisScreen(workspace.graph, workspace.hardware, workspace.snapshot.near_runs.about)
     asked, _ = workspace.problem({**raw, "current": settings})
     size = "batch" if raw["phase"] == "serving" else "micro_batch"
-    change = {size: max(1, int(settings[size]) // 2)}
+    change = {size: max(1, int(str(settings[size]).partition(".")[0]) // 2)}
     two = workspace.estimate(words, phase=raw["phase"], settings=settings, compare=[{}, change]).records
     expected = math.log(two[1]["throughput"] / two[0]["throughput"])
     assert screen.check(asked, Settings(change)).gain == pytest.approx(expected, abs=1e-12)
