@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import typer
@@ -69,7 +68,6 @@ def begin_and_run(
     live: Path | None = None,
 ) -> None:
     """Begin a test and run it to its end."""
-    name = name or f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     logged = experiments(context).begin(test, name)
     run(context, logged, prices, tell=tell, as_json=as_json, test=test, live=live)
 

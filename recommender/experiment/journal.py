@@ -8,12 +8,14 @@ resumed run read nothing else. A mark beside it notes its length: lines that wen
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import os
 import re
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
@@ -177,6 +179,31 @@ def path_of(folder: Path, name: str) -> Path:
     if not _NAME.match(name):
         raise InputError(f"{name!r} is no name of an experiment", hint="letters, digits, . _ -")
     return folder / f"{name}{SUFFIX}"
+
+
+def claim_name(folder: Path) -> str:
+    """A name that no other experiment has or gets, even one begun elsewhere in the same second.
+
+    Raises:
+        WorkspaceError: The folder cannot be written.
+    """
+    moment = f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    name, further = moment, itertools.count(2)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        while not _is_made(path_of(folder, name)):
+            name = f"{moment}-{next(further)}"
+    except OSError as error:
+        raise WorkspaceError(f"{folder} cannot be written: {error.strerror}") from None
+    return name
+
+
+def _is_made(path: Path) -> bool:
+    try:
+        path.touch(mode=0o600, exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def names(folder: Path) -> list[str]:

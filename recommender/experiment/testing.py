@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from kg.errors import InputError
 from kg.nouns.values import Settings, digest
 from recommender.experiment.concluding import TestedChange, conclude
-from recommender.experiment.journal import ExperimentJournal, find, names, path_of, read
+from recommender.experiment.journal import ExperimentJournal, claim_name, find, names, path_of, read
 from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.preparing import evaluators_of
 from recommender.experiment.running import Experiment
@@ -69,15 +69,16 @@ class Experiments:
         """
         return find(self.folder, name)
 
-    def begin(self, test: PreparedTest, name: str) -> Logged:
+    def begin(self, test: PreparedTest, name: str = "") -> Logged:
         """Begin an experiment; one of the same name is taken up again if it is the same.
 
-        Its log keeps no secrets of its commands.
+        Its log keeps no secrets of its commands. Without a name it gets one that no other has.
 
         Raises:
             InputError: Another experiment has this name.
         """
-        path, design, runs = path_of(self.folder, name), test.design, test.runs.masked()
+        path = path_of(self.folder, name or claim_name(self.folder))
+        design, runs = test.design, test.runs.masked()
         if runs.command is None:
             arms = {arm: Settings({"command": masked(str(it["command"]))}) for arm, it in design.arms.items()}
             design = replace(design, arms=arms)

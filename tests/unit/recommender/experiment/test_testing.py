@@ -72,6 +72,13 @@ def test_a_name_is_taken_up_again_with_its_seed_and_never_by_another_command(tmp
         experiments.find("two")
 
 
+def test_tests_begun_in_one_second_have_names_of_their_own(tmp_path: Path) -> None:
+    experiments = Experiments(tmp_path)
+    made = [experiments.begin(prepared(design={"seed": seed})).name for seed in range(4)]
+    assert len(set(made)) == 4
+    assert sorted(experiments.names()) == sorted(made)
+
+
 def test_a_command_that_changes_nothing_leaves_no_log(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         Experiments(tmp_path).begin(prepared(runs=runs(command=("true",))), "one")
