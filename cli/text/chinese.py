@@ -77,6 +77,10 @@ TEMPLATES: dict[str, str] = {
     ),
     "MODEL is a checkpoint quantised so ({name})": "MODEL 是这样量化的权重（{name}）",
     "what it loses in accuracy is not known here": "其精度损失此处未知",
+    "a process for each device: {command}": "每卡一个进程：{command}",
+    "server k of {servers}, from 0: the same with {options}, and --headless on all but the first": (
+        "第 k 台服务器（共 {servers} 台，从 0 起）：同样的命令加 {options}；除第一台外再加 --headless"
+    ),
     "nearest recipe {id}, weight {share}": "最近的配方 {id}，权重 {share}",
     "Together: {gain}.": "合计：{gain}。",
     "{gain} with {places}": "{gain}（第 {places} 项）",

@@ -26,6 +26,8 @@ TRANSFER_PORTS = {"prefill": 30000, "decode": 30100}
 """Ports of the transfer of caches by role, apart so that both run on one server: vllm-ascend's tutorial on
 prefill and decode apart with Mooncake."""
 
+PYTORCH = frozenset({"torch", "torch-npu"})
+"""Frameworks whose scripts divide nothing by themselves: their launcher starts a process for each device."""
 _TRANSFER = "kv_transfer_config"
 
 
@@ -72,6 +74,8 @@ def server_lines(
 ) -> list[str]:
     """What each server or role sets otherwise, a line each."""
     servers, lines = int(situation.number("nodes") or 1), []
+    if framework in PYTORCH and situation.is_training and layout.devices > 1:
+        lines.append(_torchrun(layout.devices // servers, servers))
     if framework in VLLM and servers > 1 and layout.dp % servers == 0:
         local = layout.dp // servers
         lines.append(
@@ -85,3 +89,9 @@ def server_lines(
             " alike on both sides"
         )
     return lines
+
+
+def _torchrun(local: int, servers: int) -> str:
+    """How a process is started for each device (https://docs.pytorch.org/docs/stable/elastic/run.html)."""
+    among = f" --nnodes {servers} --node-rank {RANK} --master-addr {FIRST_SERVER}" if servers > 1 else ""
+    return f"a process for each device: torchrun{among} --nproc-per-node {local} SCRIPT"

@@ -88,11 +88,12 @@ def written(
             priced.pop("batch", None)  # nothing told one from another
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
     beside: list[str] = []
-    if layout is not None and not situation.is_training:
+    if layout is not None:
         transfers = any(
             plain_key(item.key) == _CONNECTOR and str(item.value).startswith("Mooncake") for item in settings
         )
-        settings += server_settings(situation, layout, framework.id, transfers=transfers)
+        if not situation.is_training:
+            settings += server_settings(situation, layout, framework.id, transfers=transfers)
         beside = server_lines(situation, layout, framework.id, transfers=transfers)
     if any(plain_key(item.key) == _EXCHANGE for item in settings):  # SGLang spreads the experts by itself
         settings = [item for item in settings if item.key != EXPERTS_OF_SGLANG]

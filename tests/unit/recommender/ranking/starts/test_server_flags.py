@@ -45,3 +45,15 @@ def test_a_role_states_its_port_and_its_own_sizes() -> None:
     assert len(ports) == 2  # both may run on one server
     [line] = server_lines(situation(role="decode"), WIDE, "vllm-ascend", transfers=True)
     assert line.startswith("the prefill servers")
+
+
+def test_a_script_of_pytorch_is_started_once_for_each_device() -> None:
+    about = situation(framework="torch", phase="training", nodes=2)
+    [line] = server_lines(about, ParallelLayout(tp=1, dp=16), "torch", transfers=False)
+    assert line.endswith(
+        "torchrun --nnodes 2 --node-rank SERVER_RANK --master-addr FIRST_SERVER_IP --nproc-per-node 8 SCRIPT"
+    )
+    one = situation(framework="torch", phase="training", nodes=1)
+    assert "--nnodes" not in server_lines(one, ParallelLayout(tp=1, dp=8), "torch", transfers=False)[0]
+    assert server_lines(one, ParallelLayout(tp=1, dp=1), "torch", transfers=False) == []
+    assert server_lines(about, WIDE, "megatron-lm", transfers=False) == []
