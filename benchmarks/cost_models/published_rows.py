@@ -320,7 +320,7 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
         where = known.machine(device, count, server)
         if phase == "training":
             settings = training_settings(row, model, count)
-        elif feeds_forward(model):
+        elif feeds_forward(model, phase):
             settings = inference_settings(row)
         else:
             settings = serving_settings(row, model, count, weights)

@@ -133,7 +133,7 @@ def with_layout(question: Question) -> tuple[Question, tuple[str, ...]]:
     notes = _assumed_switches(question)
     if (
         question.machine.count == 1
-        or feeds_forward(question.model)
+        or feeds_forward(question.model, question.phase)
         or {"tensor_parallel", "data_parallel"} & set(base)
     ):
         return question, notes

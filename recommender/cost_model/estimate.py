@@ -66,13 +66,14 @@ def estimate(
     check_phase(phase)
     if not settings:
         raise InputError("no configuration to estimate")
-    held = columns(settings, engine_defaults(phase, engine, version))
+    defaults = {**engine_defaults(phase, engine, version), "precision": machine.device.sixteen_bit}
+    held = columns(settings, defaults)
     devices = np.full(len(settings), float(machine.count))
     calibrated = operators or shipped()
     facts = (calibrated, machine.device, machine.network, model, held, devices)
     key = step_key(model, machine, phase, engine=engine, version=version)
     anchor = calibrated.anchors.correction(key)
-    if phase != "training" and not feeds_forward(model):
+    if phase != "training" and not feeds_forward(model, phase):
         before = calibrated.anchors.correction(replace(key, part="prefill"))
         steps = serving_step(
             *facts,
@@ -105,7 +106,7 @@ def step_key(
     work = f"{phase} of networks" if kind == NETWORK else phase
     return StepKey(
         phase=work if machine.device.ascend else f"{work} on GPUs",
-        part=(part or "decode") if serving else "",
+        part=(part or ("prefill" if feeds_forward(model, phase) else "decode")) if serving else "",
         engine=engine,
         version=version,
         device=machine.device.id,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from kg.errors import InputError, MissingFactError
+from kg.errors import InputError
 from kg.terms.circumstances import sizes_of_shape
 from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
@@ -19,7 +19,7 @@ from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.step_place import place_of
 from recommender.cost_model.operators.network import Network
 from recommender.cost_model.settings.dialects import captured_rows, translate
-from recommender.cost_model.settings.plans import PHASES
+from recommender.cost_model.settings.plans import PHASES, SERVING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,15 +196,13 @@ class QuestionFacts:
         return model_of(self.model, self.architecture, self.sizes)
 
     def checkpoint_precision(self, phase: str) -> str:
-        """The format in which the weights are published, where the device serves it; else empty."""
+        """The format that published weights are served in; empty if that is the device's 16 bit."""
         stored = str(self.sizes.get("weight_format", ""))
         if phase != "serving" or not stored:
             return ""
-        try:
-            Device(self.device, self.device_facts).peak(stored)
-        except (InputError, MissingFactError):
-            return ""
-        return stored
+        device = Device(self.device, self.device_facts)
+        computed = device.computed_precision(stored)
+        return "" if computed == device.sixteen_bit else computed
 
     def machine(self, count: int) -> Machine:
         """A number of these devices.
@@ -318,6 +316,8 @@ class Question:
         place = facts.machine(count)
         translated = translate(current or {}, phase, count=count, layers=int(model.layers) or None)
         base = {name: value for name, value in (lengths or {}).items() if name in known}
+        if phase == "serving" and model.encodes:
+            base["input_len"] = _read_length(facts.sizes, {**base, **(lengths or {})})
         if precision:
             base["precision"] = precision
         settings = {**base, **translated.settings}
@@ -330,6 +330,13 @@ class Question:
     def configuration(self, changes: Mapping[str, object]) -> dict[str, object]:
         """The settings of the question with ``changes`` laid over them."""
         return {**self.settings, **changes}
+
+
+def _read_length(sizes: Mapping[str, Value], lengths: Mapping[str, object]) -> object:
+    """Tokens that an encoder reads: as stated, else a usual prompt, cut where the model ends."""
+    stated = next((lengths[name] for name in ("input_len", "seq_len") if name in lengths), None)
+    usual, most = int(SERVING["input_len"]), sizes.get("max_positions")
+    return stated or (min(usual, most) if isinstance(most, int) else usual)
 
 
 def engine_of(software: Mapping[str, Value]) -> tuple[str, str]:

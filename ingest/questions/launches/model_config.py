@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.model_facts import structure
 from ingest.questions.launches.serving import name_and_format
+from ingest.questions.launches.weight_format import weight_format
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,8 +55,9 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 NEEDED = ("layers", "hidden_size", "attention_heads")
 
+_READERS = ("bert", "electra", "mpnet")
+"""In names of networks that read a text in one pass: BERT, XLM-RoBERTa, DistilBERT, ModernBERT and so on."""
 TEXT_PARTS = ("text_config", "llm_config", "language_config")
-_QUANTISED = MappingProxyType({"fp8": "fp8", "ascend": "int8", "compressed-tensors": ""})
 
 
 def read_config(text: str, place: str) -> LaunchFacts:
@@ -168,17 +170,15 @@ def architecture(content: Mapping[str, object], sizes: Mapping[str, object]) -> 
         "TokenClassification",
         "QuestionAnswering",
     )
-    if any(word in names for word in encoders) or names.lower() in {"bert", "roberta", "bertmodel"}:
+    reads = any(word in names.lower() for word in _READERS) and "CausalLM" not in names
+    if reads or any(word in names for word in encoders):
         return "encoder"
     return "decoder"
 
 
 def _precision(content: Mapping[str, object], described: Mapping[str, object]) -> str:
-    quantised = content.get("quantization_config")
-    if isinstance(quantised, dict):
-        found = _QUANTISED.get(str(quantised.get("quant_method", "")))
-        if found:
-            return found
+    if stored := weight_format(content):
+        return stored
     for key in ("torch_dtype", "dtype"):
         value = described.get(key) or content.get(key)
         if isinstance(value, str):

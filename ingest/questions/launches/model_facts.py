@@ -17,6 +17,8 @@ from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.weight_format import weight_format
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -94,9 +96,8 @@ def structure(described: Mapping[str, object]) -> dict[str, int | str]:
     if "sparse_top_k" in facts and not ratios:
         words = (words if kinds["full"] else words - {"full"}) | {"sparse"}
     facts["attention_kind"] = "+".join(kind for kind in KINDS if kind in words)
-    stored = described.get("quantization_config")
-    if isinstance(stored, dict) and stored.get("quant_method") == "fp8":
-        facts["weight_format"] = "fp8"
+    if stored := weight_format(described):
+        facts["weight_format"] = stored
     return facts
 
 

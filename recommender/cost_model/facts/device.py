@@ -117,11 +117,16 @@ class Device:
         return "bf16" if self.get(*_PEAKS["bf16"]) else "fp16"
 
     def computed_precision(self, name: str) -> str:
-        """The format that weights in ``name`` are multiplied in: their own if it can be, else a wider one."""
+        """The format that weights in ``name`` are multiplied in: their own if it can be, else a wider one.
+
+        Engines on GPUs unpack MXFP4 where the device has no FP4 (vLLM, ``quantization/mxfp4.py``);
+        vllm-ascend runs such networks unpacked to 16 bit.
+        """
         try:
             self.peak(name)
         except (InputError, MissingFactError):
-            return "w4a16" if name in {"fp4", "int4"} else self.sixteen_bit
+            unpacked = name in {"fp4", "int4"} or (name == "mxfp4" and not self.ascend)
+            return "w4a16" if unpacked else self.sixteen_bit
         return name
 
     @property
@@ -175,7 +180,8 @@ class Device:
             return self.number("peak_int8_ops") / 2
         sixteen = (*_PEAKS["fp16"], *_PEAKS["bf16"], *(_PEAKS["int8"] if self.ascend else ()))
         if short in {"bf16", "fp8", "fp4", "tf32", "int4"} and self.get(*sixteen):
-            held = [known for known, facts in _PEAKS.items() if self.get(*facts)]
+            halved = {"fp16"} if self.ascend and self.get("peak_int8_ops") else set()
+            held = [known for known, facts in _PEAKS.items() if known in halved or self.get(*facts)]
             raise InputError(
                 f"precision: {self.id} has no {short} matrix unit", hint=f"it computes {', '.join(held)}"
             )

@@ -44,6 +44,7 @@ class ModelSizes:
         flops_per_sample: Forward operations of one sample, for networks without layers here.
         known_parameters: Parameters as documented; 0 if unknown.
         causal: Whether a position sees only earlier ones.
+        encodes: Whether it reads a text in one pass and answers with a vector or a class, not with tokens.
         tokens_per_image: Patches of an image and the class token; 0 if it reads text.
         latent: Whether the cache is one compressed row per token (multi-head latent attention).
         query_rank: Width that queries are compressed to; 0 if they are not.
@@ -77,6 +78,7 @@ class ModelSizes:
     known_parameters: float
     causal: bool
     tokens_per_image: float
+    encodes: bool = False
     latent: bool = False
     query_rank: float = 0.0
     query_size: float = 0.0
@@ -207,6 +209,7 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         flops_per_sample=number_of("flops_per_sample"),
         known_parameters=total,
         causal=architecture in DECODERS,
+        encodes=architecture == "encoder",
         tokens_per_image=_patches(name, image) if image and not vocabulary else 0.0,
         latent=latent > 0,
         query_rank=number_of("q_lora_rank"),

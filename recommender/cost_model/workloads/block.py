@@ -99,8 +99,9 @@ def stem_and_device(device: Device, index: float) -> tuple[str, str, Device]:
     if name == "fp4":  # multiplied as it is: no more than half a byte moves
         facts["memory_bandwidth_bytes_per_s"] = 2 * device.memory_bandwidth
     if name in FOUR_BIT:
-        # half a byte from memory; with cores apart the vector cores hand the widened weight on through L2
-        passed = 0.0 if device.joint else size / CACHE_OVER_MEMORY
+        # half a byte from memory; with Ascend's cores apart the vector cores hand the widened weight on
+        # through L2, kernels of GPUs widen it in registers (Marlin, arXiv:2408.11743)
+        passed = size / CACHE_OVER_MEMORY if device.ascend and not device.joint else 0.0
         facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth * size / (0.5 + passed)
     if size <= 1:
         facts["peak_int8_ops"] = peak

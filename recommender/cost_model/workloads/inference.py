@@ -1,4 +1,6 @@
-"""One forward pass of a batch: convolutional networks and vision transformers, every device on its own batch.
+"""One forward pass of a batch: convolutional networks, vision transformers and encoders of text.
+
+Every device works on its own batch.
 
 Arrays run over configurations.
 """
@@ -36,8 +38,13 @@ GRAPH_SHARE = (
 )
 
 
-def feeds_forward(model: ModelSizes) -> bool:
-    """True if a model answers in one pass: it has no blocks, or its blocks read an image."""
+def feeds_forward(model: ModelSizes, phase: str) -> bool:
+    """True if work comes in samples, for each device its own: no blocks, or blocks that read an image.
+
+    An encoder of text is served so; trained it is divided like other networks with blocks.
+    """
+    if model.encodes:
+        return phase == "serving"
     return not model.layers or (model.tokens_per_image > 0 and not model.causal)
 
 
@@ -79,7 +86,7 @@ def inference_step(
     scheduling = np.zeros_like(batch)
     flops = model.flops_per_sample * batch
     if model.layers:
-        length = np.full_like(batch, model.tokens_per_image)
+        length = s["input_len"] if model.encodes else np.full_like(batch, model.tokens_per_image)
         work = forward(
             operators, device, model, tokens=batch * length, sequences=batch, length=length, settings=s
         )

@@ -67,7 +67,7 @@ def complete_columns(model: ModelSizes, phase: str, settings: Columns, devices: 
     counts = np.full(len(settings["precision"]), float(devices))
     if phase == "training":
         return layouts.complete_columns(model, settings, counts)
-    if inference.feeds_forward(model):
+    if inference.feeds_forward(model, phase):
         return inference.complete_columns(settings, counts)
     return serving.complete_columns(model, settings, counts)
 
@@ -76,7 +76,7 @@ def parts_of(model: ModelSizes, phase: str, s: Columns) -> dict[str, Floats]:
     """Bytes of each part on the fullest device, each of shape (n,), of checked columns."""
     if phase == "training" and not model.layers:
         return networks.trained_memory_parts(model, s)
-    if phase != "training" and inference.feeds_forward(model):
+    if phase != "training" and inference.feeds_forward(model, phase):
         return networks.served_memory_parts(model, s)
     if phase == "training":
         tokens = s["micro_batch"] * s["seq_len"] / s["context_parallel"]

@@ -60,7 +60,8 @@ def served_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
     parameters = model.parameters or sum(layer.parameters for layer in layers)
     parts = {"weights": _element_bytes(s) * parameters}
     if model.layers:
-        parts["activations"] = batch * 2.0 * model.tokens_per_image * (4 * model.hidden + model.inner)
+        tokens = s["input_len"] if model.encodes else model.tokens_per_image
+        parts["activations"] = batch * 2.0 * tokens * (4 * model.hidden + model.inner)
     elif layers:
         parts["activations"] = batch * 4.0 * max(layer.activation / layer.repeats for layer in layers)
     elif model.activations:

@@ -20,7 +20,7 @@ def load_notes(chosen: ChosenLayout, draft: StartDraft) -> list[str]:
     """The load that a price stands for: samples or requests at once, and the lengths of requests."""
     settings, situation, question = chosen.option.settings, draft.situation, draft.question
     micro, batch = settings.get("micro_batch"), settings.get("batch")
-    networks = question is not None and feeds_forward(question.model)
+    networks = question is not None and feeds_forward(question.model, question.phase)
     if micro and networks:
         return [f"priced at {micro:g} samples of each device at once; --current micro_batch=N says otherwise"]
     if situation.is_training or chosen.option.log_merit is None or question is None:
@@ -36,6 +36,9 @@ def load_notes(chosen: ChosenLayout, draft: StartDraft) -> list[str]:
             f"priced at {number}, the best that fits" if draft.load is None else f"{number} {verb} assumed"
         )
         notes.append(f"{found}; --trait concurrency=N says otherwise")
+    if question.model.encodes and not {"input_len", "seq_len"} & set(situation.facts):
+        length = question.settings["input_len"]
+        notes.append(f"sequences of {length:,} tokens are assumed; --shape seq_len=N says otherwise")
     return notes if networks else [*notes, *length_notes(question.settings)]
 
 

@@ -210,7 +210,7 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
     length = _number(asked.question.settings.get("seq_len")) or 1.0
     target = stated or TOKENS_OF_A_STEP / length
     fixed = _number(asked.question.settings.get("micro_batch"))
-    if feeds_forward(asked.question.model):  # a step is one batch of each device, unless more are stated
+    if feeds_forward(asked.question.model, "training"):  # a step is one batch of each device, or as stated
         for micro in (fixed,) if fixed else BATCHES:
             turns = stated / (micro * replicas) if stated else 1
             if turns >= 1 and not turns % 1:

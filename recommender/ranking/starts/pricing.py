@@ -59,7 +59,7 @@ def layout_question(
     except (InputError, MissingFactError) as fault:
         draft.notes.append(f"layouts are not priced: {fault}")
         return None
-    is_network = feeds_forward(question.model)
+    is_network = feeds_forward(question.model, question.phase)
     if reason := not_modelled(question.model):
         draft.notes.append(f"layouts are not priced: {reason}")
         return None

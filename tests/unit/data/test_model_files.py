@@ -35,7 +35,7 @@ FACTS = {
     "linear_key_head_dim", "linear_value_head_dim", "dense_layers", "shared_intermediate_size",
     "mtp_layers", "pooling", "weight_format",
 }  # fmt: skip
-WEIGHT_FORMATS = {"w4a16", "w8a8", "fp8"}
+WEIGHT_FORMATS = {"w4a16", "w8a8", "fp8", "mxfp4"}
 """Formats that the weights of a model are published in, where they are not of 16 bits."""
 KINDS = {"measured", "documented", "config", "derived", "secondary", "claimed"}
 

@@ -181,3 +181,18 @@ def test_weights_are_served_as_they_are_published(
     """Unless another format is asked for, the device has none such, or the model is trained."""
     question = asked(shipped, model="deepseek-r1", hardware=hardware, **more)
     assert question.settings.get("precision") == precision
+
+
+def test_weights_of_four_bits_are_served_as_the_device_can(shipped: Workspace) -> None:
+    def precision(hardware: str) -> object:
+        return asked(shipped, model="gpt-oss-120b", hardware=hardware, count=1).settings.get("precision")
+
+    assert [precision(name) for name in ("h100-sxm", "b200", "ascend-910b3")] == ["w4a16", "mxfp4", None]
+
+
+def test_an_encoder_reads_no_more_than_it_takes(shipped: Workspace) -> None:
+    def length(model: str, **shape: int) -> object:
+        return asked(shipped, model=model, hardware="l4", count=1, shape=shape).settings["input_len"]
+
+    assert (length("bert-large"), length("bge-m3")) == (512, 1024)
+    assert (length("bge-m3", seq_len=64), length("bge-m3", input_len=2048)) == (64, 2048)

@@ -33,6 +33,8 @@ def test_sizes_and_format() -> None:
     [
         ({"num_experts": 128, "num_experts_per_tok": 8}, "moe-decoder"),
         ({"architectures": ["BertForMaskedLM"]}, "encoder"),
+        ({"architectures": ["XLMRobertaModel"]}, "encoder"),
+        ({"architectures": ["BertLMHeadCausalLM"]}, "decoder"),
         ({"is_encoder_decoder": True}, "encoder-decoder"),
         ({"vision_config": {"a": 1}}, "multimodal"),
     ],

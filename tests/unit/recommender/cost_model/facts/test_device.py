@@ -46,3 +46,14 @@ def test_a_peak_is_stated_or_that_of_sixteen_bit_from_eight() -> None:
     assert "fp16, int8" in refused.value.hint
     with pytest.raises(MissingFactError):
         Device("gpu", {}).peak("fp16")
+
+
+def test_weights_in_four_bits_are_unpacked_on_gpus_and_held_in_sixteen_bit_on_ascend() -> None:
+    hopper = Device("gpu", {"peak_bf16_flops": 1e15, "peak_fp8_flops": 2e15})
+    blackwell = Device("gpu", {"peak_bf16_flops": 1e15, "peak_fp4_flops": 4e15})
+    assert hopper.computed_precision("mxfp4") == "w4a16"
+    assert blackwell.computed_precision("mxfp4") == "mxfp4"
+    assert without().computed_precision("mxfp4") == "fp16"
+    with pytest.raises(InputError, match="no bf16 matrix unit") as fault:
+        Device("small", {"core_design": "joint", "peak_int8_ops": 1e14}).peak("bf16")
+    assert "fp16" in str(fault.value.hint)

@@ -42,6 +42,21 @@ def test_larger_batches_of_a_network_take_longer_and_give_more() -> None:
     assert steps.memory_total[1] > steps.memory_total[0]
 
 
+def test_an_encoder_reads_a_text_in_one_pass_and_is_trained_like_other_networks_with_blocks() -> None:
+    short, long = estimate(
+        model=model("bert-large"), machine=ONE, phase="serving",
+        settings=[{"batch": 32, "input_len": 128}, {"batch": 32, "input_len": 512}],
+    ).throughput  # fmt: skip
+    assert 3 < short / long < 6  # more rows are faster each, attention grows faster than the text
+    steps = serve({"batch": 32, "input_len": 512}, name="bert-large")
+    assert steps.unit == "samples/s"
+    assert steps.throughput[0] == pytest.approx(8 * long, rel=0.01)
+    trained = estimate(
+        model=model("bert-large"), machine=A2, phase="training", settings=[{"tp": 2, "seq_len": 512}]
+    )
+    assert trained.unit == "tokens/s"
+
+
 def test_a_network_is_not_split() -> None:
     with pytest.raises(InputError, match="split by data alone"):
         serve({"tp": 2, "batch": 8}, name="resnet-50")
