@@ -190,6 +190,9 @@ TEMPLATES: dict[str, str] = {
     "prompts of {prompt} and answers of {answer} tokens": "输入 {prompt}、输出 {answer} 个 token",
     "prompts of {prompt} tokens": "输入 {prompt} 个 token",
     "answers of {answer} tokens": "输出 {answer} 个 token",
+    "{share} of drafted tokens are taken to be accepted; --shape acceptance=N says otherwise": (
+        "假定草稿 token 的接受率为 {share}；用 --shape acceptance=N 另行指定"
+    ),
     "sequences of {length} tokens are assumed; --shape seq_len=N says otherwise": (
         "假定序列长度 {length}；用 --shape seq_len=N 另行指定"
     ),

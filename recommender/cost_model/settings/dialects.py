@@ -211,9 +211,10 @@ def translate(
             found["virtual_stages"] = whole
             untold.remove("num_layers_per_virtual_pipeline_stage")
     if phase == "serving":
-        untold = _counted_as_sglang(
-            {_plain(name): _value(value) for name, value in parameters.items()}, found, untold
-        )
+        told = {_plain(name): _value(value) for name, value in parameters.items()}
+        untold = _counted_as_sglang(told, found, untold)
+        if str(told.get("method", "")).lower().endswith("mtp"):
+            found.setdefault("speculative_tokens", DRAFTED_BY_LAYER)
     return Translation(settings=found, untold=tuple(sorted(untold)))
 
 
@@ -232,6 +233,11 @@ def _counted_as_sglang(told: Mapping[str, Value], found: dict[str, object], unto
         found["expert_parallel"] = told["tp_size"]
         untold = [name for name in untold if _plain(name) != backend]
     return untold
+
+
+DRAFTED_BY_LAYER = 1
+"""Tokens that layers for multi-token prediction draft where a command does not say: as many as there are
+layers (``n_predict`` of vLLM's ``SpeculativeConfig``), and published networks have one."""
 
 
 def captured_rows(

@@ -36,6 +36,11 @@ def load_notes(chosen: ChosenLayout, draft: StartDraft) -> list[str]:
             f"priced at {number}, the best that fits" if draft.load is None else f"{number} {verb} assumed"
         )
         notes.append(f"{found}; --trait concurrency=N says otherwise")
+    if question.settings.get("speculative_tokens") and "acceptance" not in question.settings:
+        share = float(SERVING["acceptance"])
+        notes.append(
+            f"{share:.0%} of drafted tokens are taken to be accepted; --shape acceptance=N says otherwise"
+        )
     if question.model.encodes and not {"input_len", "seq_len"} & set(situation.facts):
         length = question.settings["input_len"]
         notes.append(f"sequences of {length:,} tokens are assumed; --shape seq_len=N says otherwise")

@@ -16,6 +16,7 @@ from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
 from recommender.ranking.start import ParallelLayout
+from recommender.ranking.starts.layout_flags import VLLM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -171,7 +172,7 @@ def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
         replicas = count // inside
         if not training and pipeline > 1 and tensor < widths[-1]:
             continue  # stages only between servers (vLLM, "Parallelism and scaling")
-        for experts in _expert_degrees(asked, tensor * replicas * context, training=training):
+        for experts in _expert_degrees(asked, tensor * replicas * context, replicas):
             base: dict[str, float] = {
                 "pipeline_parallel": pipeline, "tensor_parallel": tensor, "context_parallel": context,
                 "data_parallel": replicas, "expert_parallel": experts,
@@ -187,13 +188,21 @@ def _with_batch(base: dict[str, float], row: dict[str, float], *, training: bool
     return {**base, **row}
 
 
-def _expert_degrees(asked: LayoutQuestion, span: int, *, training: bool) -> list[int]:
-    """Degrees of expert parallelism over ``span`` devices: all of them or none when serving."""
-    experts = int(asked.question.model.experts)
+def _expert_degrees(asked: LayoutQuestion, span: int, replicas: int) -> list[int]:
+    """Degrees of expert parallelism over ``span`` devices: all of them or none when serving.
+
+    Engines of vLLM's ``--data-parallel-size`` share the experts in any case, by whole experts or by slices of
+    each (https://docs.vllm.ai/en/latest/serving/data_parallel_deployment/): none is a copy of its own.
+    """
+    question = asked.question
+    experts = int(question.model.experts)
     if not experts:
         return [1]
     fitting = [degree for degree in _divisors(span) if experts % degree == 0]
-    return fitting if training else sorted({1, fitting[-1]})
+    if question.phase == "training":
+        return fitting
+    shared = question.engine in VLLM and replicas > 1 and asked.degrees.get("expert_parallel") != 1
+    return [fitting[-1]] if shared else sorted({1, fitting[-1]})
 
 
 def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:

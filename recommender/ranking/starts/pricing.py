@@ -13,6 +13,7 @@ from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import not_modelled
 from recommender.ranking.starts.draft import quantises
+from recommender.ranking.starts.drafting import DRAFTS
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import SHORTEST, LayoutQuestion
 from recommender.ranking.starts.recipes.recipe_load import (
@@ -65,7 +66,7 @@ def layout_question(
         return None
     if not question.engine:
         question = replace(question, engine=situation.framework.id, version=situation.framework.version)
-    settings = {**question.settings, "precision": _precision(draft, question)}
+    settings = {**_drafts(draft, question), **question.settings, "precision": _precision(draft, question)}
     if situation.is_training and not is_network:
         _hold(draft, settings)
     degrees = {name: size for name, size in settings.items() if name in _DEGREES}
@@ -140,6 +141,12 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
         length = min(USUAL_LENGTH, draft.situation.model.most_tokens or USUAL_LENGTH)
         settings["seq_len"] = length
         draft.notes.append(f"sequences of {length:,} tokens are assumed; --shape seq_len=N says otherwise")
+
+
+def _drafts(draft: StartDraft, question: Question) -> Mapping[str, object]:
+    """The drafting of tokens that a start sets."""
+    drafts = {item.key: item.value for item in draft.agreed if plain_key(item.key).startswith(DRAFTS)}
+    return translate(drafts, question.phase).settings if question.phase == "serving" else {}
 
 
 def _precision(draft: StartDraft, question: Question) -> str:

@@ -152,6 +152,17 @@ def test_sizes_that_run_now_hold() -> None:
     assert layout_options(replace(question(), degrees={"tensor_parallel": 3})) == []
 
 
+def test_replicas_of_vllm_share_their_experts() -> None:
+    asked = question("qwen3-30b-a3b")
+    of_vllm = replace(asked, question=replace(asked.question, engine="vllm-ascend"))
+    assert any(one.layout.dp > 1 and one.layout.ep == 1 for one in layout_options(asked))
+    shared = layout_options(of_vllm)
+    assert {one.layout.ep for one in shared if one.layout.dp > 1} == {8}
+    assert {one.layout.ep for one in shared if one.layout.dp == 1} == {1, 8}
+    runs = replace(of_vllm, degrees={"data_parallel": 2, "tensor_parallel": 4, "expert_parallel": 1})
+    assert [one.layout.ep for one in layout_options(runs)] == [1]
+
+
 def test_a_short_time_for_one_is_asked_with_one_sequence() -> None:
     for one in layout_options(replace(question(), objective="tpot")):
         assert one.settings["batch"] == 1.0

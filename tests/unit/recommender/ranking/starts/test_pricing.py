@@ -40,6 +40,16 @@ def test_what_the_start_quantises_to_is_priced(
     assert made.question.settings["precision"] == precision
 
 
+def test_drafts_of_the_start_are_priced(shipped: Workspace) -> None:
+    method = agreed("speculative_config.method", "mtp")
+    made = asked(shipped, draft(method), model="deepseek-r1", count=16)
+    plain = asked(shipped, draft(), model="deepseek-r1", count=16)
+    assert made is not None
+    assert plain is not None
+    assert made.question.settings["speculative_tokens"] == 1
+    assert "speculative_tokens" not in plain.question.settings
+
+
 def test_a_stated_precision_holds_where_nothing_is_quantised(shipped: Workspace) -> None:
     made = asked(shipped, draft(), precision="fp16")
     assert made is not None
