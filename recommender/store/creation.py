@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -121,7 +122,9 @@ def _manifest(
 
 
 def _keep_shipped_base(layout: WorkspaceFiles) -> None:
-    if folder := newest(layout.graph):
+    folder = newest(layout.graph)
+    if folder is not None and Base.read(layout) is None:
+        shutil.rmtree(layout.base, ignore_errors=True)  # of a creation that was cut off
         Base.of(folder, "", shipped.version()).keep(layout, folder)
 
 
