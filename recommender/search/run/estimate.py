@@ -55,7 +55,8 @@ class CostEstimate:
         try:
             return cls(expression=Expression.parse(text, frozenset((*space.names, *kept))), sizes=kept)
         except InputError as fault:
-            raise InputError(f"estimate: {fault}", hint=fault.hint) from None
+            words = str(fault).removeprefix("constraint ")
+            raise InputError(f"estimate: {words}", hint=fault.hint) from None
 
     def source(self, space: SearchSpace, rng: np.random.Generator) -> SourceTable:
         """The costs of a space's configurations, best first, as far as they are positive numbers.
