@@ -6,8 +6,9 @@ Every configuration of every shape was measured once (the mean of its repeats), 
 up; within 5 % of the best means of that table's least mean, noise included. A source is known only through the
 60 evaluations of our own cold search on it, seed for seed. ``shapes``: the other shapes of the kernel.
 ``processor``: the same shape on another processor (the matrix product alone). ``kernel left out``: all other
-kernels, which share the compiler, its flags and the threads, and some a parameter named ``rows``. Beside it
-``copied``: the sources' bests first, then cold. Figures: evaluations to 5 %, geometric mean over runs (a miss
+kernels, which share the compiler, its flags and the threads, and some a parameter named ``rows``.
+``estimate``: nothing but the arithmetic of the kernel's loops (``tools.sweeps.spaces``), ``estimate and
+others`` that and all other kernels, ``estimate and shapes`` that and the other shapes. Beside it ``copied``: the sources' bests first, then cold. Figures: evaluations to 5 %, geometric mean over runs (a miss
 counts 100), shares within 5 % by 10 and 20, and problems (of a kernel and shape). The last line is JSON.
 """
 
@@ -25,21 +26,35 @@ from benchmarks.protocols.processes import ROOT, one_thread
 from benchmarks.searches.kernel_searches import at_random, best_first, bests, run, table
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
+from ingest.reading import read
+from kg.nouns.entities import Case
 from recommender.search.engine.search import Search
+from recommender.search.run.estimate import CostEstimate
+from tools.sweeps.spaces import SPACES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from kg.triples.names import Names
+    from recommender.search.evaluations import SourceTable
 
 LOG = 60
 """Evaluations that are known of a source: a tenth of a space and less."""
 
-SIMILARITY = {"shapes": 0.8, "processor": 0.4, "kernel left out": 0.4}
+SIMILARITY = {
+    "shapes": 0.8,
+    "processor": 0.4,
+    "kernel left out": 0.4,
+    "estimate": 0.4,
+    "estimate and others": 0.4,
+    "estimate and shapes": 0.8,
+}
 """What a source is trusted before anything is measured; a choice, as in ``benchmarks.searches.warm_start``."""
 
 
 def sources(kind: str, space: Space, spaces: Sequence[Space]) -> list[Space]:
     """The spaces that a protocol knows when it searches one."""
-    if kind == "shapes":
+    if kind.endswith("shapes"):
         return [
             s
             for s in spaces
@@ -47,7 +62,24 @@ def sources(kind: str, space: Space, spaces: Sequence[Space]) -> list[Space]:
         ]
     if kind == "processor":
         return [s for s in spaces if s.task == space.task and s.device != space.device]
+    if kind == "estimate":
+        return []
     return [s for s in spaces if s.kernel != space.kernel and s.device == space.device]
+
+
+def sizes_of(folder: Path, names: Names) -> dict[str, dict[str, float]]:
+    """Sizes of the problem of each task of a folder of sweeps."""
+    return {
+        item.problem.task_id: dict(item.problem.workload.shape.numbers())
+        for item in read(sorted(folder.glob("*.jsonl.gz")), names)
+        if isinstance(item, Case)
+    }
+
+
+def estimated(space: Space, sizes: Mapping[str, float]) -> SourceTable:
+    """What the loops of a kernel say of its space."""
+    text = next(item.estimate for item in SPACES.values() if item.operator == space.kernel)
+    return CostEstimate.parse(text, space.space, sizes).source(space.space, np.random.default_rng(0))
 
 
 def figures(needed: Sequence[int], problems: int) -> dict[str, float | int]:
@@ -75,7 +107,7 @@ def main() -> None:
     elsewhere = load(ROOT / "data" / "cases", names, "blocked_matmul.jsonl.gz", least=300)
     for group in (here, elsewhere):  # apart: the other processor's sweep has one compiler
         share_values(group)
-    spaces = [*here, *elsewhere]
+    spaces, sizes = [*here, *elsewhere], sizes_of(options.sweeps, names)
     seeds = range(1 if options.quick else options.seeds)
     logs: dict[tuple[int, int], list[Any]] = {}
 
@@ -91,10 +123,12 @@ def main() -> None:
     for space in here:
         for kind, similarity in SIMILARITY.items():
             known = sources(kind, space, spaces)
-            count[kind] += bool(known)
-            for seed in seeds if known else ():
+            loops = [estimated(space, sizes[space.task])] if kind.startswith("estimate") else []
+            count[kind] += bool(known or loops)
+            for seed in seeds if known or loops else ():
                 found = [cold(source, seed)[:LOG] for source in known]
                 tables = [table(source, log, similarity) for source, log in zip(known, found, strict=True)]
+                tables = [*loops, *tables]
                 search = Search(space=space.space, objectives=OBJECTIVES, sources=tables, seed=seed)
                 runs = {
                     "warm": run(space, search, CAP),
@@ -110,7 +144,7 @@ def main() -> None:
     }
     for kind, by in result.items():
         for name, row in by.items():
-            print(f"{kind:<18}{name:<8}{row}")
+            print(f"{kind:<20}{name:<8}{row}")
     last_line({**result, "seeds": len(seeds)})
 
 

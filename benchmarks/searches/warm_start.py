@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 LOG = 200
 TWIN = 0.9
 TOOL_SEEDS = 2
-"""Seeds of other tools at most, because most of them are slow."""
+"""Seeds of other tools at most unless asked for, because most of them are slow."""
 
 SIMILARITY = {
     Distance.SAME_DEVICE: 1.0,
@@ -196,9 +196,9 @@ def main() -> None:
         nargs="*",
         choices=(*kernel_tools.FAMILIES, *kernel_tools.NEEDS),
         metavar="NAME",
-        help=f"also these tools or methods ({', '.join(kernel_tools.FAMILIES)}), all without names; at most"
-        f" {TOOL_SEEDS} seeds",
+        help=f"also these tools or methods ({', '.join(kernel_tools.FAMILIES)}), all without names",
     )
+    parser.add_argument("--tool-seeds", type=int, default=TOOL_SEEDS, help="seeds of other tools at most")
     parser.add_argument(
         "--sources", choices=("all", "far", "other-vendor", "one"), default="all", help="what may be known"
     )
@@ -248,7 +248,7 @@ def main() -> None:
             first = bests(space, source_logs, seed)
             results["best_first"][k].append(best_first(space, first, seed))
             results["random"][k].append(at_random(space, seed))
-            for method in methods if seed < TOOL_SEEDS else ():
+            for method in methods if seed < arguments.tool_seeds else ():
                 for name, log in kernel_tools.searches(space, seed, method, first):
                     results[name][k].append(log)
             if arguments.quick:

@@ -111,11 +111,15 @@ def begin(
     for text in search.log.metadata.notes:
         output.note(text)
     if sources := search.log.sources:
-        best = sources[0]
-        output.note(
-            f"starting from {len(sources)} similar problems, nearest: {best.name}"
-            f" (similarity {best.similarity:.2f}, {len(best.costs)} rows)"
-        )
+        similar = [item for item in sources if item.problem_id]
+        if similar:
+            best = similar[0]
+            output.note(
+                f"starting from {len(similar)} similar problems, nearest: {best.name}"
+                f" (similarity {best.similarity:.2f}, {len(best.costs)} rows)"
+            )
+        if len(similar) < len(sources):
+            output.note("starting from the estimate in the search file")
     return search
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kg.nouns.entities import Case, Trust
+    from kg.nouns.values import Value
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.tables.fields import Node
@@ -43,6 +45,8 @@ class Ledger:
         self._now = now
         self._effects: dict[NamedNode, Effect] = {}
         self._before: dict[NamedNode, Node] = {}
+        self._seen: defaultdict[NamedNode, list[DatedGain]] = defaultdict(list)
+        self._stated: dict[tuple[object, ...], tuple[Mapping[str, Value], Settings]] = {}
         self._sources: list[tuple[NamedNode, NamedNode]] = []
         self._dropped: list[Triple] = []
 
@@ -68,7 +72,7 @@ class Ledger:
             self._effects[iri] = before.add([case.log_gain], now=self._now)
         else:
             dated = DatedGain(time=outcome.time, id=outcome.id, unats=to_unats(case.log_gain))
-            self._effects[iri] = before.see([dated])
+            self._seen[iri].append(dated)
         self._sources.append((iri, source_iri(case.source.id)))
 
     def move(self, trials: TrialStore, source_id: str, before: Trust, after: Trust) -> None:
@@ -82,6 +86,7 @@ class Ledger:
         """
         if not self._has_effects(source_id):  # its rows need not be looked through
             return
+        self._settle()
         outcomes, contexts = self._outcomes(source_id), GainContexts(self._graph)
         for gain in gains(trials, source_id):
             old = Effect(
@@ -106,6 +111,7 @@ class Ledger:
 
     def triples(self) -> tuple[list[Triple], list[Triple]]:
         """Return the triples to remove and to add; an effect without gains is removed."""
+        self._settle()
         removed, added = list(self._dropped), list[Triple]()
         for iri, effect in self._effects.items():
             before = self._before[iri]
@@ -126,14 +132,26 @@ class Ledger:
         added += [Triple(iri, Shared.DERIVED_FROM, source) for iri, source in self._sources]
         return removed, added
 
+    def _settle(self) -> None:
+        """Let effects see the dated gains of the batch, all of an effect at once."""
+        for iri, gains_seen in self._seen.items():
+            self._effects[iri] = self._effects[iri].see(gains_seen)
+        self._seen.clear()
+
     def _context(self, case: Case) -> Context:
-        work, before = case.problem.workload, case.baseline.configuration if case.baseline is not None else {}
-        stated = circumstances(case.configuration, before, case.software, case.kind)
+        work, before = case.problem.workload, case.baseline and case.baseline.configuration
+        key = (case.configuration, before or None, case.software or None, case.kind)
+        if key not in self._stated:  # a batch tries few configurations on many problems
+            self._stated[key] = (
+                circumstances(case.configuration, before or {}, case.software, case.kind),
+                settings_replaced(case.configuration, before or {}, case.kind),
+            )
+        stated, against = self._stated[key]
         return Context(
             bottleneck=case.bottleneck,
             hardware=case.problem.hardware.name,
             family=self._families.get(work.model or "", ""),
-            against=settings_replaced(case.configuration, before, case.kind),
+            against=against,
             facts=Settings({**sizes_of_shape(work.shape), **stated}),
         )
 

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from recommender.store.merging import MergeResult
     from recommender.store.versions import Version
 
+BATCH_OUTCOMES = 20_000
+"""Outcomes taken into one batch: an effect that recurs is then written once for many of them, in half a
+gigabyte."""
+
 KNOWLEDGE_KINDS = {
     "hardware": ("hardware",),
     "model": ("models", "families"),
@@ -102,8 +106,8 @@ class Editor:
         """
         added = Additions()
         with rare_collections():
-            for start in range(0, len(conclusions), BATCH_ROWS):
-                added += self._add_outcomes(conclusions[start : start + BATCH_ROWS], trust)
+            for start in range(0, len(conclusions), BATCH_OUTCOMES):
+                added += self._add_outcomes(conclusions[start : start + BATCH_OUTCOMES], trust)
         return added
 
     def _add_outcomes(self, part: Sequence[Conclusion], trust: Trust | None) -> Additions:

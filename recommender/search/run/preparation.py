@@ -27,13 +27,12 @@ from recommender.search.run.compatibility import program_stamp
 from recommender.search.run.memory_tally import fit_notes
 from recommender.search.run.model_facts import look_up_facts, with_measured_runs
 from recommender.search.run.number_sources import model_request
+from recommender.search.run.source_tables import thinned
 from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
@@ -49,9 +48,6 @@ FOLD = 4.0
 """Distance in the learned feature space over which a source is trusted e times less before anything is
 measured; a choice, which the search corrects from its own results. Sizes of one kernel are 1 to 2 apart."""
 LEAST_ROWS = 3
-MOST_ROWS = 512
-BEST_ROWS = 128
-"""Of a long table the best rows are taken, and of the others every so many; choices."""
 
 
 class SearchOptions(TypedDict, total=False):
@@ -155,7 +151,9 @@ class Tuner:
         problem = self._problem(task, environment, notes)
         cold = options.get("cold", False)
         sources = [] if cold or problem is None else self.sources(problem, task.space)
-        if problem is not None and not cold and not sources:
+        if task.estimate is not None and not cold:
+            sources = by_similarity([*sources, task.estimate.source(task.space, _drawing(options))])
+        elif problem is not None and not cold and not sources:
             notes.append(f"nothing similar to {problem.workload.operator} is known: the search starts cold")
         return Prepared(
             task=task,
@@ -180,7 +178,7 @@ class Tuner:
         except NoEvidenceError:
             return []
         tables = (self._source(item, space) for item in neighbours)
-        return sorted((item for item in tables if item is not None), key=lambda item: -item.similarity)
+        return by_similarity([item for item in tables if item is not None])
 
     def _source(self, neighbour: Neighbour, space: SearchSpace) -> SourceTable | None:
         row = neighbour.problem
@@ -188,7 +186,7 @@ class Tuner:
         timed = np.flatnonzero(~np.isnan(table.costs))
         if np.isfinite(table.costs[timed]).sum() < LEAST_ROWS:
             return None
-        kept = _thinned(timed)
+        kept = thinned(timed)
         keys = table.configuration_ids[kept].tolist()
         by_key = self.trials.configurations(keys)
         configurations = [by_key[key] for key in keys]
@@ -295,13 +293,13 @@ def this_machine(name: str, environment: Mapping[str, object]) -> tuple[str, int
     return str(environment.get("processor", "unknown processor")), 1
 
 
-def _thinned(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """At most ``MOST_ROWS`` of rows that stand best first: the best, and of the others every so many."""
-    if len(rows) <= MOST_ROWS:
-        return rows
-    rest = np.linspace(BEST_ROWS, len(rows) - 1, MOST_ROWS - BEST_ROWS).astype(np.int64)
-    kept: NDArray[np.int64] = rows[np.concatenate([np.arange(BEST_ROWS), rest])]
-    return kept
+def by_similarity(tables: Sequence[SourceTable]) -> list[SourceTable]:
+    """Tables, nearest first."""
+    return sorted(tables, key=lambda item: -item.similarity)
+
+
+def _drawing(options: SearchOptions) -> np.random.Generator:
+    return np.random.default_rng([options.get("seed", 0), 3])
 
 
 def case_record(task: Task, problem: Problem | None, environment: Mapping[str, object]) -> dict[str, object]:

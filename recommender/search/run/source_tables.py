@@ -16,9 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from kg.rows.trials import TrialStore
     from kg.triples.names import Names
     from recommender.retrieval.neighbours import Neighbour
+
+MOST_ROWS = 512
+BEST_ROWS = 128
+"""Of a long table the best rows are taken, and of the others every so many; choices."""
+
+
+def thinned(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """At most ``MOST_ROWS`` of rows that stand best first: the best, and of the others every so many."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    rest = np.linspace(BEST_ROWS, len(rows) - 1, MOST_ROWS - BEST_ROWS).astype(np.int64)
+    kept: NDArray[np.int64] = rows[np.concatenate([np.arange(BEST_ROWS), rest])]
+    return kept
 
 
 def sources_of(paths: Iterable[Path], names: Names, *, similarity: float) -> list[SourceTable]:

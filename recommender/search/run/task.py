@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Limit, Objective
     from recommender.measuring.readings import OutputReading
     from recommender.search.objectives.modelled import CostModel
+    from recommender.search.run.estimate import CostEstimate
     from recommender.search.run.objective import Accuracy
     from recommender.space.parts import SearchPart
     from recommender.space.space import SearchSpace
@@ -107,6 +108,7 @@ class Task:
         jobs: Evaluations at the same time.
         finalists: How many of the best are measured again at the end.
         parts: What the objective is the sum of; empty where it is one thing.
+        estimate: What its author expects each configuration to cost; None where the file does not say.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Task:
     jobs: int = 1
     finalists: int = 0
     parts: tuple[SearchPart, ...] = ()
+    estimate: CostEstimate | None = None
 
     @property
     def is_modelled(self) -> bool:

@@ -15,6 +15,7 @@ from kg.nouns.entities import Better, Objective, WorkloadKind
 from kg.terms.metrics import METRICS, MODELLED_UNITS, canonical_metric
 from kg.terms.units import unit
 from recommender.measuring.readings import OutputReading
+from recommender.search.run.estimate import read_estimate
 from recommender.search.run.file_content import FileContent, check_keys, number
 from recommender.search.run.number_sources import read_memory_rule, read_number_source
 from recommender.search.run.objective import Accuracy
@@ -34,7 +35,7 @@ SPACE_KEYS = ("parameters", "constraints")
 KEYS = (
     *("name", *SPACE_KEYS, "default", "problem", "metrics", "objectives", "limits", "accuracy", "stop"),
     *("command", "inputs", "repeats", "warmup", "timeout_s", "file_bytes", "disk_bytes", "environment"),
-    *("versions", "parts", "cost_model", "modelled_memory", "table", "jobs", "finalists"),
+    *("versions", "parts", "cost_model", "modelled_memory", "table", "jobs", "finalists", "estimate"),
 )
 """What a file of a search may say."""
 STOP_KEYS = ("evaluations", "time_s", "cost", "price_per_hour", "patience", "minimum_gain")
@@ -84,6 +85,7 @@ def read_task(raw: Mapping[str, object], *, name: str, allow_unmeasured_accuracy
         jobs=reader.count("jobs", 1, least=1),
         finalists=reader.count("finalists", 0, least=0),
         parts=reader.parts(space, objectives, readings),
+        estimate=read_estimate(reader, space),
     )
 
 

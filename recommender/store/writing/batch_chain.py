@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kg.errors import WorkspaceError
 from kg.rows import seals
 from kg.triples.finders import batch_records
 from kg.triples.serialisation import batch_triples, newest_batch
@@ -14,6 +15,7 @@ from kg.triples.snapshots import publish
 from recommender.store.upkeep.learned import sweep_learned
 from recommender.store.upkeep.marks import Marks, note_in_manifest
 from recommender.store.versions import sweep_versions
+from recommender.store.writing.bulk_writing import BULK_TRIPLES, is_unfinished, write_in_bulk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,7 +78,14 @@ class BatchChain:
         """Go on after a batch that failed: sweep what it left, as the next writer would.
 
         The graph is asked anew: the failure may have come just after it acknowledged.
+
+        Raises:
+            WorkspaceError: It was written in several steps; only the next writer can take it back.
         """
+        if is_unfinished(self._layout):
+            raise WorkspaceError(
+                f"batch {self.newest + 1} was cut off while it was written", hint="open the workspace again"
+            )
         self.newest = newest_batch(self._graph)
         self._seal = _seal_of(self._graph, self.newest)
         self._sweep()
@@ -101,12 +110,18 @@ class BatchChain:
         rows = self._trials.file
         seal = seals.digest_of(rows, activity.number, touched).seal(activity.number, self._seal, vectors)
         seals.record(rows, activity.number, seal, vectors)
-        # problems of one task share their workload: without repeats a fifth less work
-        triples = list(dict.fromkeys([*added, *batch_triples(replace(activity, seal=seal))]))
-        if removed:
-            self._graph.replace(removed, triples)
+        triples = [*added, *batch_triples(replace(activity, seal=seal))]
+        if len(triples) >= BULK_TRIPLES:
+            if self._is_ahead:
+                self.publish()
+            write_in_bulk(self._layout, self._graph, activity.number, removed, triples)
         else:
-            self._graph.extend(triples)
+            # problems of one task share their workload: without repeats a fifth less work
+            triples = list(dict.fromkeys(triples))
+            if removed:
+                self._graph.replace(removed, triples)
+            else:
+                self._graph.extend(triples)
         if self._durable:
             self._graph.flush()
         self.newest, self._seal = activity.number, seal
@@ -119,6 +134,8 @@ class BatchChain:
 
     def publish(self) -> None:
         """Let readers see what was acknowledged."""
+        if is_unfinished(self._layout):  # readers keep the state before it, from which it is made anew
+            return
         if self._is_ahead:
             publish(self._graph, self._layout.graph)
             self._is_ahead = False

@@ -32,6 +32,18 @@ def test_a_search_finds_the_best_and_says_what_it_gained(run: Run, place: Path) 
     assert report.json["figures"]["evaluations"] == 18
 
 
+def test_a_search_starts_from_the_estimate_of_its_file(run: Run, place: Path) -> None:
+    file = task(place, estimate="1 + abs(x - 3) + y", default=None, stop={"evaluations": 2})
+    ran = search(run, place, "run", file, "--no-ingest", "--json")
+    assert ran.code == 0, ran.err
+    assert "starting from the estimate in the search file" in ran.err
+    assert "similar problems" not in ran.err
+    assert ran.json["best"]["configuration"] == {"x": 3, "y": 0}
+    wrong = search(run, place, "run", task(place, estimate="1 + z"), "--no-ingest")
+    assert wrong.code == 2
+    assert "estimate: '1 + z' speaks of 'z', which is no parameter" in wrong.fault
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
