@@ -63,11 +63,17 @@ def _of_rank(rank: Rank) -> dict[str, object]:
         found["optimizer"] = "torch.optim"
     if any(name.startswith("DistributedDataParallel") for name in marks):
         found["ddp"] = True
-    if any(name.startswith(("FullyShardedDataParallel", "FSDP", "fsdp")) for name in (*marks, *operators)):
+    if is_fully_sharded(rank):
         found["fsdp"] = True
     return found | ({} if rank.kernels is None else _of_kernels(rank.kernels))
 
 
+def is_fully_sharded(rank: Rank) -> bool:
+    """True where FSDP wraps the model: ranges or operators of it were recorded."""
+    return any(call.level in {"mark", "op"} and call.name.startswith(_SHARDED) for call in rank.calls)
+
+
+_SHARDED = ("FullyShardedDataParallel", "FSDP", "fsdp")
 LEVELS = ("runtime", "op", "mark", "loader")
 
 
