@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.files.content import Content, ContentError
-from ingest.files.json_stream import JsonStream
+from ingest.files.json_stream import JsonStream, UnfinishedError
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
 from ingest.profiles.facts.intervals import union
 from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, TextColumn, is_collective
@@ -29,18 +29,22 @@ from ingest.profiles.traces.gpu_events import (
     RUNTIME,
     GpuEvents,
 )
+from ingest.profiles.traces.python_frames import COLLECTOR_FRAME, PythonFrames
 from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ingest.profiles.facts.details import GroupCall
+    from ingest.profiles.facts.details import GroupCall, IdleFrame
     from ingest.profiles.facts.kernels import Kernels, Mask
     from ingest.profiles.facts.run import MemoryUse
 
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
 _NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")
+
+MOST_DAMAGED = 1000
+"""Events of no JSON that are passed over; a file of more is broken by something else."""
 
 
 @dataclass(slots=True)
@@ -56,6 +60,8 @@ class Trace:
         is_gpu: Its kernels have the categories of GPUs.
         memory: Use of device memory; None if it was not recorded.
         group_calls: Collectives that it names with their groups.
+        damaged: Events that are no JSON, and are passed over.
+        idle_frames: Functions of the program that ran while the device had nothing to do.
     """
 
     kernels: Kernels | None = None
@@ -66,6 +72,8 @@ class Trace:
     is_gpu: bool = False
     memory: MemoryUse | None = None
     group_calls: tuple[GroupCall, ...] = ()
+    damaged: int = 0
+    idle_frames: tuple[IdleFrame, ...] = ()
 
 
 class _Reader:
@@ -80,6 +88,8 @@ class _Reader:
         self.events = self.impossible = 0
         self.gpu = GpuEvents(file, self.builder)
         self.is_gpu = False
+        self.frames = PythonFrames()
+        self.step_thread: object = None
 
     def take(self, event: object) -> None:
         self.events += 1
@@ -119,6 +129,10 @@ class _Reader:
             self._of_framework(event, name, lasted, kind)
         elif category == "GC" or name in {"GC", "gc.collect"}:
             self._call("gc", name, lasted)
+        elif category == "python_function":
+            told = self.frames.take(name, event, lasted, arguments)
+            if told is not None:
+                self._call(*told, lasted)
         elif category in {"enqueue", "dequeue"}:
             self._call("queue", name.partition("@")[0], lasted)
 
@@ -127,6 +141,7 @@ class _Reader:
             at = nanoseconds(event.get("ts"))
             if at is not None:
                 self.steps.append((at, at + round(lasted * 1e3), name.partition("#")[2]))
+                self.step_thread = event.get("tid")
         elif is_loader(name):
             self._call("loader", name, lasted)
         elif kind == OPERATOR:
@@ -184,6 +199,8 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
                 reader.take(event)
     except ContentError as fault:
         on_fault(f"{path.name}: {fault}; read up to there ({reader.events} events)")
+    if found.damaged:
+        on_fault(f"{path.name}: {found.damaged} events are no JSON, and are left out")
     if reader.impossible:
         on_fault(f"{path.name}: {reader.impossible} events last no time that can be, and are left out")
     found.events, found.is_gpu = reader.events, reader.is_gpu
@@ -191,9 +208,13 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     found.kernels = _stepped(reader) if len(reader.builder) else None
     if overlapping := _overlapping(reader.steps):
         on_fault(f"{path.name}: steps that begin within another: {overlapping}; kernels are of the later one")
+    if found.kernels is not None:
+        found.idle_frames = reader.frames.beside_idle(found.kernels, reader.step_thread)
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
     if found.metadata.base_ns and found.kernels is not None:
         _rebase(found)
+    if sum(level == "gc" for level, _ in reader.calls) > 1:  # the collector's own events count its frames too
+        reader.calls.pop(COLLECTOR_FRAME, None)
     found.calls = [
         Call(level=level, name=name, total_us=held[0], count=int(held[1]), max_us=held[2],
              place=FactPlace(file, (int(held[3]),)))
@@ -250,15 +271,37 @@ def _after_the_last(kernels: Kernels, end_ns: int) -> Mask:
 def _events(stream: JsonStream, found: Trace) -> Iterator[object]:
     """Events of a list, or of an object with ``traceEvents``."""
     if stream.peek() == "[":
-        for _ in stream.items():
-            yield stream.value()
+        yield from _whole_items(stream, found)
         return
     for name in stream.members():
         if name == "traceEvents":
-            for _ in stream.items():
-                yield stream.value()
+            yield from _whole_items(stream, found)
             continue
         found.metadata.take(name, stream.value())
+
+
+def _whole_items(stream: JsonStream, found: Trace) -> Iterator[object]:
+    """Items of a list but for those that are no JSON.
+
+    PyTorch writes names of Python's functions as they are: one that holds a quotation mark breaks its event.
+    The next event begins on a line of its own.
+    """
+    items = stream.items()
+    while True:
+        try:
+            for _ in items:
+                yield stream.value()
+        except UnfinishedError:
+            raise
+        except ContentError:
+            if not stream.next_item():
+                raise
+            found.damaged += 1
+            if found.damaged > MOST_DAMAGED:
+                raise
+            items = stream.items_on()
+        else:
+            return
 
 
 def is_trace(head: str) -> bool:
