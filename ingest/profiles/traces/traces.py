@@ -6,7 +6,6 @@ Read event by event, so a trace of gigabytes needs memory only for its kernels (
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +13,7 @@ import numpy as np
 from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
-from ingest.profiles.facts.intervals import union
-from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, TextColumn, is_collective
+from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
 from ingest.profiles.tables.host_tables import is_loader, level_of
@@ -29,6 +27,7 @@ from ingest.profiles.traces.gpu_events import (
     RUNTIME,
     GpuEvents,
 )
+from ingest.profiles.traces.marked_steps import notes_on, with_steps
 from ingest.profiles.traces.python_frames import COLLECTOR_FRAME, PythonFrames
 from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.profiles.facts.details import GroupCall, IdleFrame
-    from ingest.profiles.facts.kernels import Kernels, Mask
+    from ingest.profiles.facts.kernels import Kernels
     from ingest.profiles.facts.run import MemoryUse
 
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
@@ -125,6 +124,7 @@ class _Reader:
             self.gpu.take(event, self.events, kind, lasted, arguments)
         elif kind == RUNTIME:
             self._call("runtime", name, lasted)
+            self.gpu.launches.take_call(arguments.get("correlation"), nanoseconds(event.get("ts")))
         elif kind is not None:  # an operator or an annotation
             self._of_framework(event, name, lasted, kind)
         elif category == "GC" or name in {"GC", "gc.collect"}:
@@ -205,9 +205,10 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
         on_fault(f"{path.name}: {reader.impossible} events last no time that can be, and are left out")
     found.events, found.is_gpu = reader.events, reader.is_gpu
     found.counters = reader.counters
-    found.kernels = _stepped(reader) if len(reader.builder) else None
-    if overlapping := _overlapping(reader.steps):
-        on_fault(f"{path.name}: steps that begin within another: {overlapping}; kernels are of the later one")
+    if len(reader.builder):
+        found.kernels = with_steps(reader.builder.done(), reader.steps, reader.gpu.launches)
+    for note in notes_on(found.kernels, reader.steps):
+        on_fault(f"{path.name}: {note}")
     if found.kernels is not None:
         found.idle_frames = reader.frames.beside_idle(found.kernels, reader.step_thread)
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
@@ -231,41 +232,6 @@ def _rebase(found: Trace) -> None:
     starts = np.where(kernels.start_ns == UNKNOWN_NS, UNKNOWN_NS, kernels.start_ns + base)
     found.kernels = kernels.with_values(start_ns=starts)
     found.group_calls = tuple(replace(call, start_ns=call.start_ns + base) for call in found.group_calls)
-
-
-def _stepped(reader: _Reader) -> Kernels:
-    """Kernels with the step in which each began; before the first and after the last step there is none."""
-    kernels = reader.builder.done()
-    if not reader.steps:
-        return kernels
-    steps = sorted(set(reader.steps))
-    starts = np.array([start for start, _, _ in steps], dtype=np.int64)
-    codes = np.searchsorted(starts, kernels.start_ns, side="right").astype(np.int32)
-    codes[_after_the_last(kernels, max(end for _, end, _ in steps))] = 0
-    labels = ("", *(name for _, _, name in steps))
-    return replace(kernels, texts={**kernels.texts, "step": TextColumn(codes, labels)})
-
-
-def _overlapping(steps: list[tuple[int, int, str]]) -> int:
-    """Number of steps that begin before an earlier one has ended; the host's clock may round by a µs."""
-    ordered = sorted(set(steps))
-    return sum(later[0] < earlier[1] - 1000 for earlier, later in pairwise(ordered))
-
-
-def _after_the_last(kernels: Kernels, end_ns: int) -> Mask:
-    """Kernels that are no more of the last step, shape (n,).
-
-    When the host has ended a step, kernels that it launched may still run. They follow each other: behind a
-    gap longer than any within the steps comes other work.
-    """
-    busy_from, busy_to = union(kernels.start_ns, kernels.end_ns)
-    if len(busy_from) < 2:
-        return np.zeros(len(kernels), np.bool_)
-    idle = busy_from[1:] - busy_to[:-1]
-    is_late = busy_from[1:] > end_ns
-    longest = idle[~is_late].max(initial=0)
-    breaks = np.flatnonzero(is_late & (idle > longest))
-    return kernels.start_ns >= busy_from[breaks[0] + 1] if len(breaks) else np.zeros(len(kernels), np.bool_)
 
 
 def _events(stream: JsonStream, found: Trace) -> Iterator[object]:
