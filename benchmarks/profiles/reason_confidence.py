@@ -1,4 +1,4 @@
-"""The two constants of the confidence that a cause is the reason, fitted where the reason is known.
+"""The constants of the confidence that a cause is the reason, fitted where the reason is known.
 
     python -m benchmarks.profiles.reason_confidence --profiles DIR [--seed N] [--runs N]
 
@@ -31,27 +31,28 @@ if TYPE_CHECKING:
     from recommender.diagnosis.diagnosis import Diagnosis
 
 SMALL = 1e-2
-"""Weight of the square of each constant: keeps the curve finite where the rows are separable."""
+"""Weight of the square of the slope: keeps the curve finite where the rows are separable."""
 ROUNDS = 200
 ALONE = 1 - 1e-9
 """Part of a cause that was named alone: the whole, but for rounding."""
 
 
-def fitted(parts: list[float], held: list[bool]) -> tuple[float, float]:
-    """Bias and slope of the logistic curve that gives the rows the greatest likelihood (Newton's method)."""
-    x, y = np.column_stack([np.ones(len(parts)), parts]), np.array(held, dtype=np.float64)
-    weights = np.zeros(2)
-    for _ in range(ROUNDS):
-        p = 1 / (1 + np.exp(-(x @ weights)))
-        slope = x.T @ (p - y) + SMALL * weights
-        curve = (x.T * (p * (1 - p))) @ x + SMALL * np.eye(2)
-        weights -= np.linalg.solve(curve, slope)
-    return float(weights[0]), float(weights[1])
+def fitted(parts: list[float], held: list[bool]) -> float:
+    """Slope of the logistic curve through one half at one half that gives the rows the greatest likelihood.
+
+    Of two causes with half of the time each no more than one is the reason, so one half is what each has.
+    """
+    x, y = np.array(parts) - 0.5, np.array(held, dtype=np.float64)
+    slope = 0.0
+    for _ in range(ROUNDS):  # Newton's method
+        p = 1 / (1 + np.exp(-slope * x))
+        slope -= float((x @ (p - y) + SMALL * slope) / ((p * (1 - p)) @ x**2 + SMALL))
+    return slope
 
 
-def confidence(bias: float, slope: float, part: float, most: float) -> float:
+def confidence(slope: float, part: float, most: float) -> float:
     """The confidence that a curve gives a part of the time saved, at most ``most``."""
-    return float(min(most, 1 / (1 + math.exp(-(bias + slope * part)))))
+    return float(min(most, 1 / (1 + math.exp(-slope * (part - 0.5)))))
 
 
 def most_of(rows: Sequence[tuple[float, bool]]) -> float:
@@ -65,8 +66,8 @@ def nested(by_job: Mapping[str, list[tuple[float, bool]]]) -> list[tuple[float, 
     told: list[tuple[float, bool]] = []
     for job, rows in by_job.items():
         others = [row for name, theirs in by_job.items() if name != job for row in theirs]
-        bias, slope = fitted([part for part, _ in others], [right for _, right in others])
-        told += [(confidence(bias, slope, part, most_of(others)), right) for part, right in rows]
+        slope = fitted([part for part, _ in others], [right for _, right in others])
+        told += [(confidence(slope, part, most_of(others)), right) for part, right in rows]
     return told
 
 
@@ -96,10 +97,9 @@ def main() -> None:
                 claims=by_job.setdefault(job, []),
             )
     rows = [row for mine in by_job.values() for row in mine]
-    bias, slope = fitted([part for part, _ in rows], [right for _, right in rows])
+    slope = fitted([part for part, _ in rows], [right for _, right in rows])
     last_line(
         {
-            "bias": round(bias, 3),
             "slope": round(slope, 3),
             "most": round(most_of(rows), 4),
             "n": len(rows),
