@@ -233,9 +233,9 @@ def _strangers(ranks: list[Rank]) -> Iterator[str]:
 
 
 def _time_by_name(kernels: Kernels) -> dict[str, float]:
-    """Share of the time of all kernels by their label."""
-    label = kernels.label
-    sums = np.bincount(label.codes, weights=np.nan_to_num(kernels.duration_us), minlength=len(label.labels))
+    """Share of the time of compute kernels by their label: all jobs reduce alike, and wait as it comes."""
+    label, spent = kernels.label, np.nan_to_num(kernels.duration_us) * kernels.is_compute
+    sums = np.bincount(label.codes, weights=spent, minlength=len(label.labels))
     total = float(sums.sum()) or 1.0
     return {name: float(us) / total for name, us in zip(label.labels, sums, strict=True) if us > 0}
 

@@ -27,6 +27,8 @@ Step = tuple[int, int, str]
 SHORTER = 0.05
 """Part of a mark that its work falls short of from which it is said: the share of a significant cause."""
 _NONE = -1
+_LOOKED_BACK = 64
+"""Kernels of other streams that are looked at before the first of a step."""
 _LARGEST = 1 << 62
 _EARLIEST = -_LARGEST
 
@@ -84,25 +86,44 @@ def with_steps(kernels: Kernels, marks: Sequence[Step], launches: Launches) -> K
 def _reached(kernels: Kernels, launched: Integers, marked: Integers) -> Integers | None:
     """When the device had done what was launched before each moment of the host; None if that is not known.
 
-    It is told by the stream of most work, whose kernels run in the order of their launches; others may run
-    ahead for the next step. Where the device waits for the host, it is the moment itself.
+    The stream of most work tells: its kernels run in the order of their launches, and the first that was
+    launched behind the moment waits for what the step before needs. What ends later on another stream runs
+    ahead, or beside it. Where the device waits for the host, it is the moment itself.
 
     Args:
         kernels: All n kernels and copies.
         launched: When each was launched, shape (n,).
         marked: Moments in order, shape (k,).
     """
-    known = (launched != UNKNOWN_NS) & (kernels.start_ns != UNKNOWN_NS) & kernels.is_compute
-    stream = kernels.texts["stream"]
-    if not known.any():
+    timed = np.flatnonzero((kernels.start_ns != UNKNOWN_NS) & ~kernels.is_copy)
+    known = timed[launched[timed] != UNKNOWN_NS]
+    if not len(known):
         return None
+    stream = kernels.texts["stream"]
     work = np.bincount(stream.codes[known], weights=kernels.duration_us[known], minlength=len(stream.labels))
-    main = (stream.codes == int(work.argmax())) & kernels.is_compute & (kernels.start_ns != UNKNOWN_NS)
-    rows = np.flatnonzero(main)
-    rows = rows[np.argsort(kernels.start_ns[rows], kind="stable")]
-    latest = np.maximum.accumulate(np.where(known, launched, _EARLIEST)[rows])
-    done = np.concatenate([[_EARLIEST], np.maximum.accumulate(kernels.end_ns[rows])])
-    reached: Integers = np.maximum(marked, done[np.searchsorted(latest, marked, side="left")])
+    main = known[stream.codes[known] == int(work.argmax())]
+    main = main[np.argsort(kernels.start_ns[main], kind="stable")]
+    latest = np.maximum.accumulate(launched[main])
+    by_end = timed[np.argsort(kernels.end_ns[timed], kind="stable")]
+    ends = kernels.end_ns[by_end]
+    by_launch = known[np.argsort(launched[known], kind="stable")]
+    done = np.maximum.accumulate(kernels.end_ns[by_launch])
+    times = launched[by_launch]
+    found = marked.copy()
+    for place, moment in enumerate(marked):
+        first = int(np.searchsorted(latest, moment, side="left"))
+        if first == len(main):  # nothing comes behind it
+            until = done[int(np.searchsorted(times, moment, side="left")) - 1]
+        else:
+            until = kernels.start_ns[main[first]]
+        at = int(np.searchsorted(ends, until, side="right"))
+        for _ in range(_LOOKED_BACK):
+            if at == 0 or launched[by_end[at - 1]] == UNKNOWN_NS or launched[by_end[at - 1]] < moment:
+                break
+            at -= 1  # of the step that begins, and done before its first work on that stream
+        if at > 0:
+            found[place] = max(int(moment), int(ends[at - 1]))
+    reached: Integers = np.maximum.accumulate(found)
     return reached
 
 

@@ -81,6 +81,13 @@ def test_two_jobs_in_a_folder_are_told_and_are_no_peers(tmp_path: Path, shipped:
     assert "slow-rank" not in answer.diagnosis.evidence
 
 
+def test_jobs_that_have_their_collectives_in_common_are_two(tmp_path: Path) -> None:
+    write(tmp_path, "first", job(), 0)
+    other = [{**item, "name": item["name"].replace("gemm", "conv")} for item in job()]
+    write(tmp_path, "second", other, 1)
+    assert any("0% of the time of kernels is alike" in note for note in read_profile(tmp_path).notes)
+
+
 def test_ranks_of_one_job_are_no_strangers(tmp_path: Path) -> None:
     write(tmp_path, "a", job(), 0)
     write(tmp_path, "b", job(late=10), 1)

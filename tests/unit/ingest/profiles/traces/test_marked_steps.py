@@ -85,6 +85,23 @@ def test_another_stream_that_runs_ahead_moves_no_step(tmp_path: Path) -> None:
     assert [rank.kernels.text("step", row) for row in (7, 8)] == ["0", "2"]
 
 
+def test_a_reduction_at_the_end_is_of_the_step_that_launched_it(tmp_path: Path) -> None:
+    events = [item for number in range(2) for item in (mark(number, 1000 + 100 * number, 100),)]
+    for number in range(2):
+        at = 1050 + 100 * number
+        events += work(10 * number + 1, 1010 + 100 * number, at, 60)
+        events += work(10 * number + 2, 1020 + 100 * number, at + 60, 40, stream=20)
+    rank = read(tmp_path, *events)
+    assert steps(rank) == pytest.approx({"0": 100, "1": 100})
+    assert rank.kernels is not None
+    assert [rank.kernels.text("step", row) for row in range(4)] == ["0", "0", "1", "1"]
+
+
+def test_work_behind_the_end_whose_launch_nobody_recorded_is_of_no_step(tmp_path: Path) -> None:
+    rank = read(tmp_path, *behind(), *work(None, 0, 2000, 50), *work(None, 0, 2050, 50, stream=9))
+    assert steps(rank) == pytest.approx({"0": 100, "1": 100, "2": 100})
+
+
 def test_a_mark_that_lasts_longer_than_its_work_is_told(tmp_path: Path) -> None:
     rank = read(tmp_path, mark(4, 0, 1000), *work(1, 100, 300, 200), *work(2, 200, 500, 100))
     assert steps(rank) == {"4": 300.0}
