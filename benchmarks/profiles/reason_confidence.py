@@ -1,15 +1,17 @@
-"""The two constants of the confidence that a cause is the reason, fitted where the reason is known.
+"""The constants of the confidence that a cause is the reason, fitted where the reason is known.
 
     python -m benchmarks.profiles.reason_confidence --profiles DIR [--seed N] [--runs N]
 
-Faults by mechanism are put into the jobs of ``CHOOSING`` (benchmarks/profiles/mechanism_scores.py), the jobs' own losses
-left in. Each named cause gives one row: the part of the time that all named repairs save which is its own, and whether
-it is what was put in. The last line is one JSON object with the logistic curve of the one over the other.
+Faults by mechanism are put into all jobs of benchmarks/profiles/mechanism_scores.py, the jobs' own losses left in.
+Each named cause gives one row: the part of the time that all named repairs save which is its own, and whether
+it is what was put in. The last line is one JSON object: the logistic curve of the one over the other for all jobs, and
+the nested figures: each job's rows are scored with the curve of the other jobs.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,27 +21,54 @@ import numpy as np
 from benchmarks.profiles import mechanism_scores
 from benchmarks.profiles.diagnosis import NETWORK, THRESHOLDS
 from benchmarks.protocols.lines import last_line
+from recommender.diagnosis.causes.confidence import confidence_of
 from recommender.diagnosis.diagnosis import diagnose
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ingest.profiles.facts.run import Profile
     from recommender.diagnosis.diagnosis import Diagnosis
 
 SMALL = 1e-2
-"""Weight of the square of each constant: keeps the curve finite where the rows are separable."""
+"""Weight of the square of the slope: keeps the curve finite where the rows are separable."""
 ROUNDS = 200
+ALONE = 1 - 1e-9
+"""Part of a cause that was named alone: the whole, but for rounding."""
 
 
-def fitted(parts: list[float], held: list[bool]) -> tuple[float, float]:
-    """Bias and slope of the logistic curve that gives the rows the greatest likelihood (Newton's method)."""
-    x, y = np.column_stack([np.ones(len(parts)), parts]), np.array(held, dtype=np.float64)
-    weights = np.zeros(2)
-    for _ in range(ROUNDS):
-        p = 1 / (1 + np.exp(-(x @ weights)))
-        slope = x.T @ (p - y) + SMALL * weights
-        curve = (x.T * (p * (1 - p))) @ x + SMALL * np.eye(2)
-        weights -= np.linalg.solve(curve, slope)
-    return float(weights[0]), float(weights[1])
+def fitted(parts: list[float], held: list[bool]) -> float:
+    """Slope of the logistic curve through one half at one half that gives the rows the greatest likelihood.
+
+    Of two causes with half of the time each no more than one is the reason, so one half is what each has.
+    """
+    x, y = np.array(parts) - 0.5, np.array(held, dtype=np.float64)
+    slope = 0.0
+    for _ in range(ROUNDS):  # Newton's method
+        p = 1 / (1 + np.exp(-slope * x))
+        slope -= float((x @ (p - y) + SMALL * slope) / ((p * (1 - p)) @ x**2 + SMALL))
+    return slope
+
+
+def confidence(slope: float, part: float, most: float) -> float:
+    """The confidence that a curve gives a part of the time saved, at most ``most``."""
+    return float(min(most, 1 / (1 + math.exp(-slope * (part - 0.5)))))
+
+
+def most_of(rows: Sequence[tuple[float, bool]]) -> float:
+    """Laplace's rule of succession for causes that were named alone; below one for whatever happened."""
+    alone = [right for part, right in rows if part >= ALONE]
+    return (sum(alone) + 1) / (len(alone) + 2)
+
+
+def nested(by_job: Mapping[str, list[tuple[float, bool]]]) -> list[tuple[float, bool]]:
+    """Confidence and outcome of every row, each with the curve of the other jobs."""
+    told: list[tuple[float, bool]] = []
+    for job, rows in by_job.items():
+        others = [row for name, theirs in by_job.items() if name != job for row in theirs]
+        slope = fitted([part for part, _ in others], [right for _, right in others])
+        told += [(confidence(slope, part, most_of(others)), right) for part, right in rows]
+    return told
 
 
 def main() -> None:
@@ -50,23 +79,38 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=61)
     options.add_argument("--runs", type=int, default=2)
     given = options.parse_args()
-    rows: list[tuple[float, bool]] = []
+    by_job: dict[str, list[tuple[float, bool]]] = {}
 
     def asked(now: Profile, before: Profile | None) -> Diagnosis:
         return diagnose(now, NETWORK, THRESHOLDS, before=before)
 
+    random = np.random.default_rng(given.seed)
     with tempfile.TemporaryDirectory() as temporary:
-        mechanism_scores.score(
-            given.profiles,
-            Path(temporary),
-            np.random.default_rng(given.seed),
-            asked,
-            names=mechanism_scores.CHOOSING,
-            runs=given.runs,
-            claims=rows,
-        )
-    bias, slope = fitted([part for part, _ in rows], [right for _, right in rows])
-    last_line({"bias": round(bias, 3), "slope": round(slope, 3), "n": len(rows), "seed": given.seed})
+        for job in (*mechanism_scores.CHOOSING, *mechanism_scores.REPORTED):
+            mechanism_scores.score(
+                given.profiles,
+                Path(temporary),
+                random,
+                asked,
+                names=(job,),
+                runs=given.runs,
+                claims=by_job.setdefault(job, []),
+            )
+    rows = [row for mine in by_job.values() for row in mine]
+    slope = fitted([part for part, _ in rows], [right for _, right in rows])
+    last_line(
+        {
+            "slope": round(slope, 3),
+            "most": round(most_of(rows), 4),
+            "n": len(rows),
+            "by_job": {job: len(mine) for job, mine in by_job.items()},
+            "nested": mechanism_scores.reason_figures(nested(by_job)),
+            "shipped": mechanism_scores.reason_figures(
+                [(confidence_of(part), right) for part, right in rows]
+            ),
+            "seed": given.seed,
+        }
+    )
 
 
 if __name__ == "__main__":

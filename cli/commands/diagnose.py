@@ -133,7 +133,7 @@ def _check_form(form: str, *, as_json: bool) -> None:
 
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
     from cli import output
-    from cli.diagnosis.ledger_text import show_difference, show_ledger, show_memory
+    from cli.diagnosis.ledger_text import show_difference, show_idle_frames, show_ledger, show_memory
     from cli.diagnosis.path_text import show_next, show_path, show_stages
 
     found, profile = answer.diagnosis, answer.profile
@@ -145,6 +145,7 @@ def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
             show_ledger(found.ledger, is_full=is_full)
         else:
             show_difference(found.difference, is_full=is_full)
+        show_idle_frames(profile, is_full=is_full)
         show_path(found.path, is_full=is_full)
         show_stages(found.stages)
         if not found.findings:

@@ -20,6 +20,8 @@ SHOWN = 8
 """Accounts shown unless all are asked for: the largest."""
 _LONGEST = 28
 """Letters of an operator's name that are shown."""
+_FRAMES, _WIDEST = 5, 58
+"""Functions of the program that are shown unless all are asked for, and letters of their names."""
 
 
 def show_ledger(run: RunLedger, *, is_full: bool) -> None:
@@ -69,6 +71,19 @@ def show_difference(difference: LedgerDifference, *, is_full: bool) -> None:
     say(f"What changed in a step: {growth_us / 1e3:+.2f} ms{share}")
     output.table(("what", "why", "ms before", "now", "change", "changed"), rows)
     say()
+
+
+def show_idle_frames(profile: Profile, *, is_full: bool) -> None:
+    """Functions of the program that ran while the device had nothing to do, where stacks were recorded."""
+    rows = [
+        (rank_name(rank, profile.path), item.name[:_WIDEST], _ms(item.us))
+        for rank in profile.ranks
+        for item in rank.details.idle_frames[: None if is_full else _FRAMES]
+    ]
+    if rows:
+        say("What the program did while the device had nothing to do, over all steps")
+        output.table(("rank", "function", "ms"), rows)
+        say()
 
 
 def show_memory(profile: Profile) -> None:

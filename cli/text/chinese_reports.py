@@ -107,6 +107,11 @@ REPORTS: dict[str, str] = {
         "决定步长的路径（经过被等待的各卡）"
     ),
     "What to measure next": "下一步测量",
+    "What the program did while the device had nothing to do, over all steps": (
+        "设备空闲时程序所在的函数（各步合计）"
+    ),
+    "function": "函数",
+    "writes a checkpoint": "保存检查点",
     "how": "方法",
     "tells": "可分辨",
     "open": "尚不明确",

@@ -119,14 +119,33 @@ class JsonStream:
 
     def next_member(self) -> bool:
         """Go past what is damaged, to the next line that starts with a name; false if there is none."""
-        while True:
-            while (end := self._text.find("\n", self._at)) < 0:
-                self._at = len(self._text)
-                if not self._more(0):
-                    return False
-            self._at = end + 1
+        while self.next_line():
             if self._peek() == '"':
                 return True
+        return False
+
+    def next_line(self) -> bool:
+        """Go to the begin of the next line; false if there is none."""
+        while (end := self._text.find("\n", self._at)) < 0:
+            self._at = len(self._text)
+            if not self._more(0):
+                return False
+        self._at = end + 1
+        return True
+
+    def next_item(self) -> bool:
+        """Go past what is damaged, to the next line that starts with an object; false if there is none."""
+        while self.next_line():
+            if self._peek() == "{":
+                return True
+        return False
+
+    def items_on(self) -> Iterator[None]:
+        """One step for each item of the open list from here on, after ``next_item``."""
+        while True:
+            yield
+            if not self._goes_on("]"):
+                return
 
     def resume(self) -> Iterator[str]:
         """The members of the open object from here on, after ``next_member``."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.checks import missing_facts
+from ingest.profiles.conversions import conversion_of
 from ingest.profiles.facts.run import Profile, Rank
 from ingest.profiles.files import ProfileFile, archive, classify, is_log
 from ingest.profiles.rank import read_rank, split_devices
@@ -39,15 +40,6 @@ LOOKED_FOR = (
     "a memory snapshot or memory timeline of PyTorch (.pickle, .json, .raw.json.gz)"
 )
 
-_CONVERTED = {
-    ".nsys-rep": "nsys export --type sqlite, and name the .sqlite file",
-    ".qdrep": "nsys export --type sqlite, and name the .sqlite file",
-    ".ncu-rep": "a report of single kernels (Nsight Compute) tells no step: record one with nsys profile",
-    ".pftrace": "rocprofv3 --output-format csv, or json",
-    ".otf2": "rocprofv3 --output-format csv, or json",
-}
-"""Recordings that their own tools convert, and how."""
-
 __all__ = ["is_log", "read_profile"]
 
 
@@ -69,10 +61,8 @@ def read_profile(path: Path) -> Profile:
         InputError: It does not exist, or nothing in it comes from a profiler.
     """
     units = _units(path)
-    if not units and path.suffix in _CONVERTED:
-        raise InputError(f"{path}: not read in this form", hint=_CONVERTED[path.suffix])
     if not units:
-        raise InputError(f"{path}: not a profile", hint=LOOKED_FOR)
+        raise _unread(path) or InputError(f"{path}: not a profile", hint=LOOKED_FOR)
     notes: list[str] = []
     ranks: list[Rank] = []
     shared: list[Rank] = []
@@ -83,11 +73,20 @@ def read_profile(path: Path) -> Profile:
         shared += others
     ranks = _numbered(_joined(ranks, shared, notes), notes)
     ranks = [replace(rank, missing=tuple(missing_facts(rank))) for rank in separate_waiting(ranks)]
+    if not ranks and (unread := _unread(path)) is not None:
+        raise unread
     if not ranks:
         reasons = "; ".join(notes[:3]) + (f" and {len(notes) - 3} more" if len(notes) > 3 else "")
         raise InputError(f"{path}: nothing in it that came of a profiler could be read: {reasons}")
     notes += _mixed(ranks)
     return Profile(path=str(path), ranks=tuple(ranks), notes=tuple(notes))
+
+
+def _unread(path: Path) -> InputError | None:
+    """The error that a recording in the own form of a tool is; None where there is none."""
+    files = (file for folder in _folders(path) for file in _listed(folder)) if path.is_dir() else iter([path])
+    found = conversion_of(files)
+    return None if found is None else InputError(f"{found[0]}: not read in this form", hint=found[1])
 
 
 def _units(path: Path) -> list[_Unit]:
@@ -128,14 +127,18 @@ def _home_of(found: ProfileFile, folder: Path, top: Path) -> Path:
 
 
 def _files(folder: Path) -> Iterator[ProfileFile]:
-    try:
-        files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
-    except OSError:
-        return
-    for file in files:
+    for file in _listed(folder):
         found = classify(file)
         if found is not None:
             yield found
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Files of a folder, by name, but for hidden ones; none where it cannot be read."""
+    try:
+        return sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    except OSError:
+        return []
 
 
 def _folders(path: Path) -> Iterator[Path]:
@@ -230,9 +233,9 @@ def _strangers(ranks: list[Rank]) -> Iterator[str]:
 
 
 def _time_by_name(kernels: Kernels) -> dict[str, float]:
-    """Share of the time of all kernels by their label."""
-    label = kernels.label
-    sums = np.bincount(label.codes, weights=np.nan_to_num(kernels.duration_us), minlength=len(label.labels))
+    """Share of the time of compute kernels by their label: all jobs reduce alike, and wait as it comes."""
+    label, spent = kernels.label, np.nan_to_num(kernels.duration_us) * kernels.is_compute
+    sums = np.bincount(label.codes, weights=spent, minlength=len(label.labels))
     total = float(sums.sum()) or 1.0
     return {name: float(us) / total for name, us in zip(label.labels, sums, strict=True) if us > 0}
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         FusedOperator,
         GroupCall,
         Hotspot,
+        IdleFrame,
         Iteration,
         ModuleMemory,
         ProcessGroup,
@@ -100,6 +101,7 @@ class Gathering:
         self.cores: list[CoreUse] = []
         self.hotspots: tuple[Hotspot, ...] = ()
         self.group_calls: tuple[GroupCall, ...] = ()
+        self.idle_frames: tuple[IdleFrame, ...] = ()
         self.pipelines: dict[str, DataPipeline] = {}
         self.groups: tuple[ProcessGroup, ...] = ()
         self.software: dict[str, str] = {}
@@ -334,6 +336,7 @@ class Gathering:
         self.counters.setdefault("trace", []).extend(trace.counters.counters())
         self._memory("trace", trace.memory, file)
         self.group_calls += trace.group_calls
+        self.idle_frames += trace.idle_frames
         if trace.is_gpu:
             self.layout = KINETO
         self._beside(trace.metadata)

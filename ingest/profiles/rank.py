@@ -138,6 +138,7 @@ def _details(gathered: Gathering, kernels: Kernels | None) -> Details:
         cores=tuple(gathered.cores),
         hotspots=gathered.hotspots,
         group_calls=gathered.group_calls,
+        idle_frames=gathered.idle_frames,
         groups=gathered.groups or _groups(gathered.meta.get("parallel_group_info")),
         pipeline=pipelines[names[0]] if names else None,
     )

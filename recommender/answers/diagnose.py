@@ -171,8 +171,11 @@ def _require_device(profile: Profile) -> None:
         for rank in profile.ranks
     ):
         return
+    broken = next(
+        (note for rank in profile.ranks for note in (*profile.notes, *rank.notes) if "read up to" in note), ""
+    )
     raise MissingFactError(
-        f"{profile.path}: no activity of a device was recorded",
+        f"{profile.path}: no activity of a device was recorded" + (f" ({broken})" if broken else ""),
         hint="profile with activities=[CPU, NPU] (CUDA on GPUs); other devices are not read",
     )
 

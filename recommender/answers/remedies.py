@@ -32,6 +32,8 @@ LIKELY_BEHIND = 0.1
 """Chance from which what may be behind a cause is treated: one in ten."""
 NEARLY_ALL = 0.95
 """Share of the time of products in one type from which the run is said to be in it."""
+LEAST_OF_AUTOCAST = 0.05
+"""That share where the stack shows autocast: one that is entered and switched off leaves none."""
 
 _TORCH = frozenset({"torch", "apex", "cuda", "nccl", "host", "triton"})
 """Software whose settings a program of PyTorch on GPUs reads."""
@@ -298,13 +300,14 @@ def _settings(profile: Profile) -> dict[str, object]:
     current: dict[str, object] = {name: values.pop() for name, values in noted.items() if len(values) == 1}
     if {rank.layout for rank in profile.ranks} <= set(GPU_LAYOUTS):
         current = {**signs_of(profile), **current}
-    if half := _product_type(profile):
+    least = LEAST_OF_AUTOCAST if current.pop("autocast", False) else NEARLY_ALL
+    if half := _product_type(profile, least):
         current |= {half: True, "torch.autocast": _PRECISIONS[half]}
     return current
 
 
-def _product_type(profile: Profile) -> str:
-    """``bf16`` or ``fp16`` where nearly all products have that type; empty otherwise."""
+def _product_type(profile: Profile, least: float) -> str:
+    """``bf16`` or ``fp16`` where that share of the time of products has that type; empty otherwise."""
     total = 0.0
     times = dict.fromkeys(_HALF_TYPES, 0.0)
     for rank in profile.ranks:
@@ -317,7 +320,7 @@ def _product_type(profile: Profile) -> str:
         total += float(time[products & types.where(bool(label) for label in first)].sum())
         for name, labels in _HALF_TYPES.items():
             times[name] += float(time[products & types.where(label in labels for label in first)].sum())
-    return next((name for name, spent in times.items() if total > 0 and spent >= NEARLY_ALL * total), "")
+    return next((name for name, spent in times.items() if total > 0 and spent >= least * total), "")
 
 
 def _readable(profile: Profile, frameworks: Iterable[Framework], is_training: bool) -> frozenset[str]:

@@ -26,7 +26,7 @@ from recommender.diagnosis.patterns import (
 )
 from recommender.diagnosis.patterns.clocks import highest_mhz
 from recommender.diagnosis.rank.comparison import compare
-from recommender.diagnosis.rank.groups import stage_groups
+from recommender.diagnosis.rank.groups import uses_of_groups
 from recommender.diagnosis.rank.view import KernelView, View, view_of
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
@@ -76,16 +76,19 @@ def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], 
     """The ranks of a run and of an earlier one as analysers see them.
 
     Ranks of a run share their highest clock and the number of cores that most of them show; a rank that the
-    earlier run has too is compared with it.
+    earlier run has too is compared with it. A clock that is low all the time shows beside the earlier run
+    alone, so its highest clock counts for the later run, too, unless the devices differ.
     """
     now = [view_of(rank) for rank in profile.ranks]
     sooner = [] if before is None else [view_of(rank) for rank in before.ranks]
     cores = _agreed_cores(now, sooner)
     mhz, mhz_before = (max(map(highest_mhz, group), default=0.0) for group in (now, sooner))
+    if _have_same_device(now, sooner):
+        mhz = max(mhz, mhz_before)
     places = {view.rank.rank: place for place, view in enumerate(sooner)}
-    between_before = frozenset[str]() if before is None else stage_groups(before.ranks)
-    earlier = [replace(_with_peers(view, mhz_before, None), stage_groups=between_before) for view in sooner]
-    between = stage_groups(profile.ranks)
+    uses_before: Mapping[str, str] = {} if before is None else uses_of_groups(before.ranks)
+    earlier = [replace(_with_peers(view, mhz_before, None), uses=uses_before) for view in sooner]
+    uses = uses_of_groups(profile.ranks)
     later: list[View] = []
     for view in now:
         compared: Compared | None = None
@@ -93,11 +96,15 @@ def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], 
         twin = None if place is None else sooner[place]
         if place is not None and isinstance(view, KernelView) and isinstance(twin, KernelView):
             compared, compared_before = compare(view, twin, step_ratio(view.rank, twin.rank))
-            earlier[place] = replace(
-                _with_peers(twin, mhz_before, compared_before), stage_groups=between_before
-            )
-        later.append(replace(_with_peers(view, mhz, compared), agreed_cores=cores, stage_groups=between))
+            earlier[place] = replace(_with_peers(twin, mhz_before, compared_before), uses=uses_before)
+        later.append(replace(_with_peers(view, mhz, compared), agreed_cores=cores, uses=uses))
     return later, earlier
+
+
+def _have_same_device(now: list[View], before: list[View]) -> bool:
+    """False where two runs are known to be of different devices."""
+    devices = [{view.rank.device for view in group if view.rank.device} for group in (now, before)]
+    return not all(devices) or devices[0] == devices[1]
 
 
 def _with_peers(view: View, peer_mhz: float, compared: Compared | None) -> View:

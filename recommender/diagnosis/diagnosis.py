@@ -354,6 +354,9 @@ def _rank(view: View) -> dict[str, object]:
                 if m.at_peak_mb is not None
             ],
         },
+        "idle_frames": [
+            {"function": item.name, "us": round(item.us, 3)} for item in rank.details.idle_frames
+        ],
         "files": dict(rank.loads),
     }
 

@@ -239,6 +239,19 @@ class ProcessGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdleFrame:
+    """A function of the program that ran while the device had nothing to do for long.
+
+    Attributes:
+        name: File and function, without what differs from machine to machine.
+        us: Time of the recording, what it called left out.
+    """
+
+    name: str
+    us: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataStage:
     """One operation of a data pipeline (MindSpore's dataset).
 
@@ -299,6 +312,7 @@ class Details:
     group_calls: tuple[GroupCall, ...] = ()
     pipeline: DataPipeline | None = None
     groups: tuple[ProcessGroup, ...] = ()
+    idle_frames: tuple[IdleFrame, ...] = ()
 
     def __bool__(self) -> bool:
         return any(getattr(self, item.name) for item in fields(self) if item.name != "groups")

@@ -16,6 +16,7 @@ from ingest.profiles.facts.kernel_names import gpu_kernel
 from ingest.profiles.facts.kernels import COPY_CORE, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.tables.memory_tables import memory_use
+from ingest.profiles.traces.marked_steps import Launches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -61,6 +62,7 @@ class GpuEvents:
         self._memory_ns = array("q")
         self._memory_mb = array("d")
         self.allocations = 0
+        self.launches = Launches()
         self.calls: list[GroupCall] = []
 
     def take(
@@ -78,6 +80,7 @@ class GpuEvents:
         grid = arguments.get("grid")
         blocks = math.prod(map(number, grid)) if isinstance(grid, list) and grid else math.nan
         kind_of, types = gpu_kernel(name) if core == "GPU" else ("", "")
+        self.launches.take_kernel(arguments.get("correlation"))
         occupancy = number(arguments.get("est. achieved occupancy %"))
         self._builder.add(
             row, start, duration_us=lasted_us, name=name, core=core, kind=kind_of,

@@ -6,16 +6,14 @@ Read event by event, so a trace of gigabytes needs memory only for its kernels (
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.files.content import Content, ContentError
-from ingest.files.json_stream import JsonStream
+from ingest.files.json_stream import JsonStream, UnfinishedError
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
-from ingest.profiles.facts.intervals import union
-from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, TextColumn, is_collective
+from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
 from ingest.profiles.tables.host_tables import is_loader, level_of
@@ -29,18 +27,23 @@ from ingest.profiles.traces.gpu_events import (
     RUNTIME,
     GpuEvents,
 )
+from ingest.profiles.traces.marked_steps import notes_on, with_steps
+from ingest.profiles.traces.python_frames import COLLECTOR_FRAME, PythonFrames
 from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ingest.profiles.facts.details import GroupCall
-    from ingest.profiles.facts.kernels import Kernels, Mask
+    from ingest.profiles.facts.details import GroupCall, IdleFrame
+    from ingest.profiles.facts.kernels import Kernels
     from ingest.profiles.facts.run import MemoryUse
 
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
 _NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")
+
+MOST_DAMAGED = 1000
+"""Events of no JSON that are passed over; a file of more is broken by something else."""
 
 
 @dataclass(slots=True)
@@ -56,6 +59,8 @@ class Trace:
         is_gpu: Its kernels have the categories of GPUs.
         memory: Use of device memory; None if it was not recorded.
         group_calls: Collectives that it names with their groups.
+        damaged: Events that are no JSON, and are passed over.
+        idle_frames: Functions of the program that ran while the device had nothing to do.
     """
 
     kernels: Kernels | None = None
@@ -66,6 +71,8 @@ class Trace:
     is_gpu: bool = False
     memory: MemoryUse | None = None
     group_calls: tuple[GroupCall, ...] = ()
+    damaged: int = 0
+    idle_frames: tuple[IdleFrame, ...] = ()
 
 
 class _Reader:
@@ -80,6 +87,8 @@ class _Reader:
         self.events = self.impossible = 0
         self.gpu = GpuEvents(file, self.builder)
         self.is_gpu = False
+        self.frames = PythonFrames()
+        self.step_thread: object = None
 
     def take(self, event: object) -> None:
         self.events += 1
@@ -115,10 +124,15 @@ class _Reader:
             self.gpu.take(event, self.events, kind, lasted, arguments)
         elif kind == RUNTIME:
             self._call("runtime", name, lasted)
+            self.gpu.launches.take_call(arguments.get("correlation"), nanoseconds(event.get("ts")))
         elif kind is not None:  # an operator or an annotation
             self._of_framework(event, name, lasted, kind)
         elif category == "GC" or name in {"GC", "gc.collect"}:
             self._call("gc", name, lasted)
+        elif category == "python_function":
+            told = self.frames.take(name, event, lasted, arguments)
+            if told is not None:
+                self._call(*told, lasted)
         elif category in {"enqueue", "dequeue"}:
             self._call("queue", name.partition("@")[0], lasted)
 
@@ -127,6 +141,7 @@ class _Reader:
             at = nanoseconds(event.get("ts"))
             if at is not None:
                 self.steps.append((at, at + round(lasted * 1e3), name.partition("#")[2]))
+                self.step_thread = event.get("tid")
         elif is_loader(name):
             self._call("loader", name, lasted)
         elif kind == OPERATOR:
@@ -184,16 +199,23 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
                 reader.take(event)
     except ContentError as fault:
         on_fault(f"{path.name}: {fault}; read up to there ({reader.events} events)")
+    if found.damaged:
+        on_fault(f"{path.name}: {found.damaged} events are no JSON, and are left out")
     if reader.impossible:
         on_fault(f"{path.name}: {reader.impossible} events last no time that can be, and are left out")
     found.events, found.is_gpu = reader.events, reader.is_gpu
     found.counters = reader.counters
-    found.kernels = _stepped(reader) if len(reader.builder) else None
-    if overlapping := _overlapping(reader.steps):
-        on_fault(f"{path.name}: steps that begin within another: {overlapping}; kernels are of the later one")
+    if len(reader.builder):
+        found.kernels = with_steps(reader.builder.done(), reader.steps, reader.gpu.launches)
+    for note in notes_on(found.kernels, reader.steps):
+        on_fault(f"{path.name}: {note}")
+    if found.kernels is not None:
+        found.idle_frames = reader.frames.beside_idle(found.kernels, reader.step_thread)
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
     if found.metadata.base_ns and found.kernels is not None:
         _rebase(found)
+    if sum(level == "gc" for level, _ in reader.calls) > 1:  # the collector's own events count its frames too
+        reader.calls.pop(COLLECTOR_FRAME, None)
     found.calls = [
         Call(level=level, name=name, total_us=held[0], count=int(held[1]), max_us=held[2],
              place=FactPlace(file, (int(held[3]),)))
@@ -212,53 +234,40 @@ def _rebase(found: Trace) -> None:
     found.group_calls = tuple(replace(call, start_ns=call.start_ns + base) for call in found.group_calls)
 
 
-def _stepped(reader: _Reader) -> Kernels:
-    """Kernels with the step in which each began; before the first and after the last step there is none."""
-    kernels = reader.builder.done()
-    if not reader.steps:
-        return kernels
-    steps = sorted(set(reader.steps))
-    starts = np.array([start for start, _, _ in steps], dtype=np.int64)
-    codes = np.searchsorted(starts, kernels.start_ns, side="right").astype(np.int32)
-    codes[_after_the_last(kernels, max(end for _, end, _ in steps))] = 0
-    labels = ("", *(name for _, _, name in steps))
-    return replace(kernels, texts={**kernels.texts, "step": TextColumn(codes, labels)})
-
-
-def _overlapping(steps: list[tuple[int, int, str]]) -> int:
-    """Number of steps that begin before an earlier one has ended; the host's clock may round by a µs."""
-    ordered = sorted(set(steps))
-    return sum(later[0] < earlier[1] - 1000 for earlier, later in pairwise(ordered))
-
-
-def _after_the_last(kernels: Kernels, end_ns: int) -> Mask:
-    """Kernels that are no more of the last step, shape (n,).
-
-    When the host has ended a step, kernels that it launched may still run. They follow each other: behind a
-    gap longer than any within the steps comes other work.
-    """
-    busy_from, busy_to = union(kernels.start_ns, kernels.end_ns)
-    if len(busy_from) < 2:
-        return np.zeros(len(kernels), np.bool_)
-    idle = busy_from[1:] - busy_to[:-1]
-    is_late = busy_from[1:] > end_ns
-    longest = idle[~is_late].max(initial=0)
-    breaks = np.flatnonzero(is_late & (idle > longest))
-    return kernels.start_ns >= busy_from[breaks[0] + 1] if len(breaks) else np.zeros(len(kernels), np.bool_)
-
-
 def _events(stream: JsonStream, found: Trace) -> Iterator[object]:
     """Events of a list, or of an object with ``traceEvents``."""
     if stream.peek() == "[":
-        for _ in stream.items():
-            yield stream.value()
+        yield from _whole_items(stream, found)
         return
     for name in stream.members():
         if name == "traceEvents":
-            for _ in stream.items():
-                yield stream.value()
+            yield from _whole_items(stream, found)
             continue
         found.metadata.take(name, stream.value())
+
+
+def _whole_items(stream: JsonStream, found: Trace) -> Iterator[object]:
+    """Items of a list but for those that are no JSON.
+
+    PyTorch writes names of Python's functions as they are: one that holds a quotation mark breaks its event.
+    The next event begins on a line of its own.
+    """
+    items = stream.items()
+    while True:
+        try:
+            for _ in items:
+                yield stream.value()
+        except UnfinishedError:
+            raise
+        except ContentError:
+            if not stream.next_item():
+                raise
+            found.damaged += 1
+            if found.damaged > MOST_DAMAGED:
+                raise
+            items = stream.items_on()
+        else:
+            return
 
 
 def is_trace(head: str) -> bool:

@@ -102,11 +102,12 @@ def _offers(
         if layouts <= {ROCPROF}
         else "profile with with_stack=True, or sample the host (py-spy record --native)"
     )
-    yield (
-        stacks,
-        "what the program does while the device has nothing to do",
-        by_reason.get(("", HOST), 0.0),
-    )
+    if not any(rank.details.idle_frames for rank in profile.ranks):
+        yield (
+            stacks,
+            "what the program does while the device has nothing to do",
+            by_reason.get(("", HOST), 0.0),
+        )
     yield (
         "record the host too: activities=[CPU, CUDA]"
         if is_gpu

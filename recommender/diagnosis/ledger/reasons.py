@@ -40,8 +40,8 @@ _UNITS = {
 MOVING, WAITING, UNDIVIDED = "moves data", "waits for peers", "moves data or waits"
 LAUNCH, HOST, UNSEEN_HOST = "behind launches", "host, no call explains it", "host, calls not collected"
 COPY, OUTSIDE = "copy by the copy engine", "before or after all kernels"
-GAPS = ("garbage collection", "waits for training data", "compiles operators", "allocates device memory",
-        "synchronising calls")  # fmt: skip
+GAPS = ("garbage collection", "waits for training data", "writes a checkpoint", "compiles operators",
+        "allocates device memory", "synchronising calls")  # fmt: skip
 """Reasons of gaps that calls of the host tell, the surest first."""
 
 
@@ -99,6 +99,7 @@ def split_gaps(lengths_us: Floats, calls: Iterable[Call]) -> dict[str, float]:
     times = (
         total_us(call for call in collected if call.level == "gc"),
         max((call.total_us for call in collected if call.level == "loader"), default=0.0),
+        max((call.total_us for call in collected if call.level == "save"), default=0.0),
         total_us(call for call in collected if is_compiling(call)),
         total_us(outermost(call for call in collected if is_allocation(call))),
         min(total_us(synchronising), float(np.sort(lengths_us[is_long])[::-1][:count].sum())),

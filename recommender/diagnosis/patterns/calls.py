@@ -40,9 +40,20 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     free = view.step_sum("free_us")
     yield from _collector(view, thresholds, free)
     yield from _loader(view, thresholds, free)
+    yield from _checkpoints(view, free)
     yield from _allocator(view, thresholds, free)
     yield from _compiler(view, free)
-    yield from _synchronisation(view, thresholds, free)
+    yield from _synchronisation(view, thresholds, max(0.0, free - _told_us(view)))
+
+
+def _told_us(view: View) -> float:
+    """Time in which the host did something else by itself: it collected, loaded or saved, microseconds."""
+    by_level = {
+        level: [call.total_us for call in view.rank.calls if call.level == level]
+        for level in ("loader", "save")
+    }
+    collected = sum(call.total_us for call in view.rank.calls if call.level == "gc")
+    return collected + sum(max(times, default=0.0) for times in by_level.values())
 
 
 def _calls(view: View, matches: Callable[[Call], bool]) -> list[Call]:
@@ -146,6 +157,25 @@ def _loader(view: View, thresholds: Thresholds, free: float) -> Iterator[SoftEvi
         (longest.place, *((pipeline.place,) if pipeline else ())),
         shown=float(thresholds.shows(pattern, metric, seconds)),
         fixed=lambda rank: fill_idle_time(rank, spent, []),
+    )
+
+
+def _checkpoints(view: View, free: float) -> Iterator[SoftEvidence]:
+    """Evidence of checkpoints that the program writes while the device waits, from its frames of Python."""
+    calls = _calls(view, lambda call: call.level == "save")
+    if not calls:
+        return
+    outer = calls[0]  # one way to save calls another: the longest holds the others
+    lost = min(free, outer.total_us)
+    yield step_evidence(
+        view,
+        "checkpoint-stall",
+        lost,
+        f"{outer.count} checkpoints are written in {outer.total_us / 1e3:.1f} ms ({outer.name})",
+        MetricReading(metric="time of saving", value=outer.total_us * 1e-6, unit="s"),
+        _places(calls),
+        shown=_part(lost, outer.total_us),
+        fixed=lambda rank: fill_idle_time(rank, lost, calls),
     )
 
 

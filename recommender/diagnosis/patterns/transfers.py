@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.rank.collectives import idle_us, is_of, moving_us, places
+from recommender.diagnosis.rank.groups import CONTEXT, DATA, STAGES, TENSOR
+from recommender.diagnosis.rank.program_signs import is_fully_sharded
 from recommender.diagnosis.rank.repairs import hide_communication
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 
 _GRADIENT = ("allreduce", "reducescatter")
+_SCATTER = ("reducescatter",)
+_GATHER = ("allgather",)
+"""Where gradients are scattered, a distributed optimizer or FSDP gathers the parameters in the same group."""
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
@@ -42,14 +47,15 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         fixed=lambda rank: hide_communication(rank, exposed, []),
     )
     yield from _waits(view, thresholds)
-    yield from _gradients(view, bad)
+    yield from _moving(view, bad)
     yield from _exchange(view, bad)
 
 
 def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of ranks that wait in a collective, and of stages that wait for their neighbour."""
     both = view.rank.collectives
-    shared, pairs = [c for c in both if not c.is_p2p], [c for c in both if c.is_p2p]
+    shared = [c for c in both if not c.is_p2p]
+    pairs = [c for c in both if c.is_p2p and view.uses.get(c.group) != CONTEXT]  # a ring within a stage
     waited = sum(idle_us(c) for c in shared) * view.exposed_share
     share = waited / view.total_us
     if shared:
@@ -80,21 +86,39 @@ def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         )
 
 
-def _gradients(view: View, bad: float) -> Iterator[SoftEvidence]:
-    """Evidence of reductions whose transfer nothing hides."""
-    mine = [c for c in view.rank.collectives if is_of(c, _GRADIENT) and c.group not in view.stage_groups]
-    moving = sum(moving_us(c) for c in mine) * view.exposed_share
-    if mine:
-        yield step_evidence(
-            view,
-            "data-parallel-communication",
-            moving,
-            f"reductions move data for {moving / 1e3:.1f} ms beside no computation",
-            MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
-            places(mine),
-            shown=bad,
-            fixed=lambda rank: hide_communication(rank, moving, []),
-        )
+def _moving(view: View, bad: float) -> Iterator[SoftEvidence]:
+    """Evidence of transfers that nothing hides, by what their group is for."""
+    shared = [item for item in view.rank.collectives if not item.is_p2p]
+    inside = [item for item in shared if view.uses.get(item.group, DATA) == DATA]
+    scattering = {item.group for item in inside if is_of(item, _SCATTER)}
+    gathers = [item for item in inside if is_of(item, _GATHER) and item.group in scattering]
+    gradients = [item for item in inside if is_of(item, _GRADIENT)]
+    sharded = is_fully_sharded(view.rank)
+    added = [] if sharded else gathers
+    words = "reductions and gathers of parameters" if added else "reductions"
+    uses = {
+        use: [c for c in view.rank.collectives if view.uses.get(c.group) == use] for use in (TENSOR, CONTEXT)
+    }
+    stages = [item for item in shared if view.uses.get(item.group) == STAGES]
+    for node, items, what in (
+        ("data-parallel-communication", [*gradients, *added], words),
+        ("fsdp-communication", gathers if sharded else [], "gathers of parameters"),
+        ("stage-reduction", stages, "reductions across pipeline stages"),
+        ("tensor-parallel-communication", uses[TENSOR], "collectives of tensor parallelism"),
+        ("context-parallel-communication", uses[CONTEXT], "exchanges of context parallelism"),
+    ):  # fmt: skip
+        moving = sum(moving_us(c) for c in items) * view.exposed_share
+        if items:
+            yield step_evidence(
+                view,
+                node,
+                moving,
+                f"{what} move data for {moving / 1e3:.1f} ms beside no computation",
+                MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
+                places(items),
+                shown=bad,
+                fixed=lambda rank, moving=moving: hide_communication(rank, moving, []),  # type: ignore[misc]  # bound now
+            )
 
 
 def _exchange(view: View, bad: float) -> Iterator[SoftEvidence]:

@@ -1,4 +1,4 @@
-"""Process groups: which one a communicator is, and whether it spans pipeline stages."""
+"""Process groups: which one a communicator is, and what it is used for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recommender.diagnosis.rank.identity import stage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ingest.profiles.facts.details import ProcessGroup
     from ingest.profiles.facts.run import Rank
@@ -59,8 +59,16 @@ def spans_stages(group: tuple[int, ...], rank: Rank) -> bool:
     return len({member * stages // world for member in group}) > 1
 
 
-def stage_groups(ranks: Sequence[Rank]) -> frozenset[str]:
-    """Communicators that span pipeline stages, such as that of tied embeddings, as far as groups tell."""
+DATA, TENSOR, CONTEXT, STAGES = "data", "tensor", "context", "stages"
+"""Uses of a group whose reductions and gathers are told apart."""
+
+
+def uses_of_groups(ranks: Sequence[Rank]) -> Mapping[str, str]:
+    """Uses of communicators by their names, as far as the described groups tell.
+
+    One whose members are of different pipeline stages has the use ``STAGES``, such as that of tied
+    embeddings. Others follow from the parts of the group's name as Megatron forms it (``"tp"``, ``"dp_cp"``).
+    """
     held: dict[str, tuple[set[int], set[str]]] = {}
     for rank in ranks:
         for item in rank.collectives:
@@ -68,9 +76,22 @@ def stage_groups(ranks: Sequence[Rank]) -> frozenset[str]:
             if rank.rank is not None:
                 present.add(rank.rank)
             kinds.add(item.name.lower().replace("_", ""))
-    found = set()
+    found = {}
     for name, (present, kinds) in held.items():
         group = group_of(name, tuple(sorted(present)), kinds, ranks)
-        if group is not None and any(spans_stages(group.ranks, rank) for rank in ranks):
-            found.add(name)
-    return frozenset(found)
+        if group is None:
+            continue
+        use = STAGES if any(spans_stages(group.ranks, rank) for rank in ranks) else _use(group.about)
+        if use:
+            found[name] = use
+    return found
+
+
+def _use(about: str) -> str:
+    """The use of a group within a stage; empty where its name tells none."""
+    parts = set(about.lower().split("_")) - {"mesh"}  # groups of PyTorch's device mesh: "mesh_tp"
+    if "dp" in parts and "tp" not in parts:
+        return DATA
+    return {frozenset({"tp"}): TENSOR, frozenset({"mp"}): TENSOR, frozenset({"cp"}): CONTEXT}.get(
+        frozenset(parts), ""
+    )

@@ -23,6 +23,7 @@ ITEM = ("aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_no
 COMPILING = (
     *("aclopCompile", "OpCompile", "CompileOp", "GEGraphCompile", "opCompile", "BuildOp", "GraphCompile"),
     *("ModuleLoadData", "cuLibraryLoadData", "hipModuleLoad", "rtcCompileProgram"),
+    "torch/_dynamo/convert_frame.py: _compile",
 )
 RUNTIME = frozenset({"acl", "runtime", "node", "model"})
 

@@ -59,16 +59,49 @@ def _of_rank(rank: Rank) -> dict[str, object]:
         found["num_workers"] = "1 or more"
     if any(map(_FUSED_STEP.search, (*operators, *labels))):
         found["fused"] = True
+    found |= _of_frames(names[FRAME])
     if any(name.startswith("Optimizer.step") for name in marks):
         found["optimizer"] = "torch.optim"
     if any(name.startswith("DistributedDataParallel") for name in marks):
         found["ddp"] = True
-    if any(name.startswith(("FullyShardedDataParallel", "FSDP", "fsdp")) for name in (*marks, *operators)):
+    if is_fully_sharded(rank):
         found["fsdp"] = True
+    if any(name.endswith("amp/autocast_mode.py: __enter__") for name in names[FRAME]):
+        found["autocast"] = True
     return found | ({} if rank.kernels is None else _of_kernels(rank.kernels))
 
 
-LEVELS = ("runtime", "op", "mark", "loader")
+def is_fully_sharded(rank: Rank) -> bool:
+    """True where FSDP wraps the model: ranges or operators of it were recorded."""
+    return any(call.level in {"mark", "op", FRAME} and call.name.startswith(_SHARDED) for call in rank.calls)
+
+
+FRAME = "frame"
+_SHARDED = ("FullyShardedDataParallel", "FSDP", "fsdp", "torch/distributed/fsdp/")
+LEVELS = ("runtime", "op", "mark", "loader", FRAME)
+
+
+def _of_frames(frames: set[str]) -> dict[str, object]:
+    """What functions of PyTorch that ran tell, in a recording with stacks."""
+    ran = {name.partition(": ")[2] for name in frames if name.startswith("torch/optim/")}
+    found: dict[str, object] = {}
+    if any(name.endswith("dataloader.py: _try_get_data") for name in frames):
+        found["num_workers"] = "1 or more"
+    elif any(name.endswith("fetch.py: fetch") for name in frames):
+        found["num_workers"] = 0
+    if any("_utils/pin_memory.py: " in name for name in frames):
+        found["pin_memory"] = True
+    if any(name.startswith("_fused_") for name in ran) or any(name.startswith("apex/") for name in frames):
+        found["fused"] = True
+    elif any(name.startswith("_multi_tensor_") for name in ran):
+        found |= {"foreach": True, "fused": False}
+    elif any(name.startswith("_single_tensor_") for name in ran):
+        found |= {"foreach": False, "fused": False}
+    if any(name.startswith("torch/_dynamo/eval_frame.py: ") for name in frames):
+        found["torch.compile"] = True
+    if any(name.startswith("torch/nn/parallel/distributed.py: ") for name in frames):
+        found["ddp"] = True
+    return found
 
 
 def _of_kernels(kernels: Kernels) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.rank.kinds import chains
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ingest.profiles.facts.kernels import Floats, Kernels, Mask
     from ingest.profiles.facts.run import Rank
     from recommender.diagnosis.rank.compared import Compared
@@ -42,12 +44,12 @@ class View:
     Attributes:
         rank: Its facts.
         agreed_cores: Cube cores that the ranks of the run agree on; 0 where they do not.
-        stage_groups: Communicators that span pipeline stages.
+        uses: Use of each communicator that is known (``rank.groups``).
     """
 
     rank: Rank
     agreed_cores: float = 0.0
-    stage_groups: frozenset[str] = frozenset()
+    uses: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def total_us(self) -> float:

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ingest.profiles.checks import KINETO
+from ingest.profiles.facts.kernel_names import gpu_kernel
+from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile, Rank
 from kg.nouns.framework import Framework
@@ -25,6 +27,7 @@ SHOWN_BY_GPUS = (
     *("host-bound", "kernel-launch-overhead", "host-to-device-copy", "host-device-synchronisation"),
     *("python-gc-high-latency", "slow-dataloader", "memory-allocation-stall", "memory-fragmentation"),
     *("operator-compilation-latency", "exposed-communication", "data-parallel-communication", "collective-wait"),
+    *("checkpoint-stall", "tensor-parallel-communication", "context-parallel-communication", "stage-reduction"),
     *("all-to-all-communication", "ep-load-imbalance", "slow-rank", "bandwidth-contention", "precision-excess"),
     *("layout-transform", "cast-traffic", "memory-copies", "unfused-operators", "optimizer-traffic"),
     *("normalisation-traffic", "attention-memory-traffic", "activation-function-traffic"),
@@ -134,3 +137,40 @@ def test_of_two_settings_the_one_in_force_is_not_repeated() -> None:
         r for r in advice(run_of("nvidia"), "host-to-device-copy") if r.strategy.id == "pinned-memory"
     ]
     assert remedy.settings == ["pin_memory=true", "non_blocking=true"]
+
+
+@pytest.mark.parametrize(
+    "level_and_name",
+    [
+        ("mark", "FullyShardedDataParallel.forward"),
+        ("frame", "torch/distributed/fsdp/fully_sharded_data_parallel.py: forward"),
+    ],
+)
+def test_gathers_of_fsdp_are_begun_earlier(level_and_name: tuple[str, str]) -> None:
+    found = advice(run_of("nvidia", level_and_name), "fsdp-communication")
+    assert {"fsdp-backward-prefetch", "fsdp-forward-prefetch"} <= {item.strategy.id for item in found}
+
+
+def test_a_stack_tells_what_is_switched_on() -> None:
+    def with_products(share: float) -> ProfiledRun:
+        builder = KernelBuilder("trace.json")
+        for row, (name, part) in enumerate(
+            [("ampere_bf16_s16816gemm_bf16_128x128", share), ("ampere_sgemm_128x64_tn", 1 - share)]
+        ):
+            kind, types = gpu_kernel(name)
+            builder.add(row, row * 10_000, duration_us=100 * part, name=name, kind=kind, core="GPU",
+                        input_types=f"{types};{types}")  # fmt: skip
+        place = FactPlace("t")
+        calls = tuple(
+            Call(level="frame", name=name, total_us=1.0, count=1, max_us=1.0, place=place)
+            for name in ("torch/amp/autocast_mode.py: __enter__", "torch/optim/adam.py: _fused_adam")
+        )
+        rank = Rank(rank=0, folder="", layout=KINETO, calls=calls, kernels=builder.done())
+        return ProfiledRun.of(
+            Profile(path="run", ranks=(rank,)), frozenset({"nvidia"}), [], broader=BROADER, is_training=True
+        )
+
+    mixed, single = with_products(0.4), with_products(0.0)
+    assert mixed.current["torch.autocast"] == "bfloat16"
+    assert "torch.autocast" not in single.current  # entered, and switched off
+    assert mixed.current["fused"] is True

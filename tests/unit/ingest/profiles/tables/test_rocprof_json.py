@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from ingest.profiles.folders import read_profile
-from kg.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,12 +96,3 @@ def test_tables_beside_it_are_enough(tmp_path: Path) -> None:
     assert kernels is not None
     assert len(kernels) == 1
     assert any("left out" in note for note in profile.ranks[0].notes)
-
-
-@pytest.mark.parametrize("name", ["a.pftrace", "b.nsys-rep"])
-def test_recordings_in_a_tools_own_form_say_how_to_convert_them(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(b"\x00\x01")
-    with pytest.raises(InputError) as fault:
-        read_profile(path)
-    assert "export" in fault.value.hint or "rocprofv3" in fault.value.hint

@@ -81,6 +81,13 @@ def test_two_jobs_in_a_folder_are_told_and_are_no_peers(tmp_path: Path, shipped:
     assert "slow-rank" not in answer.diagnosis.evidence
 
 
+def test_jobs_that_have_their_collectives_in_common_are_two(tmp_path: Path) -> None:
+    write(tmp_path, "first", job(), 0)
+    other = [{**item, "name": item["name"].replace("gemm", "conv")} for item in job()]
+    write(tmp_path, "second", other, 1)
+    assert any("0% of the time of kernels is alike" in note for note in read_profile(tmp_path).notes)
+
+
 def test_ranks_of_one_job_are_no_strangers(tmp_path: Path) -> None:
     write(tmp_path, "a", job(), 0)
     write(tmp_path, "b", job(late=10), 1)
@@ -160,3 +167,22 @@ def test_steps_within_steps_are_told(tmp_path: Path) -> None:
     [rank] = read_profile(path).ranks
     assert any("begin within another: 1" in note for note in rank.notes)
     assert sum(step.computing_us for step in rank.steps) == 50 * 50
+
+
+def test_events_that_are_no_json_are_left_out_and_told(tmp_path: Path) -> None:
+    events = [json.dumps(item, indent=1) for item in job()]
+    broken = '{\n "ph": "X",\n "name": "hook.py(0):         """,\n "ts": 1,\n "args": {\n  "x": 1\n }\n}'
+    text = ",\n".join([broken, *events[:3], broken, *events[3:]])
+    path = tmp_path / "host_0.pt.trace.json"
+    path.write_text('{"schemaVersion": 1, "traceEvents": [\n' + text + '\n], "with_stack": 1}')
+    [rank] = read_profile(path).ranks
+    assert rank.kernels is not None
+    assert len(rank.kernels) == 6
+    assert rank.notes == (f"{path.name}: 2 events are no JSON, and are left out",)
+    path.write_text(
+        '{"schemaVersion": 1, "traceEvents": [\n' + ",\n".join(events[:3]) + ",\n{" + "]\n{" * 2000
+    )
+    [rank] = read_profile(path).ranks
+    assert rank.kernels is not None
+    assert len(rank.kernels) == 2
+    assert any("read up to there" in note for note in rank.notes)

@@ -13,7 +13,7 @@ from ingest.profiles.facts.run import Collective, Profile, Rank, RankTraffic, St
 from recommender.diagnosis.critical.meetings import meetings_of
 from recommender.diagnosis.critical.path import critical_path
 from recommender.diagnosis.ledger.accounts import GAP
-from recommender.diagnosis.rank.groups import group_of, stage_groups
+from recommender.diagnosis.rank.groups import DATA, STAGES, group_of, uses_of_groups
 
 MOVES = 100.0
 PLACE = FactPlace("communication.json")
@@ -145,7 +145,7 @@ def test_a_reduction_between_stages_is_no_gradient() -> None:
     sizes = {"pipeline_model_parallel_size": 2, "world_size": 4}
     first = rank(0, [("A", 1.0)], [0.0], group="b", details=Details(groups=groups), parallel=sizes)
     second = rank(1, [("A", 1.0)], [0.0], group="a", details=Details(groups=groups), parallel=sizes)
-    assert stage_groups([first, second]) == {"b"}
+    assert uses_of_groups([first, second]) == {"a": DATA, "b": STAGES}
 
 
 def test_operators_that_do_not_pair_stand_alone() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.run import Rank
+from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.patterns.clocks import highest_mhz, kernel_clocks_mhz
 from recommender.diagnosis.rank.view import KernelView, view_of
 
@@ -48,3 +52,25 @@ def test_without_a_number_of_cores_no_clock_is_known() -> None:
     view = seen(("MIX_AIC", 256, CORES), ("MIX_AIC", 128, 20))
     assert np.isnan(kernel_clocks_mhz(view)).all()
     assert highest_mhz(view) == 0
+
+
+@pytest.mark.parametrize(
+    ("device_before", "is_seen"), [("", True), ("Ascend910B1", True), ("Ascend910B4", False)]
+)
+def test_a_clock_that_is_low_all_the_time_shows_beside_an_earlier_run(
+    make: Any, network: Any, thresholds: Any, device_before: str, is_seen: bool
+) -> None:
+    def on(device: str, slower: float) -> Any:
+        run = make(slower=slower)
+        [rank] = run.ranks
+        kernels = rank.kernels
+        pipes = {
+            name: column / slower if name.endswith("cycles") else column
+            for name, column in kernels.pipes.items()
+        }
+        return replace(run, ranks=(replace(rank, device=device, kernels=replace(kernels, pipes=pipes)),))
+
+    hot, cool = on("Ascend910B1", 1.3), on(device_before, 1.0)
+    named = [item.cause.node for item in diagnose(hot, network, thresholds, before=cool).findings]
+    assert ("frequency-drop" in named) == is_seen
+    assert "frequency-drop" not in [item.cause.node for item in diagnose(hot, network, thresholds).findings]

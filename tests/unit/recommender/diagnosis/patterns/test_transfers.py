@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from ingest.profiles.facts.details import Details, ProcessGroup
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call, Collective
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.patterns import transfers
+from recommender.diagnosis.rank.groups import CONTEXT, DATA, STAGES, TENSOR
 from recommender.diagnosis.rank.view import view_of
 
 MARK = ("exposed-communication", "communication_not_overlapped_share")
@@ -38,3 +42,73 @@ def test_a_quarter_of_the_step_exposed_is_named_though_nothing_tells_its_parts(
     rank = replace(exposing(make, 0.26), collectives=())
     found = diagnose(replace(make(), ranks=(rank,)), network, thresholds).findings
     assert [item.cause.node for item in found] == ["exposed-communication"]
+
+
+def moved(name: str, group: str, ms: float, *, is_p2p: bool = False, wait_ms: float = 0.0) -> Collective:
+    """An operator that moves data for so long, and waits."""
+    return Collective(
+        name=name, group=group, step="", is_p2p=is_p2p, elapse_ms=ms + wait_ms, transit_ms=ms, wait_ms=wait_ms,
+        idle_ms=0.0, start_us=None, transfers=(), place=FactPlace("communication.json"),
+    )  # fmt: skip
+
+
+def costs_ms(
+    make: Any, thresholds: Any, items: tuple[Collective, ...], uses: dict[str, str]
+) -> dict[str, float]:
+    """Milliseconds that each pattern of transfers costs, where nothing is hidden."""
+    rank = replace(exposing(make, 0.5), collectives=items)
+    found = transfers.find(replace(view_of(rank), uses=uses), thresholds)
+    return {item.node: round(item.lost_us / 1e3, 3) for item in found}
+
+
+def test_transfers_are_told_apart_by_what_their_group_is_for(make: Any, thresholds: Any) -> None:
+    items = (
+        moved("hcom_reduceScatter__1", "d", 3.0),
+        moved("hcom_allGather__2", "d", 2.0),
+        moved("hcom_allReduce__3", "s", 4.0),
+        moved("hcom_reduceScatter__4", "t", 5.0),
+        moved("hcom_allGather__5", "t", 6.0),
+        moved("hcom_allGather__6", "other", 7.0),  # nothing is scattered there: of what it is, is not known
+    )
+    costs = costs_ms(make, thresholds, items, {"d": DATA, "s": STAGES, "t": TENSOR})
+    assert costs["data-parallel-communication"] == 5.0
+    assert costs["stage-reduction"] == 4.0
+    assert costs["tensor-parallel-communication"] == 11.0
+    unnamed = costs_ms(make, thresholds, items, {})
+    assert unnamed["data-parallel-communication"] == 20.0
+    assert "stage-reduction" not in unnamed
+    assert "tensor-parallel-communication" not in unnamed
+
+
+def test_gathers_of_a_fully_sharded_model_are_of_their_own(make: Any, thresholds: Any) -> None:
+    place = FactPlace("trace.json")
+    call = Call(level="mark", name="FSDP::forward", total_us=1.0, count=1, max_us=1.0, place=place)
+    items = (moved("reduce_scatter", "d", 3.0), moved("all_gather", "d", 2.0))
+    rank = replace(exposing(make, 0.5), collectives=items, calls=(call,))
+    costs = {item.node: item.lost_us for item in transfers.find(view_of(rank), thresholds)}
+    assert costs["data-parallel-communication"] == pytest.approx(3000.0)
+    assert costs["fsdp-communication"] == pytest.approx(2000.0)
+
+
+def test_a_ring_of_context_parallelism_is_no_pipeline(make: Any, thresholds: Any) -> None:
+    ring = moved("hcom_batchSendRecv__1", "c", 3.0, is_p2p=True, wait_ms=8.0)
+    assert costs_ms(make, thresholds, (ring,), {})["pipeline-bubble"] == 8.0
+    costs = costs_ms(make, thresholds, (ring,), {"c": CONTEXT})
+    assert costs["context-parallel-communication"] == 3.0
+    assert costs.get("pipeline-bubble", 0.0) == 0.0
+
+
+def test_reductions_between_stages_are_named(make: Any, network: Any, thresholds: Any) -> None:
+    groups = (
+        ProcessGroup(name="s", about="embd", ranks=(0, 2)),
+        ProcessGroup(name="d", about="dp", ranks=(0, 1)),
+    )
+    rank = exposing(make, 0.5)
+    exposed_ms = rank.steps[0].exposed_us / 1e3
+    rank = replace(
+        rank, collectives=(moved("hcom_allReduce__3", "s", exposed_ms),), details=Details(groups=groups),
+        parallel={"pipeline_model_parallel_size": 2, "world_size": 4},
+    )  # fmt: skip
+    [found] = diagnose(replace(make(), ranks=(rank,)), network, thresholds).findings
+    assert found.cause.chain == ("exposed-communication", "stage-reduction")
+    assert [name for name, _ in found.cause.perhaps] == ["tied-embeddings"]

@@ -81,3 +81,22 @@ def test_ranks_that_differ_claim_nothing() -> None:
         rank_of(("loader", "_MultiProcessingDataLoaderIter")),
     )
     assert signs_of(Profile(path="", ranks=workers)) == {}
+
+
+def test_frames_of_a_recording_with_stacks() -> None:
+    optim, data = "torch/optim/adam.py: ", "torch/utils/data/"
+    found = signs(("frame", optim + "_multi_tensor_adam"), ("frame", data + "_utils/fetch.py: fetch"))
+    assert (found["foreach"], found["fused"], found["num_workers"]) == (True, False, 0)
+    found = signs(
+        ("frame", optim + "_fused_adam"), ("frame", optim + "_multi_tensor_adam"),
+        ("frame", data + "dataloader.py: _try_get_data"), ("frame", data + "_utils/pin_memory.py: _pin_memory_loop"),
+        ("frame", "torch/_dynamo/eval_frame.py: compile_wrapper"),
+        ("frame", "torch/nn/parallel/distributed.py: forward"),
+        ("frame", "torch/distributed/fsdp/fully_sharded_data_parallel.py: forward"),
+        ("frame", "torch/amp/autocast_mode.py: __enter__"),
+    )  # fmt: skip
+    assert found == {
+        "fused": True, "num_workers": "1 or more", "pin_memory": True, "torch.compile": True, "ddp": True,
+        "fsdp": True, "autocast": True,
+    }  # fmt: skip
+    assert signs(("frame", optim + "_single_tensor_adam"))["foreach"] is False

@@ -1,0 +1,182 @@
+"""Frames of Python in traces of PyTorch that were recorded with ``with_stack``: what the program was doing.
+
+A frame is named ``torch/optim/adam.py(553): _multi_tensor_adam``, a function of C
+``<built-in function collect>``; ``Python id`` and ``Python parent id`` say who called whom. Numbers of lines
+and addresses are left out of what is kept, so that names are few.
+
+Source:
+    PyTorch, ``torch/csrc/autograd/profiler_python.cpp`` and ``profiler_kineto.cpp`` (names, ids). Functions
+    of the loader, the optimisers, autocast, Dynamo and built-in ones as traces of PyTorch 2.13 have them;
+    those of DDP, FSDP and checkpoints as ``torch/nn/parallel``, ``torch/distributed`` and
+    ``torch/serialization.py`` of 2.x name them.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.profiles.cells import nanoseconds
+from ingest.profiles.facts.details import IdleFrame
+from ingest.profiles.facts.intervals import gaps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.profiles.facts.kernels import Floats, Integers, Kernels
+
+FRAME, SAVING = "frame", "save"
+"""Levels of calls: a frame that tells a setting, and one that writes a checkpoint."""
+_SHAPE = re.compile(r"(?:.*(?:site|dist)-packages/)?([^<>]*)\(\d+\): (.+)")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_BUILT_IN = re.compile(r"<built-in (?:method|function) (\S*)(?: of (\S+)(?: \S+)*)?>")
+_KEPT = tuple(
+    (re.compile(path), re.compile(function), level)
+    for path, function, level in (
+        (r"torch/utils/data/dataloader\.py", "__next__", "loader"),
+        (r"torch/utils/data/dataloader\.py", "_try_get_data", FRAME),
+        (r"torch/utils/data/_utils/fetch\.py", "fetch", FRAME),
+        (r"torch/utils/data/_utils/pin_memory\.py", "_pin_memory_loop|pin_memory", FRAME),
+        (r"torch/optim/\w+\.py", r"_(?:single_tensor|multi_tensor|fused)_\w+", FRAME),
+        (r"apex/optimizers/fused_\w+\.py", "step", FRAME),
+        (r"torch/(?:cuda/)?amp/autocast_mode\.py", "__enter__", FRAME),
+        (r"torch/_dynamo/eval_frame\.py", "compile_wrapper", FRAME),
+        (r"torch/_dynamo/convert_frame\.py", "_compile", FRAME),
+        (r"torch/nn/parallel/distributed\.py", "forward", FRAME),
+        (r"torch/distributed/fsdp/fully_sharded_data_parallel\.py", "forward", FRAME),
+        (r"torch/distributed/fsdp/_fully_shard/_fsdp_state\.py", "_pre_forward", FRAME),
+        (r"torch/serialization\.py", "save", SAVING),
+        (r"torch/distributed/checkpoint/state_dict_saver\.py", "save", SAVING),
+    )
+)
+_COLLECTOR = "<built-in function collect>"
+COLLECTOR_FRAME = ("gc", "gc.collect")
+"""Level and name of the call that a frame of the collector is."""
+MOST_NAMES = 1 << 18
+"""Names that are told apart: a program has some ten thousand functions; more are of no program."""
+MOST_FRAMES = 12
+"""Frames that are kept of what went on beside an idle device: those of most time."""
+LEAST_GAP_NS = 50_000
+"""A gap that no launch explains (msprof best practices: a launch takes some 5 to 20 µs)."""
+_OTHER = "other frames"
+
+
+class PythonFrames:
+    """A collector of frames: calls that tell something, and when each frame ran."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, tuple[str, str] | None] = {}
+        self._codes: dict[str, int] = {_OTHER: 0}
+        self._times = array("q")
+        self._links = array("q")
+
+    def take(
+        self, name: str, event: Mapping[str, object], lasted_us: float, arguments: Mapping[str, object]
+    ) -> tuple[str, str] | None:
+        """Take a frame; level and name of the call that it is, None where it tells nothing by itself."""
+        number, start = arguments.get("Python id"), nanoseconds(event.get("ts"))
+        if isinstance(number, int) and start is not None and 0 <= number < 1 << 62:
+            parent = arguments.get("Python parent id")
+            above = parent if isinstance(parent, int) and 0 <= parent < 1 << 62 else -1
+            thread = event.get("tid")
+            self._times.extend((start, start + round(lasted_us * 1e3)))
+            self._links.extend((number, above, self._code(name), hash(str(thread))))
+        if name in self._told:
+            return self._told[name]
+        found = _told_by(name)
+        if len(self._told) < MOST_NAMES and not name.startswith("<"):
+            self._told[name] = found
+        return found
+
+    def _code(self, name: str) -> int:
+        label = _ADDRESS.sub("", name) if name.startswith("<") else name
+        if label not in self._codes and len(self._codes) >= MOST_NAMES:
+            return 0
+        return self._codes.setdefault(label, len(self._codes))
+
+    def beside_idle(self, kernels: Kernels, thread: object) -> tuple[IdleFrame, ...]:
+        """Frames in which a thread was while the device had nothing to do for long, innermost ones.
+
+        Args:
+            kernels: Of the device; only gaps before a kernel of a step count where steps are known.
+            thread: The one that marks steps; None where none does: then that of most frames.
+        """
+        if not self._times:
+            return ()
+        times = np.frombuffer(self._times, np.int64).reshape(-1, 2)
+        number, above, code, threads = np.frombuffer(self._links, np.int64).reshape(-1, 4).T
+        chosen = hash(str(thread))
+        if thread is None or not (threads == chosen).any():
+            values, counts = np.unique(threads, return_counts=True)
+            chosen = int(values[counts.argmax()])
+        mine = threads == chosen
+        start, end = _long_gaps(kernels)
+        if not len(start) or not mine.any():
+            return ()
+        within = _covered(start, end, times[mine, 1]) - _covered(start, end, times[mine, 0])
+        own = within - _of_children(number[mine], above[mine], within)
+        labels = list(self._codes)
+        sums: dict[str, float] = {}
+        by_code = np.bincount(code[mine], weights=np.maximum(0.0, own), minlength=len(labels))
+        for at in np.flatnonzero(by_code):
+            label = short_name(labels[int(at)])
+            sums[label] = sums.get(label, 0.0) + float(by_code[at]) / 1e3
+        ordered = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(IdleFrame(name=name, us=us) for name, us in ordered[:MOST_FRAMES])
+
+
+def short_name(name: str) -> str:
+    """A frame without what differs from machine to machine: folders of packages, lines, addresses."""
+    if (found := _SHAPE.fullmatch(name)) is not None:
+        return f"{found[1]}: {found[2]}"
+    if (built_in := _BUILT_IN.fullmatch(_ADDRESS.sub("", name))) is not None:
+        owner = f" of {built_in[2]}" if built_in[2] else ""
+        return f"{built_in[1] or '?'}{owner} (built in)"
+    return name
+
+
+def _told_by(name: str) -> tuple[str, str] | None:
+    """Level and name of the call that a frame is; None for one that tells nothing by itself."""
+    if name == _COLLECTOR:
+        return COLLECTOR_FRAME
+    found = _SHAPE.fullmatch(name)
+    if found is None:
+        return None
+    for path, function, level in _KEPT:
+        if path.fullmatch(found[1]) and function.fullmatch(found[2]):
+            return level, f"{found[1]}: {found[2]}"
+    return None
+
+
+def _long_gaps(kernels: Kernels) -> tuple[Integers, Integers]:
+    """Begin and end of each long gap, shape (n,), before a kernel of a step where steps are known."""
+    start, end = gaps(kernels)
+    keep = end - start > LEAST_GAP_NS
+    step = kernels.texts["step"]
+    if any(step.labels):
+        within = kernels.start_ns[step.where(bool(label) for label in step.labels)]
+        keep &= np.isin(end, within)
+    return start[keep], end[keep]
+
+
+def _covered(start: Integers, end: Integers, at: Integers) -> Floats:
+    """Nanoseconds of the gaps that lie before each moment, shape of ``at``."""
+    before = np.concatenate([[0], np.cumsum(end - start)])
+    place = np.searchsorted(start, at, side="right")
+    last = np.maximum(place - 1, 0)
+    over = np.where(place > 0, np.maximum(0, end[last] - at), 0)
+    return (before[place] - over).astype(np.float64)
+
+
+def _of_children(number: Integers, above: Integers, within: Floats) -> Floats:
+    """What the direct callees of each frame have of the gaps, shape (n,)."""
+    order = np.argsort(number, kind="stable")
+    place = np.minimum(np.searchsorted(number[order], above), len(order) - 1)
+    parent = order[place]
+    known = number[parent] == above
+    sums = np.zeros(len(number))
+    np.add.at(sums, parent[known], within[known])
+    return sums
