@@ -37,6 +37,7 @@ class AttentionWork:
         split: Devices that share the heads.
         phase: ``"prefill"`` or ``"decode"``.
         cache_bytes: Of an element of the cache.
+        index_split: Devices that share the queries of a sparse attention's index.
     """
 
     sequences: Floats
@@ -44,6 +45,7 @@ class AttentionWork:
     split: Floats
     phase: str
     cache_bytes: Floats | float = 2.0
+    index_split: Floats | float = 1.0
 
 
 def attention_us(
@@ -78,10 +80,16 @@ def attention_us(
 
 
 def _index_us(device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
-    """Time to score every position for a choice; the index is on every device (DeepSeek-V3.2)."""
+    """Time to score every position for a choice.
+
+    The index is on every device (DeepSeek-V3.2), which scores for all queries, or for its share of them
+    (DSA-CP: vllm-ascend, docs/source/developer_guide/Design_Documents/context_parallel.md).
+    """
     read = work.sequences * work.length
     pairs = read * (work.length / 2 if work.phase == "prefill" else 1.0)
-    compute = 2 * pairs * model.index_width / (LATENT_SHARE * device.peak(device.sixteen_bit))
+    compute = (
+        2 * pairs / work.index_split * model.index_width / (LATENT_SHARE * device.peak(device.sixteen_bit))
+    )
     return np.asarray(np.maximum(compute, read * INDEX_BYTES / device.memory_bandwidth) * 1e6)
 
 
@@ -119,6 +127,14 @@ def _dense_attention_us(
     if phase == "prefill" and not model.causal:
         times = times * 2  # no half of the pairs is masked
     return np.asarray(times)
+
+
+def index_split(settings: Mapping[str, Floats], phase: str) -> Floats:
+    """Devices that share the queries of an index; each has all of them where nothing shares it."""
+    split = settings["tensor_parallel"]
+    if phase != "prefill" or "index_parallel" not in settings:
+        return np.ones_like(split)
+    return np.where(settings["index_parallel"] > 0, split, 1.0)
 
 
 def cache_bytes(settings: Mapping[str, Floats]) -> Floats:
