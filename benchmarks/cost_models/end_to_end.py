@@ -28,7 +28,7 @@ from benchmarks.cost_models.published_rows import PublishedQuestion, question_of
 from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
 from kg.errors import InputError, MissingFactError
-from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep
+from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep, kind_of
 from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.fit.anchoring import fit_anchors
 from recommender.cost_model.operators.kinds import shipped
@@ -250,6 +250,7 @@ def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object],
     for one in scores:
         groups[f"engine {one.point.asked.engine}"].append(one)
         groups[one.point.asked.family].append(one)
+        groups[kind_of(one.point.step.key)].append(one)
     for name, held in sorted(groups.items()):
         print(f"{name}: {summary(held)}")
     figures = summary(scores)
