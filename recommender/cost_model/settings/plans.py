@@ -153,9 +153,12 @@ def name_of(key: str, defaults: Mapping[str, object]) -> str:
     return name
 
 
+_PLAIN = frozenset({str, int, float, bool})
+
+
 def _numbers_of(name: str, values: Sequence[object]) -> Floats:
     """The numbers of a setting's values, each value read once."""
-    if not all(isinstance(value, str | int | float) for value in values):
+    if not set(map(type, values)) <= _PLAIN:
         return np.array([number_of(name, value) for value in values], dtype=np.float64)
     read = {value: number_of(name, value) for value in dict.fromkeys(values)}
     return np.array([read[value] for value in values], dtype=np.float64)

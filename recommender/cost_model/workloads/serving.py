@@ -327,7 +327,8 @@ def _power(
 ) -> tuple[Floats | None, Floats | None]:
     """Power of a device and energy of a decode step, where the facts are known."""
     active = np.clip((split_us["compute"] + split_us["memory"]) / 1e6 / step_s, 0, 1)
-    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
+    held, where = np.unique(s["precision"], return_inverse=True)
+    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in held])[where]
     power = power_w(device, active=active, cube_use=model.layers * work.flops / (step_s * peak))
     return power, None if power is None else power * step_s * devices
 
