@@ -6,7 +6,8 @@ The files have published throughputs and times of whole models (``docs/figures-c
 ``published_rows`` makes a question of it; the others are counted by what is missing. Language models are anchored on
 the known rows without the row that is asked and without those that repeat it (one value or one question, in one
 document or of one model); strengths, widths and the constants of the floors are fitted anew without them. They are
-scored where their engine has five known rows. ``--effects`` has published gains of strategies. The last line is one
+scored where their engine has five known rows. ``withheld`` leaves out all known rows of a model, an architecture, a
+device or an engine at a time. ``--effects`` has published gains of strategies. The last line is one
 JSON object: shares are 0 to 1, errors per cent, widths logs.
 """
 
@@ -268,6 +269,26 @@ def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object],
     return result, scores
 
 
+def withheld(rows: list[Point]) -> dict[str, dict[str, float]]:
+    """Errors and intervals of rows of which all that share a part of the key were withheld, by that part."""
+    found = {}
+    for part in ("model", "architecture", "device", "engine"):
+        errors, spreads = [], []
+        for phase, value in sorted({(one.step.key.phase, getattr(one.step.key, part)) for one in rows}):
+            alike = [one.step for one in rows if one.step.key.phase == phase]
+            anchors = fit_anchors([one for one in alike if getattr(one.key, part) != value])
+            for one in alike:
+                if getattr(one.key, part) == value and (said := anchors.correction(one.key)):
+                    errors.append(said.log_factor - one.log_ratio)
+                    spreads.append(said.spread)
+        inside = np.abs(errors) <= 1.645 * np.array(spreads)
+        found[part] = {
+            "n": len(errors), "median": round(float(np.median([percent(one) for one in errors])), 1),
+            "coverage_90": round(float(np.mean(inside)), 3), "width": round(3.29 * float(np.median(spreads)), 3),
+        }  # fmt: skip
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -297,6 +318,8 @@ def main() -> None:
             families[one.asked.family].append(Score(one, value, steps.spread, {}))
     for name, held in sorted(families.items()):
         print(f"{name}, physics alone: {summary(held)}")
+    result["withheld"] = withheld([one for one in known if one.asked.is_language_model])
+    print(f"with all of one withheld: {result['withheld']}")
     result |= {
         "expressible_llm": round(len(expressible) / len(texts), 3) if texts else None,
         "expressible_all": round(len(asked) / len(asked_rows), 3) if asked_rows else None,

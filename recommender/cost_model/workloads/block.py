@@ -192,6 +192,7 @@ def forward(
         phase=phase,
         cache_bytes=cache_bytes(settings),
         index_split=index_split(settings, phase),
+        queries=tokens / np.maximum(sequences, 1.0) if phase == "decode" else 1.0,
     )
     attend, growing = attention_us(operators, device, model, attention_work)
     attend, growing = attend / attention_parts, growing / attention_parts
