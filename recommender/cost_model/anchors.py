@@ -130,21 +130,25 @@ class LeftOutErrors:
     Attributes:
         by_kind: By :func:`kind_of`, the standard deviation within 1.645 of which nine tenths of them lie.
         overall: The same of all of them.
+        of_new_engines: The same when all steps of their engine were left out.
         variance: What the effects made expect in the mean.
     """
 
     by_kind: Mapping[str, float] = field(default_factory=dict)
     overall: float = 0.0
+    of_new_engines: float = 0.0
     variance: float = 0.0
 
-    def spread(self, key: StepKey, variance: float) -> float:
+    def spread(self, key: StepKey, variance: float, *, engine_measured: bool = True) -> float:
         """Standard deviation of a step: that of its kind, and what is known less of it than of those.
 
         Args:
             key: What it is of.
             variance: What the effects make expect of it.
+            engine_measured: Whether a step of its engine was measured.
         """
         of_kind = self.by_kind.get(kind_of(key), self.overall)
+        of_kind = of_kind if engine_measured else max(of_kind, self.of_new_engines)
         return math.sqrt(of_kind**2 + max(variance - self.variance, 0.0))
 
 
@@ -217,7 +221,9 @@ class Anchors:
             self.deviations[name] ** 2 for name in EFFECTS if asked.site or name not in OF_SITES
         )
         variance = max(total - float(to @ inverse @ to), noise)
-        spread = math.sqrt(variance) if own else self.errors.spread(asked, variance)
+        seen = any(step.key.engine == asked.engine for step in near) and bool(asked.engine)
+        others = self.errors.spread(asked, variance, engine_measured=seen)
+        spread = math.sqrt(variance) if own else others
         return Correction(
             log_factor=float(to @ weights), spread=spread, basis=self._basis(asked, own or near)
         )
@@ -290,6 +296,7 @@ class Anchors:
             "errors": {
                 "by_kind": {name: round(value, 4) for name, value in sorted(self.errors.by_kind.items())},
                 "overall": round(self.errors.overall, 4),
+                "of_new_engines": round(self.errors.of_new_engines, 4),
                 "variance": round(self.errors.variance, 5),
             },
             "deviations": {name: round(value, 4) for name, value in self.deviations.items()},

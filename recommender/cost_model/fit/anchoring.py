@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,8 +43,7 @@ def fit_anchors(steps: Sequence[MeasuredStep]) -> Anchors:
     """Anchors from measured steps: the strengths with the least error on sources left out, each in turn."""
     ratios = np.array([step.log_ratio for step in steps])
     same = {name: matrix for name, matrix in sharing(steps).items() if name not in OF_SITES}
-    _, codes = np.unique([step.source for step in steps], return_inverse=True)
-    groups = [np.flatnonzero(codes == code) for code in range(int(codes.max(initial=-1)) + 1)]
+    groups = places_of([step.source for step in steps])
     enough = len(groups) >= LEAST_STEPS
     tried = itertools.product(STRENGTHS, STRENGTHS, NOISES) if enough else [DEFAULT]
     best: tuple[float, dict[str, float], LeftOutErrors] | None = None
@@ -54,10 +54,20 @@ def fit_anchors(steps: Sequence[MeasuredStep]) -> Anchors:
         error = float(np.mean(np.abs(off)))
         if best is None or error < best[0]:
             errors = left_out_errors(steps, off, deviation, deviations, enough=enough)
+            engines = places_of([f"{step.key.phase} {step.key.engine}" for step in steps])
+            if enough and len(engines) > 1:
+                of_engines, _ = left_out(covariance, ratios, noise, engines)
+                errors = replace(errors, of_new_engines=nine_tenths(of_engines))
             best = error, {**deviations, **OF_SITES, "noise": noise}, errors
     if best is None:
         return Anchors()
     return Anchors(steps=tuple(steps), deviations=best[1], errors=best[2])
+
+
+def places_of(names: Sequence[str]) -> list[NDArray[np.intp]]:
+    """Places of each name, the names sorted."""
+    _, codes = np.unique(names, return_inverse=True)
+    return [np.flatnonzero(codes == code) for code in range(int(codes.max(initial=-1)) + 1)]
 
 
 def left_out_errors(

@@ -87,6 +87,26 @@ def test_a_kind_that_is_off_by_more_has_a_wider_interval_drawn_towards_all() -> 
     assert nobody.spread >= errors.overall  # of a kind that nobody measured all are all there is
 
 
+def test_an_engine_that_nobody_measured_is_as_unsure_as_engines_were_when_left_out() -> None:
+    rows = [
+        MeasuredStep(
+            key=replace(KEY, engine=engine, model=f"{engine}{i}"), log_ratio=level + 0.02 * (-1) ** i, source=f"{engine}{i}"
+        )
+        for engine, level in (("one", 0.5), ("two", -0.5))
+        for i in range(8)
+    ]  # fmt: skip
+    held = fit_anchors(rows)
+    known, new, unstated = (
+        held.correction(replace(KEY, engine=name, model="new")) for name in ("one", "three", "")
+    )
+    assert known
+    assert new
+    assert unstated
+    assert held.errors.of_new_engines > 2 * held.errors.overall
+    assert known.spread < new.spread / 2
+    assert unstated.spread >= held.errors.of_new_engines
+
+
 def test_widths_hold_nine_tenths_of_errors_and_one_more_to_come() -> None:
     off = np.linspace(-1, 1, 21)
     assert nine_tenths(off) == pytest.approx(0.9 / 1.645, rel=0.1)
