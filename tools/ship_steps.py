@@ -30,7 +30,7 @@ def main() -> None:
         steps = measured_steps(read_runs(path), workspace.question_of_run, name=path.name)
     anchors = fit_anchors(steps)
     anchors.write(folder / STEPS_FILE)
-    print(f"{len(steps)} steps; deviations {anchors.deviations}, widening {anchors.widening:.2f}")
+    print(f"{len(steps)} steps; deviations {anchors.deviations}, left out {anchors.errors}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ The files have published throughputs and times of whole models (``docs/figures-c
 ``published_rows`` makes a question of it; the others are counted by what is missing. Language models are anchored on
 the known rows without the row that is asked and without those that repeat it (one value or one question, in one
 document or of one model); strengths, widths and the constants of the floors are fitted anew without them. They are
-scored where their engine has five known rows. ``--effects`` has published gains of strategies. The last line is one
+scored where their engine has five known rows. ``withheld`` leaves out all known rows of a model, an architecture, a
+device or an engine at a time. ``--effects`` has published gains of strategies. The last line is one
 JSON object: shares are 0 to 1, errors per cent, widths logs.
 """
 
@@ -28,7 +29,7 @@ from benchmarks.cost_models.published_rows import PublishedQuestion, question_of
 from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
 from kg.errors import InputError, MissingFactError
-from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep
+from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep, kind_of
 from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.fit.anchoring import fit_anchors
 from recommender.cost_model.operators.kinds import shipped
@@ -250,6 +251,7 @@ def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object],
     for one in scores:
         groups[f"engine {one.point.asked.engine}"].append(one)
         groups[one.point.asked.family].append(one)
+        groups[kind_of(one.point.step.key)].append(one)
     for name, held in sorted(groups.items()):
         print(f"{name}: {summary(held)}")
     figures = summary(scores)
@@ -265,6 +267,26 @@ def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object],
         for name in FLOORS
     }
     return result, scores
+
+
+def withheld(rows: list[Point]) -> dict[str, dict[str, float]]:
+    """Errors and intervals of rows of which all that share a part of the key were withheld, by that part."""
+    found = {}
+    for part in ("model", "architecture", "device", "engine"):
+        errors, spreads = [], []
+        for phase, value in sorted({(one.step.key.phase, getattr(one.step.key, part)) for one in rows}):
+            alike = [one.step for one in rows if one.step.key.phase == phase]
+            anchors = fit_anchors([one for one in alike if getattr(one.key, part) != value])
+            for one in alike:
+                if getattr(one.key, part) == value and (said := anchors.correction(one.key)):
+                    errors.append(said.log_factor - one.log_ratio)
+                    spreads.append(said.spread)
+        inside = np.abs(errors) <= 1.645 * np.array(spreads)
+        found[part] = {
+            "n": len(errors), "median": round(float(np.median([percent(one) for one in errors])), 1),
+            "coverage_90": round(float(np.mean(inside)), 3), "width": round(3.29 * float(np.median(spreads)), 3),
+        }  # fmt: skip
+    return found
 
 
 def main() -> None:
@@ -296,6 +318,8 @@ def main() -> None:
             families[one.asked.family].append(Score(one, value, steps.spread, {}))
     for name, held in sorted(families.items()):
         print(f"{name}, physics alone: {summary(held)}")
+    result["withheld"] = withheld([one for one in known if one.asked.is_language_model])
+    print(f"with all of one withheld: {result['withheld']}")
     result |= {
         "expressible_llm": round(len(expressible) / len(texts), 3) if texts else None,
         "expressible_all": round(len(asked) / len(asked_rows), 3) if asked_rows else None,

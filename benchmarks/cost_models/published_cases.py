@@ -67,7 +67,7 @@ def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQ
         value *= lengths["output_len"] / (lengths["input_len"] + lengths["output_len"])
     engine, version = engine_of(row)
     engine = ENGINES.get(engine, engine)
-    version = version or RELEASES.get(origin, {}).get(engine, "")
+    version = version or RELEASES.get(origin, {}).get(engine, "") or release_on(case["source"], engine)
     return PublishedQuestion(row, model, where, phase, valid, "throughput", shares, value, engine, version)
 
 
@@ -80,6 +80,23 @@ RELEASES: Mapping[str, Mapping[str, str]] = {
 }
 """Releases that a publication ran, where its cases state none: the newest that its scripts name
 (``vLLM/MI250/README.MD``, ``TensorRT-LLM/A100/Benchmarking_Throughput/requirements.txt``)."""
+RELEASED: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "vllm": (("2024-09-11", "0.6.1"), ("2026-01-20", "0.14.0")),
+    "sglang": (("2024-12-03", "0.4.0"),),
+    "tensorrt-llm": (("2024-07-17", "0.11.0"), ("2025-09-24", "1.0.0")),
+}
+"""Days on which releases came out that other settings are the default of (pypi.org/project/NAME/#history), the oldest
+first: a case that states a day and no release ran the newest of its day, or a later one with the same defaults."""
+
+
+def release_on(source: Mapping[str, Any], engine: str) -> str:
+    """The release of an engine on the day that a case states; empty where it states none or none was out."""
+    between = source.get("date_between") or [""]
+    day = str(source.get("date") or between[0])
+    known = [release for since, release in RELEASED.get(engine, ()) if day and since <= day]
+    return known[-1] if known else ""
+
+
 ENGINES = {"trt": "tensorrt-llm"}
 """Engines that cases name otherwise than people do."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.cost_models.row_recipes import recipe_of
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import InputError
 from recommender.cost_model.estimate import estimate, sweep
@@ -128,6 +129,8 @@ def serving_settings(
 ) -> list[dict[str, object]]:
     """Every layout of serving that the row leaves open, and batches down to what the memory may hold at once."""
     given = json.loads(row["config"]) if row["config"].startswith("{") else {}
+    by_recipe = recipe_of(row)
+    given |= dict(by_recipe.stated) if by_recipe else {}
     named = row["precision"] + row["model"]
     formats = {"w4a16": "w4a16", "w4a8": "w4a8", "w8a8": "int8", "int8": "int8"}
     precision = next((value for word, value in formats.items() if word in named.lower()), weights)
@@ -175,6 +178,8 @@ def serving_settings(
             one["speculative_tokens"] = 1
         if given.get("max_batched"):
             one["chunk"] = int(given["max_batched"])
+        if "a8c8" in named.lower():  # keys and values in 8 bits, too
+            one["precision_cache"] = "int8"
         one |= _manner(row, given)
         if given.get("max_num_seqs"):
             drafted = int(str(one.get("speculative_tokens", 0)))
@@ -183,6 +188,7 @@ def serving_settings(
         engines = count // (words["tp"] * stages) if "tp" in words else copies
         if given.get("pd") and engines > copies:
             one |= {"data_parallel": engines, "prefill_engines": engines - copies, "separation": "separate"}
+        one |= by_recipe.settings if by_recipe else {}
         # an engine lets in what its cache holds; the rest waits
         found += [{**one, "batch": batch} for batch in down_from(each)]
     return found
@@ -216,6 +222,8 @@ def inference_settings(row: dict[str, str]) -> list[dict[str, object]]:
 
 def devices_of(row: dict[str, str]) -> list[int]:
     """How many devices a row states; where it states none, all that a job may have, fewest first."""
+    if found := recipe_of(row):
+        return [found.devices]
     count = number(row["n_devices"])
     if not count and row["config"].startswith("{"):
         given = json.loads(row["config"])

@@ -55,7 +55,7 @@ TAIL = 4.0
 STEPS_FILE = "steps.json"
 OWN_SITE = "own"
 """Site of whoever calibrates."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,19 +124,53 @@ class Correction:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LeftOutErrors:
+    """How far off measured steps were when their source was left out.
+
+    Attributes:
+        by_kind: By :func:`kind_of`, the standard deviation within 1.645 of which nine tenths of them lie.
+        overall: The same of all of them.
+        of_new_engines: The same when all steps of their engine were left out.
+        variance: What the effects made expect in the mean.
+    """
+
+    by_kind: Mapping[str, float] = field(default_factory=dict)
+    overall: float = 0.0
+    of_new_engines: float = 0.0
+    variance: float = 0.0
+
+    def spread(self, key: StepKey, variance: float, *, engine_measured: bool = True) -> float:
+        """Standard deviation of a step: that of its kind, and what is known less of it than of those.
+
+        Args:
+            key: What it is of.
+            variance: What the effects make expect of it.
+            engine_measured: Whether a step of its engine was measured.
+        """
+        of_kind = self.by_kind.get(kind_of(key), self.overall)
+        of_kind = of_kind if engine_measured else max(of_kind, self.of_new_engines)
+        return math.sqrt(of_kind**2 + max(variance - self.variance, 0.0))
+
+
+def kind_of(key: StepKey) -> str:
+    """The phase of a step and the kind of its blocks: they differ in how far off physics is."""
+    return f"{key.phase} of {key.architecture.split()[0] if key.architecture else 'any'}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Anchors:
     """Measured steps with the strengths of the effects that they share.
 
     Attributes:
         steps: The steps.
         deviations: Standard deviation of each effect, by the names of ``EFFECTS``, and ``"noise"``.
-        widening: Factor of the spread that makes its 90 % intervals hold nine tenths of the steps left out.
+        errors: How far off they were when left out; what the spread of others' steps rests on.
         site: Site of whoever asks, whose own steps count for them.
     """
 
     steps: tuple[MeasuredStep, ...] = ()
     deviations: Mapping[str, float] = field(default_factory=dict)
-    widening: float = 1.0
+    errors: LeftOutErrors = field(default_factory=LeftOutErrors)
     site: str = ""
 
     @cached_property
@@ -187,7 +221,9 @@ class Anchors:
             self.deviations[name] ** 2 for name in EFFECTS if asked.site or name not in OF_SITES
         )
         variance = max(total - float(to @ inverse @ to), noise)
-        spread = math.sqrt(variance) * (1.0 if own else self.widening)
+        seen = any(step.key.engine == asked.engine for step in near) and bool(asked.engine)
+        others = self.errors.spread(asked, variance, engine_measured=seen)
+        spread = math.sqrt(variance) if own else others
         return Correction(
             log_factor=float(to @ weights), spread=spread, basis=self._basis(asked, own or near)
         )
@@ -229,7 +265,8 @@ class Anchors:
         held = json.loads(text)
         if held.get("schema_version") != SCHEMA_VERSION:
             raise InputError(
-                f"{name}: measured steps of schema {held.get('schema_version')}, not {SCHEMA_VERSION}"
+                f"{name}: measured steps of schema {held.get('schema_version')}, not {SCHEMA_VERSION}",
+                hint="write them again: tunegraph calibrate --steps RUNS.csv",
             )
         steps = tuple(
             MeasuredStep(
@@ -239,7 +276,8 @@ class Anchors:
             )
             for row in held["steps"]
         )
-        return cls(steps=steps, deviations=held["deviations"], widening=held["widening"], site=held["site"])
+        errors = LeftOutErrors(**held["errors"])
+        return cls(steps=steps, deviations=held["deviations"], errors=errors, site=held["site"])
 
     def write(self, path: Path) -> None:
         """Write the anchors as JSON, one step a line."""
@@ -255,7 +293,12 @@ class Anchors:
         head = {
             "schema_version": SCHEMA_VERSION,
             "site": self.site,
-            "widening": round(self.widening, 4),
+            "errors": {
+                "by_kind": {name: round(value, 4) for name, value in sorted(self.errors.by_kind.items())},
+                "overall": round(self.errors.overall, 4),
+                "of_new_engines": round(self.errors.of_new_engines, 4),
+                "variance": round(self.errors.variance, 5),
+            },
             "deviations": {name: round(value, 4) for name, value in self.deviations.items()},
         }
         lines = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)

@@ -21,14 +21,7 @@ from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
 from recommender.cost_model.workloads.serving import serving_step
-from recommender.cost_model.workloads.steps import (
-    GPU_ENGINES,
-    GPU_SERVED_SPREAD,
-    GPU_SPREAD,
-    PARTS,
-    Steps,
-    scaled,
-)
+from recommender.cost_model.workloads.steps import PARTS, Steps, gpu_spread, scaled
 from recommender.cost_model.workloads.training import training_step
 
 if TYPE_CHECKING:
@@ -88,8 +81,7 @@ def estimate(
     if anchor:
         return replace(steps, spread=anchor.spread, basis=anchor.basis)
     if model.kind != NETWORK and not machine.device.ascend:
-        seen = phase == "serving" and engine in GPU_ENGINES
-        return replace(steps, spread=GPU_SERVED_SPREAD if seen else GPU_SPREAD)
+        return replace(steps, spread=gpu_spread("amd" if machine.device.amd else "", phase, engine))
     return steps
 
 

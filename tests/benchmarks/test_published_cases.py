@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.cost_models.published_cases import release_on
 from benchmarks.cost_models.published_rows import case_row, down_from, question_of
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 
@@ -94,3 +95,11 @@ def test_a_share_of_the_peak_becomes_tokens_a_second(shipped: ShippedKnowledge) 
 def test_time_to_train_is_refused_by_what_it_leaves_out(shipped: ShippedKnowledge) -> None:
     with pytest.raises(NotExpressibleError, match="steps until the quality is reached"):
         question_of(row(metric="time_to_train", unit="min"), shipped)
+
+
+def test_a_day_without_a_release_has_the_release_of_that_day() -> None:
+    assert release_on({"date": "2026-01-19"}, "vllm") == "0.6.1"
+    assert release_on({"date": "2026-01-20"}, "vllm") == "0.14.0"
+    assert release_on({"date_between": ["2025-10-01", "2026-02-01"]}, "tensorrt-llm") == "1.0.0"
+    assert release_on({"date": "2023-01-01"}, "vllm") == ""
+    assert release_on({}, "vllm") == release_on({"date": "2026-01-20"}, "atom") == ""

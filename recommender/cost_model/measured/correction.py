@@ -117,7 +117,11 @@ class RunCorrection:
         if not self.runs:
             return steps
         log_times, deviations = self.at(places)
-        return replace(scaled(steps, np.exp(log_times)), doubt=deviations / self.scales.price)
+        return replace(
+            scaled(steps, np.exp(log_times)),
+            doubt=deviations / self.scales.price,
+            near_spread=np.minimum(deviations, steps.spread),
+        )
 
 
 def _features(places: Sequence[StepPlace]) -> tuple[NDArray[np.str_], Floats]:

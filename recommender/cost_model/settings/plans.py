@@ -58,7 +58,8 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "input_len": 1024, "output_len": 128, "chunk": 0, "prefill_batch": 1, "prefix_hit": 0.0,
         "speculative_tokens": 0, "acceptance": 0.7, "kv_host_share": 0.0, "sequence_parallel": 0, "graph": 1,
         "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
-        "prefill_engines": 0, "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
+        "prefill_engines": 0, "prefill_tensor_parallel": 0, "index_parallel": 0,
+        "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
         "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0, "concurrency": 0,
     }
@@ -152,9 +153,12 @@ def name_of(key: str, defaults: Mapping[str, object]) -> str:
     return name
 
 
+_PLAIN = frozenset({str, int, float, bool})
+
+
 def _numbers_of(name: str, values: Sequence[object]) -> Floats:
     """The numbers of a setting's values, each value read once."""
-    if not all(isinstance(value, str | int | float) for value in values):
+    if not set(map(type, values)) <= _PLAIN:
         return np.array([number_of(name, value) for value in values], dtype=np.float64)
     read = {value: number_of(name, value) for value in dict.fromkeys(values)}
     return np.array([read[value] for value in values], dtype=np.float64)

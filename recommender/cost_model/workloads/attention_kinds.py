@@ -37,6 +37,8 @@ class AttentionWork:
         split: Devices that share the heads.
         phase: ``"prefill"`` or ``"decode"``.
         cache_bytes: Of an element of the cache.
+        index_split: Devices that share the queries of a sparse attention's index.
+        queries: Rows of each sequence in a decode step: the last token and those drafted after it.
     """
 
     sequences: Floats
@@ -44,6 +46,8 @@ class AttentionWork:
     split: Floats
     phase: str
     cache_bytes: Floats | float = 2.0
+    index_split: Floats | float = 1.0
+    queries: Floats | float = 1.0
 
 
 def attention_us(
@@ -52,13 +56,14 @@ def attention_us(
     """Fused attention of a block: the mean over the kinds that a model has.
 
     A block with a sliding window sees no more than that. The state of linear attention is a window of as many
-    rows as its keys are wide. Sparse attention sees what it chooses, after an index has looked at everything.
+    rows as its keys are wide. Sparse attention sees what it chooses, after an index has looked at everything;
+    each query chooses for itself (arXiv:2512.02556, 2.1), so rows of one sequence share nothing they read.
 
     Returns:
         The time, and the part of it that looks at all positions.
     """
 
-    def near(rows: float) -> Floats:
+    def near(rows: float, work: AttentionWork = work) -> Floats:
         """Time where a query sees ``rows`` positions: in a prefill, blocks of them, and the block before."""
         seen = np.minimum(work.length, rows)
         blocks = work.length / seen if work.phase == "prefill" else np.ones_like(seen)
@@ -68,7 +73,8 @@ def attention_us(
 
     if model.attended:
         growing = _index_us(device, model, work)
-        return growing + near(model.attended), growing
+        alone = replace(work, sequences=work.sequences * work.queries)
+        return growing + near(model.attended, alone), growing
     growing = near(np.inf)
     others = ((model.window, model.window_layers), (model.linear_state, model.linear_layers))
     share = 1 - sum(layers for _, layers in others) / max(model.layers, 1.0)
@@ -78,10 +84,16 @@ def attention_us(
 
 
 def _index_us(device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
-    """Time to score every position for a choice; the index is on every device (DeepSeek-V3.2)."""
+    """Time to score every position for a choice.
+
+    The index is on every device (DeepSeek-V3.2), which scores for all queries, or for its share of them
+    (DSA-CP: vllm-ascend, docs/source/developer_guide/Design_Documents/context_parallel.md).
+    """
     read = work.sequences * work.length
-    pairs = read * (work.length / 2 if work.phase == "prefill" else 1.0)
-    compute = 2 * pairs * model.index_width / (LATENT_SHARE * device.peak(device.sixteen_bit))
+    pairs = read * (work.length / 2 if work.phase == "prefill" else work.queries)
+    compute = (
+        2 * pairs / work.index_split * model.index_width / (LATENT_SHARE * device.peak(device.sixteen_bit))
+    )
     return np.asarray(np.maximum(compute, read * INDEX_BYTES / device.memory_bandwidth) * 1e6)
 
 
@@ -119,6 +131,14 @@ def _dense_attention_us(
     if phase == "prefill" and not model.causal:
         times = times * 2  # no half of the pairs is masked
     return np.asarray(times)
+
+
+def index_split(settings: Mapping[str, Floats], phase: str) -> Floats:
+    """Devices that share the queries of an index; each has all of them where nothing shares it."""
+    split = settings["tensor_parallel"]
+    if phase != "prefill" or "index_parallel" not in settings:
+        return np.ones_like(split)
+    return np.where(settings["index_parallel"] > 0, split, 1.0)
 
 
 def cache_bytes(settings: Mapping[str, Floats]) -> Floats:

@@ -17,7 +17,12 @@ from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
 from recommender.cost_model.operators import moe
 from recommender.cost_model.operators.kinds import GPU_KERNEL_US
 from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT, PRECISIONS
-from recommender.cost_model.workloads.attention_kinds import AttentionWork, attention_us, cache_bytes
+from recommender.cost_model.workloads.attention_kinds import (
+    AttentionWork,
+    attention_us,
+    cache_bytes,
+    index_split,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -182,7 +187,13 @@ def forward(
 
     flash = settings.get("flash_attention", np.ones_like(tokens))
     attention_work = AttentionWork(
-        sequences=sequences, length=length, split=split, phase=phase, cache_bytes=cache_bytes(settings)
+        sequences=sequences,
+        length=length,
+        split=split,
+        phase=phase,
+        cache_bytes=cache_bytes(settings),
+        index_split=index_split(settings, phase),
+        queries=tokens / np.maximum(sequences, 1.0) if phase == "decode" else 1.0,
     )
     attend, growing = attention_us(operators, device, model, attention_work)
     attend, growing = attend / attention_parts, growing / attention_parts

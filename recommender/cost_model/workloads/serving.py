@@ -55,22 +55,28 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
     s = with_groups(settings)
     dp, ep, pp = s["data_parallel"], s["expert_parallel"], s["pipeline_parallel"]
     rule(dp >= 1, "data parallel is at least 1")
-    rule(divides(dp * pp, devices), "pipeline x data must divide the number of devices")
-    tp = np.where(s["tensor_parallel"] > 0, s["tensor_parallel"], devices / (dp * pp))
-    rule(tp * pp * dp == devices, "tensor x pipeline x data must be the number of devices")
+    wide, ahead = s["prefill_tensor_parallel"], s["prefill_engines"]
+    rule((wide == 0) | (ahead > 0), "prefill_tensor_parallel is of engines that only prefill")
+    rule((wide > 0) | divides(dp * pp, devices), "pipeline x data must divide the number of devices")
+    left = np.where(wide > 0, (devices / pp - wide * ahead) / np.maximum(dp - ahead, 1), devices / (dp * pp))
+    tp = np.where(s["tensor_parallel"] > 0, s["tensor_parallel"], left)
+    s["prefill_tensor_parallel"] = wide = np.where(wide > 0, wide, tp)
+    ranks = tp * (dp - ahead) + wide * ahead
+    rule(ranks * pp == devices, "tensor x pipeline x data must be the number of devices")
     rule(pp <= model.layers, "no more stages than layers")
     s["tensor_parallel"] = tp
-    rule(divides(tp, np.full_like(tp, model.heads)), "tensor must divide the attention heads")
+    for split in (tp, wide):
+        rule(divides(split, np.full_like(tp, model.heads)), "tensor must divide the attention heads")
     if model.experts:
         # more devices than experts hold copies of the busiest ones (DeepSeek-V3, arXiv:2412.19437, 3.4)
         rule(
             divides(ep, np.full_like(ep, model.experts)) | (ep > model.experts),
             "expert parallel must divide the experts, or be more than there are",
         )
-        rule(divides(ep, tp * dp), "expert parallel must divide tensor x data")
+        shared = np.where(wide == tp, tp * dp, tp * (dp - ahead))
+        rule(divides(ep, shared), "expert parallel must divide tensor x data")
     else:
         rule(ep == 1, "expert parallel needs a model with experts")
-    ahead = s["prefill_engines"]
     apart = s["separation"] == CHOICES["separation"].index("separate")
     rule((ahead == 0) | apart, "engines that only prefill need separation=separate")
     rule((ahead == 0) | (ahead < dp), "an engine that decodes must be left")
@@ -198,7 +204,7 @@ def serving_step(
         device,
         network,
         model,
-        s,
+        _of_prefill(s),
         tokens=chunk * together,
         sequences=together,
         length=chunk,
@@ -268,6 +274,14 @@ def serving_step(
     )
 
 
+def _of_prefill(s: Columns) -> Columns:
+    """The columns of engines that prefill: with a tensor split of their own, experts are theirs alone."""
+    wide, ranks = s["prefill_tensor_parallel"], s["prefill_tensor_parallel"] * s["prefill_engines"]
+    other = wide != s["tensor_parallel"]
+    experts = np.where(other, np.minimum(s["expert_parallel"], ranks), s["expert_parallel"])
+    return {**s, "tensor_parallel": wide, "expert_parallel": experts}
+
+
 def _late(batch: Floats) -> Floats:
     """Prefills of others beyond their mean that one answer of a hundred meets; they come at random."""
     others = np.maximum(batch - 1, 0.0)
@@ -313,7 +327,8 @@ def _power(
 ) -> tuple[Floats | None, Floats | None]:
     """Power of a device and energy of a decode step, where the facts are known."""
     active = np.clip((split_us["compute"] + split_us["memory"]) / 1e6 / step_s, 0, 1)
-    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
+    held, where = np.unique(s["precision"], return_inverse=True)
+    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in held])[where]
     power = power_w(device, active=active, cube_use=model.layers * work.flops / (step_s * peak))
     return power, None if power is None else power * step_s * devices
 

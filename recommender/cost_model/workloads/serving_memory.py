@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+_WEIGHT_BYTES = np.array([ELEMENT_BYTES[name] for name in CHOICES["precision"]])
+
+
 def kv_bytes(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
     """Bytes of cache per token and block on one device; a latent cache is not split."""
     split = 1.0 if model.latent else np.minimum(s["tensor_parallel"], max(model.kv_heads, 1))
@@ -45,7 +48,7 @@ def weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
     """Bytes of weights behind one tensor rank, all stages of the pipeline together."""
 
     def size(group: str) -> Floats:
-        return np.array([ELEMENT_BYTES[CHOICES["precision"][int(i)]] for i in s[group]])
+        return _WEIGHT_BYTES[s[group].astype(np.int64)]
 
     routed = model.routed_parameters
     attention = model.layers * model.attention_parameters

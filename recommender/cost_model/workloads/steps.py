@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,11 +24,30 @@ SPREAD = 0.45
 docs/figures-cost-model.md."""
 GPU_SPREAD = 0.35
 """The same of a language model on a GPU: nine tenths of the published training steps of two tables lie within
-1.645 of it (``docs/figures-cost-model-reach.md``)."""
-GPU_SERVED_SPREAD = 0.24
-"""The same of serving by one of ``GPU_ENGINES``: the widest of three tables, of each of which nine tenths lie
-within 1.645 of its own."""
+1.645 of it; with a table left out .91 and .88 of its steps lie within that of the other
+(``benchmarks/cost_models/gpu_spreads.py``)."""
+GPU_SERVED_SPREADS: Mapping[str, float] = MappingProxyType({"amd": 0.32, "other": 0.18})
+"""The same of serving by one of ``GPU_ENGINES``, by vendor: nine tenths of the rows of three tables lie
+within 1.645 of it, and .99, .80 and .94 of each within that of the other two."""
 GPU_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "atom"})
+UNLIKE_ENGINES: Mapping[str, float] = MappingProxyType({"llama.cpp": 3.2})
+"""The same of engines that do not run as modelled: the table that measured llama.cpp on four GPUs has it 2 to
+98 times as slow (github.com/argonne-lcf/LLM-Inference-Bench@4211f5d4e9)."""
+
+
+def gpu_spread(vendor: str, phase: str, engine: str) -> float:
+    """Standard deviation of the log of the time of a language model on a GPU.
+
+    Args:
+        vendor: ``"amd"``, or any other.
+        phase: ``"training"`` or ``"serving"``.
+        engine: Id of the engine; empty if it is not stated.
+    """
+    if phase != "serving":
+        return GPU_SPREAD
+    if engine in GPU_ENGINES:
+        return GPU_SERVED_SPREADS.get(vendor, GPU_SERVED_SPREADS["other"])
+    return UNLIKE_ENGINES.get(engine, GPU_SPREAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +66,8 @@ class Steps:
         energy_j: Energy of a step over all devices; None likewise.
         devices: Devices of the job.
         spread: Standard deviation of the log of the time.
-        doubt: Share of it that measured runs near by leave, shape (n,); None without any.
+        doubt: Share of the error of a price that measured runs near by leave, shape (n,); None without any.
+        near_spread: Standard deviation of the log of the time beside them, shape (n,); None without any.
         extra: Further results by name, such as ``ttft_s``.
         basis: Measured steps that the times are anchored on, in words; empty if on none.
     """
@@ -65,10 +86,11 @@ class Steps:
     extra: Mapping[str, Floats]
     basis: str = ""
     doubt: Floats | None = None
+    near_spread: Floats | None = None
 
     def spread_of(self, place: int) -> float:
         """Standard deviation of the log of the time of one configuration."""
-        return self.spread if self.doubt is None else self.spread * float(self.doubt[place])
+        return self.spread if self.near_spread is None else float(self.near_spread[place])
 
     @property
     def memory_total(self) -> Floats:

@@ -226,7 +226,7 @@ class WorkspaceAnswers(WorkspaceQuestions):
         anchors = Anchors(
             steps=(*shipped.steps, *own),
             deviations=shipped.deviations,
-            widening=shipped.widening,
+            errors=shipped.errors,
             site=OWN_SITE,
         )
         folder.mkdir(parents=True, exist_ok=True)

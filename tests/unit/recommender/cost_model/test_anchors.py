@@ -6,11 +6,12 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from recommender.cost_model.anchors import Anchors, MeasuredStep, StepKey, shipped_anchors
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.fit.anchoring import fit_anchors
+from recommender.cost_model.fit.anchoring import LEAST_SPREAD, fit_anchors, nine_tenths
 from recommender.cost_model.operators.kinds import shipped
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
@@ -60,6 +61,59 @@ def test_more_steps_shrink_less_and_are_surer() -> None:
     assert many.spread < few.spread
 
 
+def test_a_kind_that_is_off_by_more_has_a_wider_interval_drawn_towards_all() -> None:
+    experts = replace(KEY, architecture="experts latent", engine="two")
+    held = fit_anchors(
+        [
+            *(
+                MeasuredStep(key=replace(KEY, model=f"m{i}"), log_ratio=0.02 * (-1) ** i, source=f"d{i}")
+                for i in range(9)
+            ),
+            *(
+                MeasuredStep(key=replace(experts, model=f"e{i}"), log_ratio=0.6 * (-1) ** i, source=f"e{i}")
+                for i in range(9)
+            ),
+        ]
+    )
+    errors = held.errors
+    assert errors.by_kind["serving of dense"] < errors.overall / 2
+    assert errors.overall / 3 < errors.by_kind["serving of experts"] <= 1.2 * errors.overall
+    dense, other = (held.correction(replace(key, model="new")) for key in (KEY, experts))
+    assert dense
+    assert other
+    assert dense.spread < other.spread
+    nobody = held.correction(replace(KEY, architecture="state space", model="new"))
+    assert nobody
+    assert nobody.spread >= errors.overall  # of a kind that nobody measured all are all there is
+
+
+def test_an_engine_that_nobody_measured_is_as_unsure_as_engines_were_when_left_out() -> None:
+    rows = [
+        MeasuredStep(
+            key=replace(KEY, engine=engine, model=f"{engine}{i}"), log_ratio=level + 0.02 * (-1) ** i, source=f"{engine}{i}"
+        )
+        for engine, level in (("one", 0.5), ("two", -0.5))
+        for i in range(8)
+    ]  # fmt: skip
+    held = fit_anchors(rows)
+    known, new, unstated = (
+        held.correction(replace(KEY, engine=name, model="new")) for name in ("one", "three", "")
+    )
+    assert known
+    assert new
+    assert unstated
+    assert held.errors.of_new_engines > 2 * held.errors.overall
+    assert known.spread < new.spread / 2
+    assert unstated.spread >= held.errors.of_new_engines
+
+
+def test_widths_hold_nine_tenths_of_errors_and_one_more_to_come() -> None:
+    off = np.linspace(-1, 1, 21)
+    assert nine_tenths(off) == pytest.approx(0.9 / 1.645, rel=0.1)
+    assert nine_tenths(off[:9]) == pytest.approx(1 / 1.645, rel=1e-3)  # of nine the largest
+    assert nine_tenths(np.zeros(30)) == LEAST_SPREAD
+
+
 def test_one_row_far_off_hardly_counts() -> None:
     ratios = [0.2] * 8
     plain, off = (anchors(*steps(*given)).correction(KEY) for given in (ratios, [*ratios, 3.0]))
@@ -76,7 +130,7 @@ def test_three_own_runs_of_a_system_move_it_nearly_all_the_way() -> None:
     own = steps(0.7, 0.65, 0.75, key=replace(KEY, site="own"))
     shared = anchors(*steps(0.0, 0.05, -0.05))
     held = Anchors(
-        steps=(*shared.steps, *own), deviations=shared.deviations, widening=shared.widening, site="own"
+        steps=(*shared.steps, *own), deviations=shared.deviations, errors=shared.errors, site="own"
     )
     after = held.correction(replace(KEY, engine="", version=""))
     before = shared.correction(KEY)

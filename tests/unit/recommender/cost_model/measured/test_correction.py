@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recommender.cost_model.estimate import estimate
 from recommender.cost_model.measured.correction import OF_THE_PRICE, RunCorrection
 from recommender.cost_model.measured.priced_run import PricedRun
 from recommender.cost_model.measured.step_place import StepPlace
+
+from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
 
 HERE = StepPlace(
     engine="vllm", device="b200", precision="fp8", lengths=(10.0, 10.0), layout=(1.0, 0.0, 0.0, 0.0), load=6.0
@@ -36,6 +39,20 @@ def test_a_run_corrects_its_own_place_most_and_makes_it_surer() -> None:
     assert 0.2 < means[0] < 0.4
     assert means[0] > means[1] > means[2] > 0
     assert spreads[0] < spreads[1] < spreads[2] < OF_THE_PRICE
+
+
+def test_a_corrected_step_is_as_sure_as_its_runs_make_it_and_never_less_than_before() -> None:
+    plain = estimate(
+        model=model("qwen3-8b"), machine=machine_of("h100-sxm", 1), phase="serving", settings=[{}, {}], engine="vllm"
+    )  # fmt: skip
+    held, far = correction(run(HERE, 0.4)), replace(HERE, device="h200", engine="sglang", load=0.0)
+    steps = held.corrected(plain, [HERE, far])
+    means, spreads = held.at([HERE, far])
+    assert steps.time_s.tolist() == pytest.approx((plain.time_s * np.exp(means)).tolist())
+    assert steps.spread_of(0) == pytest.approx(spreads[0])
+    assert spreads[1] > plain.spread == steps.spread_of(1)
+    assert steps.doubt is not None
+    assert steps.doubt.tolist() == pytest.approx((spreads / OF_THE_PRICE).tolist())
 
 
 def test_runs_of_two_layouts_tell_them_apart() -> None:

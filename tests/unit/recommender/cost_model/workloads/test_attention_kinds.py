@@ -49,6 +49,24 @@ def test_a_window_and_a_state_do_not_grow_with_the_length_as_full_attention_does
     assert growth["full"] > 2 * order
 
 
+def test_every_query_of_sparse_attention_reads_what_it_chose_and_rows_of_full_attention_share() -> None:
+    sparse, full = model("deepseek-v3-2"), model("deepseek-v3")
+    device = machine_of("ascend-910c", 16, "atlas-800t-a3").device
+    work = AttentionWork(
+        sequences=np.full(1, 32.0), length=np.full(1, 65536.0), split=np.full(1, 16.0), phase="decode"
+    )
+
+    def chosen_us(work: AttentionWork) -> float:
+        whole, looked = attention_us(shipped(), device, sparse, work)
+        return float(whole[0] - looked[0])
+
+    drafted = replace(work, queries=np.full(1, 4.0))
+    assert chosen_us(drafted) == pytest.approx(chosen_us(replace(work, sequences=np.full(1, 128.0))))
+    assert chosen_us(drafted) > 2 * chosen_us(work)
+    one, four = (attention_us(shipped(), device, full, each)[0][0] for each in (work, drafted))
+    assert one == four
+
+
 def test_latent_attention_needs_no_format_that_the_device_lacks() -> None:
     sizes = model("deepseek-v2-lite")
     steps = estimate(

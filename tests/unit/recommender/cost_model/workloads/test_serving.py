@@ -69,6 +69,33 @@ def test_engines_that_prefill_do_not_decode() -> None:
             serve({**base, **wrong})
 
 
+def test_engines_that_prefill_may_have_a_tensor_split_of_their_own() -> None:
+    base: dict[str, object] = {
+        "dp": 4, "batch": 16, "input_len": 8192, "output_len": 64, "separation": "separate", "prefill_engines": 2,
+    }  # fmt: skip
+    same, stated, wide = serve(
+        base, {**base, "prefill_tensor_parallel": 4}, {**base, "tp": 2, "dp": 6, "prefill_tensor_parallel": 4}
+    ).extra["prefill_s"]
+    assert same == stated == wide  # two engines of four devices prefill in each
+    alone = serve(
+        {"tp": 2, "dp": 4, "batch": 16, "input_len": 8192, "output_len": 64}, place=("ascend-910c", 8, A3[2])
+    )
+    apart = serve({**base, "tp": 2, "dp": 6, "prefill_tensor_parallel": 4})
+    assert apart.time_s[0] == pytest.approx(alone.time_s[0])  # the decode steps of four engines of two
+    with pytest.raises(InputError, match="must be the number of devices"):
+        serve({**base, "tp": 4, "prefill_tensor_parallel": 8})
+    with pytest.raises(InputError, match="engines that only prefill"):
+        serve({"tp": 4, "dp": 4, "prefill_tensor_parallel": 4})
+
+
+def test_the_index_of_sparse_attention_is_shared_only_where_that_is_asked() -> None:
+    base: dict[str, object] = {"tp": 8, "dp": 2, "ep": 16, "precision": "int8", "input_len": 65536}
+    plain, shared = serve(base, {**base, "index_parallel": 1}, name="deepseek-v3-2").extra["prefill_s"]
+    assert shared < 0.7 * plain  # most of a long prefill scores positions
+    dense = serve(base, {**base, "index_parallel": 1}, name="deepseek-v3")
+    assert dense.extra["prefill_s"][0] == dense.extra["prefill_s"][1]
+
+
 def test_load_lengthens_the_tail() -> None:
     steps = serve(*({"tp": 16, "batch": 32, "request_rate": rate} for rate in (0.1, 1.0, 1e6)))
     p99 = steps.extra["ttft_p99_s"]

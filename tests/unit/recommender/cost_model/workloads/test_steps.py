@@ -36,6 +36,17 @@ def serve(
     return estimate(model=model(name), machine=machine_of(*place), phase="serving", settings=list(settings))
 
 
+def test_a_step_on_a_gpu_has_the_interval_of_its_vendor_and_engine() -> None:
+    def spread(engine: str, device: str = "h100-sxm", phase: str = "serving") -> float:
+        setting: dict[str, object] = {"seq_len": 2048} if phase == "training" else {}
+        return estimate(
+            model=model("qwen3-8b"), machine=machine_of(device, 1), phase=phase, settings=[setting], engine=engine
+        ).spread  # fmt: skip
+
+    assert spread("vllm") < spread("vllm", "instinct-mi300x") < spread("") == spread("", phase="training")
+    assert np.exp(1.645 * spread("llama.cpp")) > 100  # it was measured 98 times as slow
+
+
 def test_the_split_adds_up() -> None:
     for steps in (
         train({"tp": 8}, {"tp": 2, "pp": 2}, {"zero": 3, "recompute": "full"}),

@@ -1,0 +1,115 @@
+"""How far physics alone is off on published steps of GPUs, and whether intervals of one table hold another.
+
+    python -m benchmarks.cost_models.gpu_spreads --asked FILE... [--rows N] [--seed N]
+
+The files are cases (``.jsonl.gz``), one for each publication. A width is a standard deviation within 1.645 of which nine
+tenths of the logs of measured over modelled time lie: of all rows, by vendor, and by engine. ``nested`` has the share of
+each file's rows within the widths of the others, by vendor. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.cost_models.end_to_end import points, read
+from benchmarks.protocols.lines import last_line
+from benchmarks.worlds.shipped import ShippedKnowledge
+from recommender.cost_model.fit.anchoring import nine_tenths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+NORMAL_90 = 1.645
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicsError:
+    """How far off physics is on one row.
+
+    Attributes:
+        table: Name of its file.
+        vendor: Of its device.
+        engine: Its engine; empty in training.
+        log_ratio: Log of measured over modelled time.
+    """
+
+    table: str
+    vendor: str
+    engine: str
+    log_ratio: float
+
+
+def physics_errors(path: Path, rows: int, seed: int, known: ShippedKnowledge) -> list[PhysicsError]:
+    """Errors of some rows of a file, drawn at random."""
+    drawn = read([path])
+    random.Random(seed).shuffle(drawn)
+    found, _ = points(drawn[:rows], known)
+    return [
+        PhysicsError(
+            path.name.partition(".")[0],
+            "amd" if one.asked.machine.device.amd else "other",
+            one.asked.engine,
+            one.step.log_ratio,
+        )
+        for one in found
+    ]
+
+
+def widths(errors: Sequence[PhysicsError], key: Callable[[PhysicsError], str]) -> dict[str, float]:
+    """Width of each group of errors."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for one in errors:
+        groups[key(one)].append(one.log_ratio)
+    return {name: round(nine_tenths(np.array(held)), 3) for name, held in sorted(groups.items())}
+
+
+def nested(errors: Sequence[PhysicsError]) -> dict[str, float]:
+    """Share of each table's rows within the widths that the other tables give their vendor."""
+    shares = {}
+    for table in sorted({one.table for one in errors}):
+        others = [one for one in errors if one.table != table]
+        if not others:
+            continue
+        by_vendor, overall = widths(others, lambda one: one.vendor), widths(others, lambda _: "")[""]
+        inside = [
+            abs(one.log_ratio) <= NORMAL_90 * by_vendor.get(one.vendor, overall)
+            for one in errors
+            if one.table == table
+        ]
+        shares[table] = round(float(np.mean(inside)), 3)
+    return shares
+
+
+def main() -> None:
+    """Read, score, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--asked", type=Path, nargs="+", required=True, help="cases of GPUs")
+    parser.add_argument("--rows", type=int, default=150, help="rows of each file")
+    parser.add_argument("--seed", type=int, default=7)
+    chosen = parser.parse_args()
+    known = ShippedKnowledge.load()
+    errors = [one for path in chosen.asked for one in physics_errors(path, chosen.rows, chosen.seed, known)]
+    for table in sorted({one.table for one in errors}):
+        logs = np.array([one.log_ratio for one in errors if one.table == table])
+        median = float(np.median(100 * np.abs(np.expm1(-logs))))
+        print(
+            f"{table}: {len(logs)} rows, {median:.1f} % off, speed {np.exp(np.median(logs)):.2f} of measured"
+        )
+    result = {
+        "n": len(errors), "overall": widths(errors, lambda _: "all"), "vendor": widths(errors, lambda one: one.vendor),
+        "engine": widths(errors, lambda one: one.engine or "none"), "nested": nested(errors),
+    }  # fmt: skip
+    last_line(result)
+
+
+if __name__ == "__main__":
+    main()
