@@ -53,7 +53,9 @@ def test_the_devices_for_a_rate_are_likely_to_serve_it(shipped: Workspace) -> No
     found = asked(shipped, CapacityRequest(rate_per_s=40))
     for item in found.options:
         assert 0.9 <= item.chance < 1
-        assert item.even_devices < item.devices
+        assert item.even_devices <= item.devices
+    many = asked(shipped, CapacityRequest(rate_per_s=400)).options[0]
+    assert many.even_devices < many.devices
     fewer = asked(shipped, CapacityRequest(rate_per_s=40), software={"vllm-ascend": "nightly"})
     assert fewer.options[0].devices <= found.options[0].devices
 
