@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.cost_model.settings.plans import PHASES, number_of
+from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,9 @@ def work_of(question: Question, steps: Steps, metric: str, at: int) -> Work:
         return Work(
             value, value, place, (float(np.log(machine.count)), 0.0, float(np.log(max(number("seq_len"), 1))))
         )
+    if feeds_forward(model, question.phase):
+        samples = peak / (2 * active * (model.tokens_per_image or number("input_len")))
+        return Work(samples, samples, place, (float(np.log(machine.count)),))
     batch, read = number("batch"), steps.memory_bytes["weights"][at] + steps.memory_bytes["kv_cache"][at]
     step_s = read / machine.device.memory_bandwidth
     replicas = number("data_parallel")

@@ -212,12 +212,17 @@ def _manner(row: dict[str, str], given: dict[str, object]) -> dict[str, object]:
     return manner
 
 
-def inference_settings(row: dict[str, str]) -> list[dict[str, object]]:
+def inference_settings(row: dict[str, str], model: ModelSizes) -> list[dict[str, object]]:
     """One batch of a network that answers in one pass; images arrive and leave channel first."""
     if not number(row["batch"]):
         raise NotExpressibleError("batch of an inference not stated")
     precision = "int8" if "int8" in row["precision"].lower() else "fp16"
-    return [{"batch": number(row["batch"]), "precision": precision}]
+    settings: dict[str, object] = {"batch": number(row["batch"]), "precision": precision}
+    if model.encodes:
+        settings["input_len"] = number(row["seq_in"])
+        if not settings["input_len"]:
+            raise NotExpressibleError("length of a text not stated")
+    return [settings]
 
 
 def devices_of(row: dict[str, str]) -> list[int]:
@@ -329,7 +334,7 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
         if phase == "training":
             settings = training_settings(row, model, count)
         elif feeds_forward(model, phase):
-            settings = inference_settings(row)
+            settings = inference_settings(row, model)
         else:
             settings = serving_settings(row, model, count, weights)
         valid, reason = possible(model, where, phase, settings)

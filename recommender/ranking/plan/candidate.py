@@ -170,7 +170,7 @@ def _title(item: PlanSetting) -> str:
     said = f"{item.key.lstrip('-')} {show(item.value)}"
     if len(said) > LONGEST_TITLE and item.where is SettingPlace.JSON:
         said = f"{item.key.rpartition('.')[2]} {show(item.value)}"
-    return said[:LONGEST_TITLE]
+    return said if len(said) <= LONGEST_TITLE else f"{said[: LONGEST_TITLE - 3]}..."
 
 
 def _flag(item: PlanSetting) -> str:
