@@ -12,6 +12,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
+from embeddings.vector_log import sync_folder
 from kg.errors import WorkspaceError
 from kg.triples.snapshots import newest, share
 
@@ -53,7 +54,7 @@ def write_in_bulk(
         graph.bulk_extend(added)
         graph.flush()
         layout.unfinished.unlink()
-        _sync(layout.graph)
+        sync_folder(layout.graph)
     except OSError as error:
         raise WorkspaceError(f"{layout.unfinished}: {error.strerror or error}") from None
 
@@ -85,7 +86,7 @@ def take_back(layout: WorkspaceFiles) -> None:
         if layout.live.exists():
             layout.live.rename(aside)
         draft.rename(layout.live)
-        _sync(layout.graph)
+        sync_folder(layout.graph)
         layout.unfinished.unlink()
         shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
@@ -97,12 +98,4 @@ def _note(path: Path, number: int) -> None:
         stream.write(f"{number}\n")
         stream.flush()
         os.fsync(stream.fileno())
-    _sync(path.parent)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(path.parent)
