@@ -77,6 +77,18 @@ def shared_cases() -> Path:
 
 
 @pytest.fixture(scope="session")
+def compiler() -> str:
+    """The C compiler. Where there is none, what needs it is left out at a desk and fails in CI."""
+    found = shutil.which("cc")
+    if found is None:
+        missing = "no C compiler (cc) to build the kernels with: install gcc or clang"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return found
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server that runs; where there is none the tests fail and say what to install."""
     try:

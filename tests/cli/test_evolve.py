@@ -80,9 +80,8 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("compiler")
 def test_the_first_three_are_verified_on_the_real_kernel_and_the_graph_learns(run: Any, place: Path) -> None:
-    if not (shutil.which("cc") and shutil.which("sh")):
-        pytest.skip("no C compiler to build the kernel with")
     ran = run(
         "recommend", *MATMUL, "--current", NOW, "-k", 3, "--alpha", "0.05", "--verify-pairs", 8,
         "--metric", "kernel_time=time_s:s", "--verify", COMMAND, "--json", workspace=place,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -207,7 +206,7 @@ def test_without_optuna_it_says_what_to_install(run: Run, place: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.usefixtures("compiler")
 def test_the_shipped_kernel_is_searched_from_its_measured_sweeps(run: Run, place: Path) -> None:
     ran = search(run, place, "run", "matmul", "-n", "2", "--no-ingest", "--json")
     assert ran.code == 0, ran.err

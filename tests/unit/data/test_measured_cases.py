@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -84,7 +83,7 @@ def test_a_search_of_the_recorded_table_finds_a_good_configuration(tmp_path: Pat
     assert best.values[0] < 1.5 * optimum
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.usefixtures("compiler")
 def test_the_kernel_multiplies_and_tells_its_time() -> None:
     script = Path(str(data.resource("kernels/matmul.sh")))
     sizes = ["37", "41", "53", "2"]  # none a multiple of a tile

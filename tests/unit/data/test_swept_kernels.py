@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import shutil
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -64,7 +63,7 @@ def test_each_row_says_how_and_on_what_it_was_measured(name: str) -> None:
         assert "shared with other work" in row["source"]["note"]
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_computes_what_double_precision_says(name: str, tmp_path: Path) -> None:
     sizes, defines = KERNELS[name]
@@ -80,7 +79,7 @@ def test_a_kernel_computes_what_double_precision_says(name: str, tmp_path: Path)
         assert found["repeats"] == 2
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.usefixtures("compiler")
 def test_what_a_kernel_cannot_do_is_refused(tmp_path: Path) -> None:
     lanes = built(SPACES["reduction"], {**KERNELS["reduction"][1], "lanes": 5}, tmp_path / "kernel")
     assert "LANES must divide BLOCK" in lanes.stderr

@@ -41,7 +41,7 @@ def test_idle_time_belongs_to_the_innermost_function(tmp_path: Path) -> None:
         tmp_path,
         kernel(0, 100), kernel(1100, 100), kernel(1230, 100), kernel(1400, 100),
         frame(1, None, "train.py(3): <module>", 0, 2000),
-        frame(2, 1, "/opt/lib/python3.11/site-packages/torch/utils/data/dataloader.py(720): __next__", 200, 700),
+        frame(2, 1, "lib/site-packages/torch/utils/data/dataloader.py(720): __next__", 200, 700),
         frame(3, 2, "torch/utils/data/_utils/fetch.py(49): fetch", 300, 500),
         frame(4, 1, "<built-in method item of Tensor object at 0x7f0a>", 1330, 40),
         frame(9, None, "torch/utils/data/_utils/pin_memory.py(18): _pin_memory_loop", 0, 1900, tid=2),
