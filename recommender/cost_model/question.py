@@ -279,7 +279,7 @@ class Question:
             facts,
             count=problem.hardware.count or 1,
             phase=phase or work.kind.value,
-            lengths={**work.shape, **sizes_of_shape({**work.traits, **work.shape})},
+            lengths={**work.traits, **work.shape, **sizes_of_shape({**work.traits, **work.shape})},
             precision=work.precision or facts.checkpoint_precision(phase or work.kind.value),
             current=problem.current or {},
         )

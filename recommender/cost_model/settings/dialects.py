@@ -130,7 +130,7 @@ WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "pipeline_parallel": "pipeline_model_parallel_size",
             "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
             "virtual_stages": "num_virtual_stages_per_pipeline_rank", "micro_batch": "micro_batch_size",
-            "global_batch": "global_batch_size", "seq_len": "seq_length",
+            "global_batch": "global_batch_size", "seq_len": "seq_length", "lora_rank": "lora_r",
         },
     }
 )  # fmt: skip
@@ -211,6 +211,8 @@ def translate(
         if whole and not rest:
             found["virtual_stages"] = whole
             untold.remove("num_layers_per_virtual_pipeline_stage")
+    if phase == "training" and any(_plain(name) == ADAPTED for name in parameters):
+        found.setdefault("lora_rank", LORA_RANK)
     if phase == "serving":
         told = {_plain(name): _value(value) for name, value in parameters.items()}
         untold = _counted_as_sglang(told, found, untold)
@@ -236,6 +238,8 @@ def _counted_as_sglang(told: Mapping[str, Value], found: dict[str, object], unto
     return untold
 
 
+ADAPTED, LORA_RANK = "lora_target_modules", 16
+"""What says that MindSpeed-LLM trains adapters, and their rank where it is not stated (its ``--lora-r``)."""
 DRAFTED_BY_LAYER = 1
 """Tokens that layers for multi-token prediction draft where a command does not say: as many as there are
 layers (``n_predict`` of vLLM's ``SpeculativeConfig``), and published networks have one."""

@@ -47,7 +47,7 @@ TRAINING: Mapping[str, float | str] = MappingProxyType(
         "flash_attention": 1, "fused_ops": 1, "fused_optimizer": 1, "grouped_matmul": 1, "graph": 0,
         "expert_imbalance": 1.0, "recompute": "none", "offload": "none", "precision": "bf16",
         "samples_per_s_loaded": 0, "precision_attention": "same", "precision_mlp": "same",
-        "precision_head": "same", "layout": "native",
+        "precision_head": "same", "layout": "native", "lora_rank": 0,
     }
 )  # fmt: skip
 """Settings of a training step and their defaults; 0 means: follows from the others."""
@@ -78,6 +78,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "batch_size": "batch", "chunk_size": "chunk", "tensor_parallel_size": "tensor_parallel",
         "pipeline_parallel_size": "pipeline_parallel", "data_parallel_size": "data_parallel",
         "context_parallel_size": "context_parallel", "expert_parallel_size": "expert_parallel",
+        "lora_r": "lora_rank",
     }
 )  # fmt: skip
 

@@ -21,6 +21,7 @@ from recommender.cost_model.settings.plans import (
     rule,
     with_groups,
 )
+from recommender.cost_model.workloads.adapters import adapter_parameters
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
@@ -69,6 +70,7 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
         rule(divides(cp, s["seq_len"]), "context must divide the sequence length")
     else:
         rule(inside == 1, "a network without blocks is split by data alone")
+        rule(s["lora_rank"] == 0, "low-rank adapters (lora_rank) need a model of blocks")
     if model.experts:
         rule(divides(ep, np.full_like(ep, model.experts)), "expert parallel must divide the experts")
         rule(divides(ep, dp * cp * tp), "expert parallel must divide tensor x context x data")
@@ -90,6 +92,14 @@ def shares(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
     dense = (model.parameters - routed) / (tp * pp)
     # the wider of expert parallelism and tensor split cuts the experts
     return dense, routed / (pp * np.maximum(s["expert_parallel"], tp))
+
+
+def trained(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
+    """Parameters of one device that are trained, outside and inside the routed experts."""
+    dense, routed = shares(model, s)
+    adapted = s["lora_rank"] > 0
+    adapters = adapter_parameters(model, s["lora_rank"]) / (s["tensor_parallel"] * s["pipeline_parallel"])
+    return np.where(adapted, adapters, dense), np.where(adapted, 0.0, routed)
 
 
 def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, full: Floats) -> Floats:
@@ -116,7 +126,7 @@ def memory_parts(model: ModelSizes, s: Columns, tokens: Floats) -> dict[str, Flo
     """Bytes on the fullest device, the first stage of the pipeline."""
     pp, chunks = s["pipeline_parallel"], s["virtual_stages"]
     dense, routed = shares(model, s)
-    owned = dense + routed
+    owned, learned = dense + routed, sum(trained(model, s))
     ranks = s["data_parallel"] * s["context_parallel"]
     zero = s["zero_stage"]
     count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
@@ -131,10 +141,10 @@ def memory_parts(model: ModelSizes, s: Columns, tokens: Floats) -> dict[str, Flo
     logits = (
         tokens * model.vocabulary / s["tensor_parallel"] * 6 if model.vocabulary else np.zeros_like(tokens)
     )
-    states = np.where(s["offload"] == CHOICES["offload"].index("optimizer"), 0.0, owned * STATE_BYTES)
+    states = np.where(s["offload"] == CHOICES["offload"].index("optimizer"), 0.0, learned * STATE_BYTES)
     return {
         "weights": np.where(zero >= 3, owned / ranks, owned) * 2,
-        "gradients": np.where(zero >= 2, owned / ranks, owned) * GRADIENT_BYTES,
+        "gradients": np.where(zero >= 2, learned / ranks, learned) * GRADIENT_BYTES,
         "optimizer": np.where(zero >= 1, states / ranks, states),
         "activations": activations + logits,
         "reserved": np.full_like(tokens, RESERVED_BYTES),

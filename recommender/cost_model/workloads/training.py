@@ -16,6 +16,7 @@ from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns
+from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_us
 from recommender.cost_model.workloads.block import BlockWork, forward, products_us, stream_us
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.layouts import (
@@ -25,6 +26,7 @@ from recommender.cost_model.workloads.layouts import (
     memory_parts,
     shares,
     stage_layers,
+    trained,
 )
 from recommender.cost_model.workloads.networks import (
     BACKWARD,
@@ -96,6 +98,9 @@ def training_step(
         attention_parts=cp,
     )
     cube, vector, kernels, redo = _passes(work, s)
+    back = _products_back(s)
+    vector = vector + adapters_us(operators, device, model, tokens, s, redo)
+    kernels = kernels + adapter_kernels(model, s, redo)
 
     activation = tokens * model.hidden * 2
     gathered = 2 * collective_us(network, operators, "all_reduce", activation, tp, np.ones_like(tp))
@@ -108,7 +113,7 @@ def training_step(
     ring_hidden = np.minimum(ring, work.attention_us * (1 + ATTENTION_BACKWARD))
 
     layers = stage_layers(model, s)
-    head = _head(operators, device, model, tokens, s) * (1 + BACKWARD)
+    head = _head(operators, device, model, tokens, s) * (1 + back)
     head_flops = 2 * tokens * model.hidden * model.vocabulary / tp
     count = s["global_batch"] / (micro * dp)
     stage_cube, stage_vector = layers * cube + head, layers * vector
@@ -126,7 +131,7 @@ def training_step(
     update = _update(operators, device, model, s)
     swap, swap_hidden = _offload(device, network, model, s, tokens, stage_cube, layers)
 
-    launching = layers * work.launch_us * (1 + BACKWARD + redo)
+    launching = layers * work.launch_us * (1 + back + redo)
     split = {
         "compute": count * (stage_cube - launching),
         "memory": count * stage_vector + update + count * swap,
@@ -137,13 +142,13 @@ def training_step(
         "host": count * host,
     }
     busiest = np.maximum(s["expert_imbalance"], 1.0)
-    waiting = count * layers * work.experts_us * (1 + BACKWARD + redo) * (1 - 1 / busiest)
+    waiting = count * layers * work.experts_us * (1 + back + redo) * (1 - 1 / busiest)
     split["synchronisation"] = waiting
     split["compute"] = split["compute"] - waiting
     behind = count * layers * (cover + ring_hidden) + wire_hidden
     split["communication_exposed"] = split["communication_exposed"] + OVERLAP_TAX * behind
     hidden = behind + count * swap_hidden
-    flops = count * (3 * layers * work.flops + 3 * head_flops / np.maximum(pp, 1)) / 1.0
+    flops = count * (1 + back) * (layers * work.flops + head_flops / np.maximum(pp, 1))
     return _finish(device, s, split, hidden, devices, flops, memory_parts(model, s, tokens), "tokens",
                    s["global_batch"] * length, factor=factor)  # fmt: skip
 
@@ -157,9 +162,15 @@ def _passes(work: BlockWork, s: Columns) -> tuple[Floats, Floats, Floats, Floats
     redo_attention = np.where(full | (selective & ~flash), 1.0, 0.0)
     redo = np.where(full, 1.0, 0.0)
     redo_vector = np.where(full, 1.0, np.where(selective, 0.5, 0.0))
-    cube = (work.cube_us + work.experts_us) * (1 + BACKWARD + redo)
+    back = _products_back(s)
+    cube = (work.cube_us + work.experts_us) * (1 + back + redo)
     cube = cube + work.attention_us * (1 + ATTENTION_BACKWARD + redo_attention)
-    return cube, work.vector_us * (1 + BACKWARD + redo_vector), work.kernels * (1 + BACKWARD + redo), redo
+    return cube, work.vector_us * (1 + BACKWARD + redo_vector), work.kernels * (1 + back + redo), redo
+
+
+def _products_back(s: Columns) -> Floats:
+    """Products of the backward pass for one of the forward pass: frozen weights need no gradient."""
+    return np.where(s["lora_rank"] > 0, BACKWARD - 1.0, BACKWARD)
 
 
 def _exchange(
@@ -189,14 +200,14 @@ def _gradients(
 ) -> tuple[Floats, Floats]:
     """Exposed and hidden time to add up gradients and gather weights."""
     tp, dp, cp = s["tensor_parallel"], s["data_parallel"], s["context_parallel"]
-    dense, routed = shares(model, s)
+    dense, routed = trained(model, s)
     group = dp * cp
     total = collective_us(network, operators, "all_reduce", dense * 2, group, tp)
     if model.experts:
         copies = np.maximum(np.floor(group * tp / np.maximum(s["expert_parallel"], tp)), 1)
         total = total + collective_us(network, operators, "all_reduce", routed * 2, copies, tp)
     # ZeRO 3 gathers weights in forward and backward pass of every micro-batch and scatters gradients once
-    gather = collective_us(network, operators, "all_gather", (dense + routed) * 2 / group, group, tp)
+    gather = collective_us(network, operators, "all_gather", sum(shares(model, s)) * 2 / group, group, tp)
     total = np.where(s["zero_stage"] >= 3, 2 * count * gather + total / 2, total)
     room = np.where(s["zero_stage"] >= 3, count, 1.0) * OVERLAP * backward_us
     hidden = np.where(s["overlap_gradients"] > 0, np.minimum(total, room), 0.0)
@@ -204,7 +215,7 @@ def _gradients(
 
 
 def _update(operators: Operators, device: Device, model: ModelSizes, s: Columns) -> Floats:
-    dense, routed = shares(model, s)
+    dense, routed = trained(model, s)
     shards = np.where(s["zero_stage"] >= 1, s["data_parallel"] * s["context_parallel"], 1.0)
     passes = np.where(s["fused_optimizer"] > 0, 1.0, UNFUSED_OPTIMISER)
     return stream_us(operators, device, (dense + routed) / shards * OPTIMISER_BYTES * passes, 10.0)
@@ -230,7 +241,7 @@ def _offload(
         "measured_host_link_bandwidth_bytes_per_s",
         "pcie_bandwidth_bytes_per_s",
     )
-    dense, routed = shares(model, s)
+    dense, routed = trained(model, s)
     shards = np.where(s["zero_stage"] >= 1, s["data_parallel"] * s["context_parallel"], 1.0)
     count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
     states = 2 * STATE_BYTES * (dense + routed) / shards / up * 1e6 / count

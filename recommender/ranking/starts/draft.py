@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.terms.purposes import QUANTISATION, plain_key
+from recommender.cost_model.settings.dialects import setting_of
 from recommender.ranking.starts.layout_choice import OTHER_PRECISION
 
 if TYPE_CHECKING:
@@ -65,19 +66,30 @@ class StartDraft:
         """Settings worth testing beyond it."""
         return [item for item in self.kept if item.share < IN_THE_START or self.is_copied]
 
-    def of_precision(self) -> list[WeighedRecipe]:
-        """The recipes, those whose weights have another width weighing less."""
+    def for_layout(self) -> list[WeighedRecipe]:
+        """The recipes that say something of the layout.
+
+        Those whose weights have another width weigh less. Adapters need little of the memory that full
+        training divides, so recipes of the one are silent about the other.
+        """
         is_quantised = self.value(QUANTISATION) is not None
+        is_adapted = bool(self.question and self.question.settings.get("lora_rank"))
         return [
             one
             if quantises(one.recipe) == is_quantised
             else replace(one, weight=one.weight * OTHER_PRECISION)
             for one in self.weighed
+            if trains_adapters(one.recipe) == is_adapted
         ]
 
     def value(self, plain: str) -> str | None:
         """The value of a setting of the start; None if it is not part of it."""
         return next((item.value for item in self.agreed if plain_key(item.key) == plain), None)
+
+
+def trains_adapters(recipe: Recipe) -> bool:
+    """Whether a recipe trains low-rank adapters (LoRA)."""
+    return any(setting_of(plain_key(item.key)) == "lora_rank" for item in recipe.settings)
 
 
 def quantises(recipe: Recipe) -> bool:

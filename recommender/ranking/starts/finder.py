@@ -293,7 +293,7 @@ class StartFinder:
     ) -> list[ChosenLayout]:
         return choose_layouts(
             options,
-            draft.of_precision(),
+            draft.for_layout(),
             training=draft.situation.is_training,
             model=draft.situation.model,
             trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,

@@ -35,4 +35,4 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
         )
         for layout in layouts
     ]  # fmt: skip
-    return choose_layouts(options, draft.of_precision(), training=False)[0].option.layout
+    return choose_layouts(options, draft.for_layout(), training=False)[0].option.layout

@@ -128,3 +128,20 @@ def test_what_is_spelt_in_a_dialect_translates_back(
 def test_a_framework_without_a_dialect_is_refused() -> None:
     with pytest.raises(InputError, match="no dialect of 'lmdeploy'"):
         spell({"batch": 1}, "lmdeploy")
+
+
+@pytest.mark.parametrize(
+    ("told", "rank"),
+    [
+        ({"--lora-r": "8", "--lora-target-modules": "linear_qkv"}, 8),
+        ({"--lora-target-modules": "linear_qkv"}, 16),
+        ({"lora_rank": 32}, 32),
+        ({"--kv-lora-rank": 512, "--q-lora-rank": 1536}, None),
+    ],
+)
+def test_adapters_are_read_and_compressed_attention_is_none(told: dict[str, Any], rank: int | None) -> None:
+    assert translate(told, "training").settings.get("lora_rank") == rank
+
+
+def test_adapters_are_spelt_for_mindspeed() -> None:
+    assert spell({"lora_rank": 8}, "mindspeed-llm") == {"lora_r": 8}

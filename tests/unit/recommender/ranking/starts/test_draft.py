@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.ranking.starts.draft import IN_THE_START, quantises
+from recommender.ranking.starts.draft import IN_THE_START, quantises, trains_adapters
 from recommender.ranking.starts.layout_choice import OTHER_PRECISION
 from tests.unit.recommender.ranking.starts.situations import agreed, draft, recipe, weighed
 
@@ -24,4 +24,12 @@ def test_recipes_of_another_width_weigh_less(keys: tuple[str, ...], factors: tup
     plain, narrow = recipe("plain"), recipe("narrow", {"--quantization": "ascend"})
     assert [quantises(one) for one in (plain, narrow)] == [False, True]
     made = draft(*(agreed(key, "ascend") for key in keys), behind=weighed(plain, narrow))
-    assert [one.weight for one in made.of_precision()] == pytest.approx([0.5 * factor for factor in factors])
+    assert [one.weight for one in made.for_layout()] == pytest.approx([0.5 * factor for factor in factors])
+
+
+def test_recipes_of_full_training_are_silent_about_the_layout_of_adapters() -> None:
+    full, adapted = recipe("full"), recipe("adapted", {"--lora-r": "16", "--kv-lora-rank": "512"})
+    compressed = recipe("compressed", {"--kv-lora-rank": "512"})
+    assert [trains_adapters(one) for one in (full, adapted, compressed)] == [False, True, False]
+    made = draft(behind=weighed(full, adapted, compressed))
+    assert [one.recipe.id for one in made.for_layout()] == ["full", "compressed"]
