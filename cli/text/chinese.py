@@ -99,7 +99,8 @@ TEMPLATES: dict[str, str] = {
     "{count} tiles in {batch} rounds over {number} cores, {share} of them idle": (
         "{count} 个分块，{number} 个核上 {batch} 轮，{share} 空闲"
     ),
-    "work on the cores decides, the products alone take {share}": "瓶颈是核上计算，仅乘法占 {share}",
+    "work on the cores decides, arithmetic alone takes {share}": "瓶颈是核上计算，仅运算占 {share}",
+    "memory traffic decides, arithmetic alone takes {share}": "瓶颈是访存，仅运算占 {share}",
     "write it as triton.Config under @triton.autotune, beside the alternatives": (
         "与备选一起写成 @triton.autotune 下的 triton.Config"
     ),

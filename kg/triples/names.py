@@ -48,6 +48,12 @@ def slug(text: str) -> str:
     return _NOT_WORD.sub("-", _plain(text)).strip("-")
 
 
+def _first_word(name: str) -> str:
+    """The letters that a name begins with."""
+    found = re.match("[a-z]*", slug(name))
+    return found[0] if found else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedName:
     """The node that a name stands for.
@@ -270,6 +276,8 @@ class Names:
             if wanted
         ]
         ids = list(dict.fromkeys(name for key in near for name in ids_by_key[key]))[:_NEAREST]
+        if kind is _MODEL and text.isascii():  # "large-v3" alone makes no two models alike
+            ids = [name for name in ids if get_close_matches(_first_word(text), [_first_word(name)])]
         hints = [f"did you mean {', '.join(ids)}?"] if ids else []
         if kind.add:
             config = "; of your own: --config-json FILE" if kind is _MODEL else ""

@@ -31,6 +31,7 @@ _USUAL = {
     ("intel", WorkloadKind.SERVING, True): "vllm",
     ("intel", WorkloadKind.SERVING, False): "torch",
     ("intel", WorkloadKind.TRAINING, False): "torch",
+    ("google", WorkloadKind.SERVING, True): "vllm",
 }
 """By vendor, kind of work, and whether a language model runs: the one with most recipes in data/recipes for
 Ascend; for GPUs the one that most rows of the public serving and training benchmarks name. A choice, and

@@ -24,7 +24,7 @@ class TileTimes:
         total_s: The whole kernel; infinite where it does not fit.
         on_chip_s: Of the busiest core: products, its own transfers, waiting.
         memory_s: Of the traffic with memory at its full rate.
-        ideal_s: Of the products alone, padded, with all cores busy.
+        ideal_s: Of the arithmetic alone, padded, with all cores busy.
         parts: Tiles, or other pieces that cores take.
         lanes: Cores that take them.
         rounds: Pieces of the core that takes most.
@@ -46,7 +46,7 @@ class TileTimes:
         bound = "memory traffic" if self.memory_s[row] > self.on_chip_s[row] else "work on the cores"
         spread = f"{parts:.0f} tiles in {rounds:.0f} rounds over {lanes:.0f} cores, {idle:.0%} of them idle"
         return (
-            f"{spread}; {bound} decides, the products alone take {self.ideal_s[row] / self.total_s[row]:.0%}"
+            f"{spread}; {bound} decides, arithmetic alone takes {self.ideal_s[row] / self.total_s[row]:.0%}"
         )
 
 

@@ -33,7 +33,12 @@ from recommender.ranking.starts.layout_options import (
     on_devices,
     smallest_fit,
 )
-from recommender.ranking.starts.pricing import layout_question, started_question, started_steps
+from recommender.ranking.starts.pricing import (
+    layout_question,
+    started_question,
+    started_steps,
+    why_unpriced,
+)
 from recommender.ranking.starts.recipes.agreement import agreed_settings
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.resemblance import weigh
@@ -278,6 +283,8 @@ class StartFinder:
                 f"{asked.question.machine.count} devices are assumed, the fewest that hold it;"
                 " --count N says otherwise"
             )
+        if options[0].log_merit is None and (reason := why_unpriced(asked.question)):
+            draft.notes.append(f"layouts are not priced: {reason}")
         chosen = self._chosen(draft, asked, options)
         if asked.degrees:  # another layout than the one that runs is an alternative
             free = replace(asked, degrees={})

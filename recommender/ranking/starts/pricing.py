@@ -105,6 +105,15 @@ def started_question(
     return replace(question, settings=settings)
 
 
+def why_unpriced(question: Question) -> str:
+    """What the cost model lacks to price a question; empty if it lacks nothing."""
+    try:
+        estimate_question(question)
+    except (InputError, MissingFactError) as fault:
+        return str(fault)
+    return ""
+
+
 def started_steps(question: Question | None) -> Steps | None:
     """The price of a started question; None if it has none."""
     try:

@@ -163,6 +163,13 @@ def test_a_misspelt_name_gets_the_nearest_ones(store: GraphStore) -> None:
     assert "kb add hardware FILE" in caught.value.hint
 
 
+@pytest.mark.parametrize(("text", "near"), [("lama-2-7b", True), ("whisper-2-7b", False)])
+def test_a_model_of_another_name_is_not_near_for_its_size(store: GraphStore, text: str, near: bool) -> None:
+    with pytest.raises(UnknownEntityError, match="no model named") as caught:
+        Names(store).model(text)
+    assert ("did you mean llama-2-7b?" in caught.value.hint) is near
+
+
 @pytest.mark.parametrize("text", ["", "  ", "(R)"])
 def test_a_name_of_nothing_is_unknown(store: GraphStore, text: str) -> None:
     with pytest.raises(UnknownEntityError):

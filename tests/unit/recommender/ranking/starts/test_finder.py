@@ -79,6 +79,21 @@ def test_a_model_that_nobody_described_is_replicated_and_said_to_be_unpriced(shi
     assert any(note.startswith("layouts are not priced: ") for note in found.notes)
 
 
+def test_a_device_without_the_facts_of_a_price_has_a_layout_that_fits_and_the_reason(
+    shipped: Workspace,
+) -> None:
+    found = starts(shipped, model="gemma-3-27b", hardware="tpu-v5e", count=8)
+    assert found.first.layout is not None
+    assert "layouts are not priced: tpu-v5e: clock_hz or clock_base_hz is not known" in found.notes
+
+
+def test_adapters_fit_where_full_training_does_not(shipped: Workspace) -> None:
+    asked = {"kind": "training", "model": "llama-2-7b", "hardware": "geforce-rtx-4090", "count": 1}
+    assert not starts(shipped, **asked).first.fits
+    for stated in ({"current": {"lora_rank": 16}}, {"traits": {"lora_rank": 16}}):
+        assert starts(shipped, **asked, **stated).first.fits
+
+
 def test_without_a_number_of_devices_one_is_priced(shipped: Workspace) -> None:
     layout = starts(shipped, count=None).first.layout
     assert layout is not None
