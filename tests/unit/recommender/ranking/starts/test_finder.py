@@ -88,7 +88,12 @@ def test_a_device_without_the_facts_of_a_price_has_a_layout_that_fits_and_the_re
 
 
 def test_adapters_fit_where_full_training_does_not(shipped: Workspace) -> None:
-    asked = {"kind": "training", "model": "llama-2-7b", "hardware": "geforce-rtx-4090", "count": 1}
+    asked: dict[str, Any] = {
+        "phase": "training",
+        "model": "llama-2-7b",
+        "hardware": "geforce-rtx-4090",
+        "count": 1,
+    }
     assert not starts(shipped, **asked).first.fits
     for stated in ({"current": {"lora_rank": 16}}, {"traits": {"lora_rank": 16}}):
         assert starts(shipped, **asked, **stated).first.fits
