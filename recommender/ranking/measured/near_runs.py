@@ -51,17 +51,28 @@ class NearRuns:
 
     def near(self, question: Question) -> tuple[MeasuredRun, ...]:
         """The runs of the same network, of ``MOST_PROBLEMS`` problems at most."""
-        rows = [row for name in sorted(self._network(question.model.id)) for row in self._known[name]]
         lengths = lengths_of(question.phase, question.settings)
 
-        def apart(row: ProblemRow) -> tuple[int, float, str]:
+        def apart(row: ProblemRow) -> tuple[float, str]:
             problem = self._reader.problem(row)
             shape = problem.workload.shape if problem else {}
             doublings = zip(lengths_of(question.phase, shape), lengths, strict=True)
-            distance = int(self._tree.distance(question.machine.device.id, row.hardware))
-            return distance, sum(abs(one - other) for one, other in doublings), row.id
+            return sum(abs(one - other) for one, other in doublings), row.id
 
-        return tuple(self._reader.runs(sorted(rows, key=apart)[:MOST_PROBLEMS], question.phase))
+        on_device: dict[str, list[ProblemRow]] = {}
+        for name in sorted(self._network(question.model.id)):
+            for row in self._known[name]:
+                on_device.setdefault(row.hardware, []).append(row)
+        at_distance: dict[int, list[ProblemRow]] = {}
+        for hardware, rows in on_device.items():
+            distance = int(self._tree.distance(question.machine.device.id, hardware))
+            at_distance.setdefault(distance, []).extend(rows)
+        nearest: list[ProblemRow] = []
+        for distance in sorted(at_distance):
+            nearest += sorted(at_distance[distance], key=apart)  # reads their problems
+            if len(nearest) >= MOST_PROBLEMS:
+                break
+        return tuple(self._reader.runs(nearest[:MOST_PROBLEMS], question.phase))
 
     @cached_property
     def _known(self) -> dict[str, list[ProblemRow]]:
