@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import Situation
 
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
+ADAPTED = "linear_qkv linear_proj linear_fc1 linear_fc2"
+"""Products of a block that get an adapter, as MindSpeed-LLM's scripts for low-rank adapters name them."""
 PAGE = 1024
 """Lengths are rounded up to this many tokens; a choice."""
 
@@ -71,6 +73,9 @@ def _megatron(
         yield "--overlap-param-gather", True
     if framework in MINDSPEED:
         yield "--use-flash-attn", True
+        if rank := settings.get("lora_rank"):
+            yield "--lora-r", int(float(str(rank)))
+            yield "--lora-target-modules", ADAPTED
     if settings.get("recompute") == "full":
         yield "--recompute-granularity", "full"
         yield "--recompute-method", "uniform"

@@ -8,7 +8,7 @@ import pytest
 
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.start import ParallelLayout
-from recommender.ranking.starts.assumed import PAGE, assumed_settings, longest
+from recommender.ranking.starts.assumed import ADAPTED, PAGE, assumed_settings, longest
 from tests.unit.recommender.ranking.starts.situations import situation
 
 
@@ -69,6 +69,13 @@ def test_training_sets_what_its_price_counts_on() -> None:
         "--recompute-method",
         "--recompute-num-layers",
     }
+
+
+def test_adapters_are_part_of_the_command_where_the_framework_has_them() -> None:
+    adapted = {"micro_batch": 1, "lora_rank": 8.0}
+    asked = flags("mindspeed-llm", ParallelLayout(), adapted)
+    assert (asked["--lora-r"], asked["--lora-target-modules"]) == (8, ADAPTED)
+    assert not any("lora" in flag for flag in flags("megatron-lm", ParallelLayout(), adapted))
 
 
 def test_a_framework_without_such_flags_gets_none() -> None:
