@@ -1,10 +1,11 @@
-"""Searches of the shipped sweeps: each shape of the C kernel from the two others, beside cold and random.
+"""Searches of the shipped sweep of the matrix product: warm, by the estimate of its search file, cold and random.
 
     python -m benchmarks.searches.search_kernel [--known data/cases/blocked_matmul.jsonl.gz] [--seeds 5] [--quick]
 
 Every configuration of every shape was measured once (mean of five), so a search looks its numbers up; within 5 %
 of the best means within 5 % of that table's least mean, noise included. Figures: median evaluations to 5 % (a
-miss counts as the cap) and share of runs that reached it by 10 and 20. The last line is JSON.
+miss counts as the cap) and share of runs that reached it by 10 and 20. ``warm`` knows the two other shapes,
+``estimate`` the arithmetic of ``data/spaces/matmul.yaml`` alone, ``both`` the two. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def main() -> None:
     from kg.nouns.values import Settings
     from recommender.search.engine.search import Search
     from recommender.search.evaluations import Evaluation, SourceTable
+    from recommender.search.run.estimate import CostEstimate
     from recommender.search.run.task_file import read_task_file
     from recommender.space.space_file import read_space
 
@@ -54,7 +56,7 @@ def main() -> None:
             row = json.loads(line)
             shape = "x".join(str(row["task"]["shape"][name]) for name in "MNK")
             tables.setdefault(shape, {})[Settings(row["config"])] = row["outcome"]["value"]
-    counts: dict[str, list[int]] = {"warm": [], "cold": [], "random": []}
+    counts: dict[str, list[int]] = {kind: [] for kind in ("warm", "estimate", "both", "cold", "random")}
     for shape, table in tables.items():
         goal = 1.05 * min(table.values())
         sources = [
@@ -64,8 +66,12 @@ def main() -> None:
             for name, other in tables.items()
             if name != shape
         ]
+        sizes = dict(zip("MNK", map(float, shape.split("x")), strict=True))
+        loops = CostEstimate.parse(str(content["estimate"]), space, sizes)
+        estimated = [loops.source(space, np.random.default_rng(0))]
+        known = {"warm": sources, "estimate": estimated, "both": [*sources, *estimated], "cold": []}
         for seed in range(1 if options.quick else options.seeds):
-            for kind, given in (("warm", sources), ("cold", [])):
+            for kind, given in known.items():
                 search = Search(
                     space=space, objectives=(objective,), sources=given, default=default, seed=seed
                 )
@@ -86,7 +92,7 @@ def main() -> None:
             "hit5_at_10": round(sum(count <= 10 for count in found) / len(found), 3),
             "hit5_at_20": round(sum(count <= 20 for count in found) / len(found), 3),
         }
-        print(f"{kind:8}{figures[kind]}")
+        print(f"{kind:9}{figures[kind]}")
     last_line(figures)
 
 

@@ -14,8 +14,10 @@ from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
 from recommender.search.run.estimate import CostEstimate
 from recommender.search.run.source_tables import MOST_ROWS
+from recommender.search.run.task_file import read_task_file
 from recommender.search.run.task_reader import read_task
 from recommender.space.space_file import read_space
+from tools.sweeps.spaces import SPACES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,3 +137,14 @@ def test_a_prepared_search_starts_from_it_unless_it_is_cold(shipped: Workspace, 
 
     assert "the file's estimate" in names(cold=False)
     assert names(cold=True) == []
+
+
+def test_the_shipped_search_of_the_matrix_product_has_the_estimate_of_its_sweep() -> None:
+    content, _ = read_task_file("matmul")
+    task = read_task(content, name="matmul")
+    assert content["estimate"] == SPACES["matmul"].estimate
+    assert task.estimate is not None
+    assert dict(task.estimate.sizes) == {"M": 512.0, "N": 512.0, "K": 1024.0}
+    best = task.estimate.source(task.space, np.random.default_rng(0)).configurations[0]
+    assert best["flags"] == "-O3 -march=native"
+    assert best["threads"] == 2
