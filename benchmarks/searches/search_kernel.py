@@ -5,7 +5,7 @@
 Every configuration of every shape was measured once (mean of five), so a search looks its numbers up; within 5 %
 of the best means within 5 % of that table's least mean, noise included. Figures: median evaluations to 5 % (a
 miss counts as the cap) and share of runs that reached it by 10 and 20. ``warm`` knows the two other shapes,
-``estimate`` the arithmetic of ``data/spaces/matmul.yaml`` alone, ``both`` the two. The last line is JSON.
+``estimate`` the arithmetic of ``data/spaces/matmul.yaml`` alone. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> None:
             row = json.loads(line)
             shape = "x".join(str(row["task"]["shape"][name]) for name in "MNK")
             tables.setdefault(shape, {})[Settings(row["config"])] = row["outcome"]["value"]
-    counts: dict[str, list[int]] = {kind: [] for kind in ("warm", "estimate", "both", "cold", "random")}
+    counts: dict[str, list[int]] = {kind: [] for kind in ("warm", "estimate", "cold", "random")}
     for shape, table in tables.items():
         goal = 1.05 * min(table.values())
         sources = [
@@ -69,7 +69,7 @@ def main() -> None:
         sizes = dict(zip("MNK", map(float, shape.split("x")), strict=True))
         loops = CostEstimate.parse(str(content["estimate"]), space, sizes)
         estimated = [loops.source(space, np.random.default_rng(0))]
-        known = {"warm": sources, "estimate": estimated, "both": [*sources, *estimated], "cold": []}
+        known = {"warm": sources, "estimate": estimated, "cold": []}
         for seed in range(1 if options.quick else options.seeds):
             for kind, given in known.items():
                 search = Search(

@@ -7,9 +7,9 @@ up; within 5 % of the best means of that table's least mean, noise included. A s
 60 evaluations of our own cold search on it, seed for seed. ``shapes``: the other shapes of the kernel.
 ``processor``: the same shape on another processor (the matrix product alone). ``kernel left out``: all other
 kernels, which share the compiler, its flags and the threads, and some a parameter named ``rows``.
-``estimate``: nothing but the arithmetic of the kernel's loops (``tools.sweeps.spaces``), ``estimate and
-others`` that and all other kernels, ``estimate and shapes`` that and the other shapes. Beside it ``copied``: the sources' bests first, then cold. Figures: evaluations to 5 %, geometric mean over runs (a miss
-counts 100), shares within 5 % by 10 and 20, and problems (of a kernel and shape). The last line is JSON.
+``estimate``: nothing but the arithmetic of the kernel's loops (``tools.sweeps.spaces``). Beside it ``copied``: the
+sources' bests first, then cold. Figures: evaluations to 5 %, geometric mean over runs (a miss counts 100), shares
+within 5 % by 10 and 20, and problems (of a kernel and shape). The last line is JSON.
 """
 
 from __future__ import annotations
@@ -46,15 +46,13 @@ SIMILARITY = {
     "processor": 0.4,
     "kernel left out": 0.4,
     "estimate": 0.4,
-    "estimate and others": 0.4,
-    "estimate and shapes": 0.8,
 }
 """What a source is trusted before anything is measured; a choice, as in ``benchmarks.searches.warm_start``."""
 
 
 def sources(kind: str, space: Space, spaces: Sequence[Space]) -> list[Space]:
     """The spaces that a protocol knows when it searches one."""
-    if kind.endswith("shapes"):
+    if kind == "shapes":
         return [
             s
             for s in spaces
@@ -123,7 +121,7 @@ def main() -> None:
     for space in here:
         for kind, similarity in SIMILARITY.items():
             known = sources(kind, space, spaces)
-            loops = [estimated(space, sizes[space.task])] if kind.startswith("estimate") else []
+            loops = [estimated(space, sizes[space.task])] if kind == "estimate" else []
             count[kind] += bool(known or loops)
             for seed in seeds if known or loops else ():
                 found = [cold(source, seed)[:LOG] for source in known]

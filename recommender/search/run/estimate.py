@@ -20,7 +20,7 @@ from recommender.search.run.source_tables import thinned
 from recommender.space.expressions import Expression
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -92,6 +92,15 @@ class CostEstimate:
             configurations=[configurations[i] for i in order],
             costs=costs[order],
         )
+
+
+def with_estimate(tables: Sequence[SourceTable], estimate: SourceTable) -> list[SourceTable]:
+    """What a search with an estimate starts from: tables trusted more than that, or else the estimate alone.
+
+    Both together need more evaluations than the better of the two (docs/figures-search-sweeps.md).
+    """
+    nearer = [item for item in tables if item.similarity > estimate.similarity]
+    return nearer or [estimate]
 
 
 def read_estimate(file: FileContent, space: SearchSpace) -> CostEstimate | None:

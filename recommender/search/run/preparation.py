@@ -24,6 +24,7 @@ from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
 from recommender.search.run.assembly import SearchPlace, evaluator_of
 from recommender.search.run.compatibility import program_stamp
+from recommender.search.run.estimate import with_estimate
 from recommender.search.run.memory_tally import fit_notes
 from recommender.search.run.model_facts import look_up_facts, with_measured_runs
 from recommender.search.run.number_sources import model_request
@@ -152,7 +153,7 @@ class Tuner:
         cold = options.get("cold", False)
         sources = [] if cold or problem is None else self.sources(problem, task.space)
         if task.estimate is not None and not cold:
-            sources = by_similarity([*sources, task.estimate.source(task.space, _drawing(options))])
+            sources = with_estimate(sources, task.estimate.source(task.space, _drawing(options)))
         elif problem is not None and not cold and not sources:
             notes.append(f"nothing similar to {problem.workload.operator} is known: the search starts cold")
         return Prepared(

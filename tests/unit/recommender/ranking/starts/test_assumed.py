@@ -72,7 +72,7 @@ def test_training_sets_what_its_price_counts_on() -> None:
 
 
 def test_adapters_are_part_of_the_command_where_the_framework_has_them() -> None:
-    adapted = {"micro_batch": 1, "lora_rank": 8.0}
+    adapted: dict[str, object] = {"micro_batch": 1, "lora_rank": 8.0}
     asked = flags("mindspeed-llm", ParallelLayout(), adapted)
     assert (asked["--lora-r"], asked["--lora-target-modules"]) == (8, ADAPTED)
     assert not any("lora" in flag for flag in flags("megatron-lm", ParallelLayout(), adapted))

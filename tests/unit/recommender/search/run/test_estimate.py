@@ -11,8 +11,8 @@ import pytest
 from kg.errors import InputError
 from kg.nouns.entities import Better, Objective
 from recommender.search.engine.search import Search
-from recommender.search.evaluations import Evaluation
-from recommender.search.run.estimate import CostEstimate
+from recommender.search.evaluations import Evaluation, SourceTable
+from recommender.search.run.estimate import SIMILARITY, CostEstimate, with_estimate
 from recommender.search.run.source_tables import MOST_ROWS
 from recommender.search.run.task_file import read_task_file
 from recommender.search.run.task_reader import read_task
@@ -137,6 +137,16 @@ def test_a_prepared_search_starts_from_it_unless_it_is_cold(shipped: Workspace, 
 
     assert "the file's estimate" in names(cold=False)
     assert names(cold=True) == []
+
+
+def test_tables_that_are_trusted_more_take_its_place_and_others_give_way() -> None:
+    def table(name: str, similarity: float) -> SourceTable:
+        return SourceTable(name=name, similarity=similarity, configurations=[], costs=np.zeros(0))
+
+    near, far, estimate = table("near", 0.7), table("far", 0.4), table("estimate", SIMILARITY)
+    assert with_estimate([near, far], estimate) == [near]
+    assert with_estimate([far], estimate) == [estimate]
+    assert with_estimate([], estimate) == [estimate]
 
 
 def test_the_shipped_search_of_the_matrix_product_has_the_estimate_of_its_sweep() -> None:
