@@ -11,6 +11,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from cli.interrupts import Interrupts
+
 INTERRUPTED = 130
 CLOSED = 141
 """As a shell says that a program ended by SIGPIPE."""
@@ -25,11 +27,17 @@ def main() -> None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  open as long as the process
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv]  # also in locale C
     sys.argv = [words[0], *language_first(words[1:])]
+    interrupts = Interrupts()
+    interrupts.listen()
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
-        _say("interrupted; what was acknowledged is kept", "")
-        sys.exit(INTERRUPTED)
+        pass
+    except Exception:
+        if not interrupts.asked:  # else a library has made another exception of it
+            raise
+    _say("interrupted; what was acknowledged is kept", "")
+    sys.exit(INTERRUPTED)
 
 
 def language_first(words: list[str]) -> list[str]:

@@ -26,7 +26,9 @@ Floats = NDArray[np.float64]
 START_US = 42.0  # smallest HCCL collective on an Atlas 800T A2, two to four ranks (machine B of the tables)
 NETWORK_START_US = 60.0  # an assumption: START_US and one more hop of host work
 CAPTURED_START_US = 14.0
-"""The same where no host launches it: smallest all-reduce of eight ranks in a captured graph (machine A)."""
+"""The same where no host launches it: smallest all-reduce of eight ranks in a captured graph (machine A).
+Also of AMD's GPUs, an assumption: with the 6.3 us of the kernel alone
+(github.com/vllm-project/vllm/pull/39080) whole steps came out too fast."""
 CAPTURED_NETWORK_START_US = 28.0  # an assumption: as much again for the second hop
 GPU_START_US = 9.4
 """Smallest all-reduce between GPUs on NVLink: 8.8 to 10.1 us for two to eight H100
