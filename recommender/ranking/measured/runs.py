@@ -11,6 +11,7 @@ import numpy as np
 
 from kg.errors import InputError, MissingFactError, UnknownEntityError
 from kg.nouns.entities import Kind, Problem, Source, Status, Trust
+from kg.terms.circumstances import sizes_of_shape
 from kg.triples.finders import ModelFinder
 from kg.triples.model_facts import facts_of, plain_facts
 from kg.triples.serialisation import from_graph
@@ -260,12 +261,13 @@ def _divided(
 
 
 def _at_once(problem: Problem, configuration: Configuration, settings: Mapping[str, object]) -> float | None:
-    """Sequences that an engine is sent at once; None where nothing says."""
-    for value in (*(configuration.get(name) for name in _LOADS), problem.workload.shape.get("concurrency")):
+    """Sequences that an engine runs at once: what it is sent, up to its batch; None where nothing says."""
+    batch, asked = settings.get("batch"), sizes_of_shape(problem.workload.shape).get("concurrency")
+    most = float(batch) if isinstance(batch, int | float) else math.inf
+    for value in (*(configuration.get(name) for name in _LOADS), asked):
         if isinstance(value, int | float) and value >= 1:
-            return max(1.0, value // float(str(settings.get("data_parallel", 1))))
-    batch = settings.get("batch")
-    return float(batch) if isinstance(batch, int | float) else None
+            return min(most, max(1.0, value // float(str(settings.get("data_parallel", 1)))))
+    return most if math.isfinite(most) else None
 
 
 def _count(problem: Problem, configuration: Configuration, told: Mapping[str, object]) -> int:

@@ -70,6 +70,14 @@ def test_a_case_whose_price_would_be_a_guess_is_left_out(
     assert {run.settings["tensor_parallel"] for run in found} <= {8}
 
 
+def test_an_engine_runs_what_it_is_sent_up_to_its_batch(shipped_path: Path, tmp_path: Path) -> None:
+    alone = case(18, config={"concurrency": None, "max_num_seqs": 32})
+    alone["task"]["shape"]["max_concurrency"] = 1
+    crowded = case(3000, config={"concurrency": 1000, "max_num_seqs": 16})
+    with with_cases(shipped_path, tmp_path, alone, crowded) as workspace:
+        assert {run.trial.measurement.value: run.settings["batch"] for run in runs(workspace)} == {18: 1, 3000: 16}
+
+
 def test_a_slower_run_has_a_longer_time(shipped_path: Path, tmp_path: Path) -> None:
     with with_cases(shipped_path, tmp_path, case(3900, at_once=64), case(1950, at_once=65)) as workspace:
         fast, slow = sorted(runs(workspace), key=lambda run: run.log_ratio)
