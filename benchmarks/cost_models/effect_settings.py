@@ -24,7 +24,7 @@ from recommender.cost_model.estimate import estimate, sweep
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.question import Machine
+    from recommender.cost_model.machine import Machine
     from recommender.cost_model.workloads.steps import Steps
 
 

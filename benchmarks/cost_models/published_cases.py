@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.cost_models.published_rows import PublishedQuestion, down_from, engine_of, possible
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import UnknownEntityError
-from recommender.cost_model.question import device_and_server
+from recommender.cost_model.machine import device_and_server
 from recommender.cost_model.settings.dialects import translate
 
 if TYPE_CHECKING:
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.values import Value
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.question import Machine
-
-NODE = 8
-"""GPUs of a server, where a device is stated without the server around it."""
+    from recommender.cost_model.machine import Machine
 
 
 def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuestion:
@@ -102,7 +99,7 @@ ENGINES = {"trt": "tensorrt-llm"}
 
 
 def _machine(hardware: dict[str, Any], count: int, known: ShippedKnowledge) -> Machine:
-    """The device that a case names, in a server of eight where there are more and none is named."""
+    """The devices that a case names, in the server that they usually sit in."""
     tree = known.hardware
     for name in (hardware.get("reported_name"), hardware["name"]):
         try:
@@ -114,8 +111,7 @@ def _machine(hardware: dict[str, Any], count: int, known: ShippedKnowledge) -> M
             # a family: the part that servers are built of has the highest peak
             device = max(tree.devices(device), key=lambda name: _peak(tree.facts(name)))
             _, server = device_and_server(tree, device)
-        around = [place for place in tree.servers(device) if tree.facts(place).get("device_count") == NODE]
-        return known.machine(device, count, server or (around[0] if around and count > 1 else ""))
+        return known.machine(device, count, server)
     raise NotExpressibleError(f"hardware not in the graph: {hardware['name']}")
 
 

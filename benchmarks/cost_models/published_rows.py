@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.question import Machine
+    from recommender.cost_model.machine import Machine
 
 
 DIES_OF_A3 = 16

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
 from kg.nouns.setting import SettingPlace
-from recommender.cost_model.question import Question, QuestionFacts, device_and_server
+from recommender.cost_model.machine import device_and_server
+from recommender.cost_model.question import Question, QuestionFacts
 from recommender.cost_model.settings.dialects import translate
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from benchmarks.searches.search_cost_model import BUDGET, tuner_of
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import InfeasibleError
 from kg.nouns.entities import Status
-from recommender.cost_model.question import Question, machine
+from recommender.cost_model.machine import machine
+from recommender.cost_model.question import Question
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
 from recommender.search.run.assembly import SearchPlace, evaluator_of

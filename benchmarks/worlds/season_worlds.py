@@ -136,7 +136,7 @@ def foreign_world(
     from kg.triples.serialisation import all_of
     from recommender.cost_model.estimate import estimate
     from recommender.cost_model.facts.model import model_of
-    from recommender.cost_model.question import machine
+    from recommender.cost_model.machine import machine
 
     rng = np.random.default_rng(seed)
     names = list(CHANGES)

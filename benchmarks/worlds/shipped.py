@@ -18,7 +18,7 @@ from kg.triples.network_table import names_without_edition, network_facts
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, to_triples
 from recommender.cost_model.facts.model import ModelSizes, model_of
-from recommender.cost_model.question import Machine, machine
+from recommender.cost_model.machine import Machine, machine
 
 if TYPE_CHECKING:
     from kg.nouns.values import Value

@@ -115,3 +115,8 @@ def _show_unfit(answer: Answer, plan: Plan) -> None:
         say(f"It does not fit on {many}, nor on any number up to 1,024.")
     else:
         say(f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices.")
+    if plan.start.fits_in is not None:
+        name, small = plan.start.fits_in
+        say(
+            f"In {name} it fits here: {small} (--precision {name}). What that loses in accuracy is not known."
+        )

@@ -63,6 +63,9 @@ TEMPLATES: dict[str, str] = {
     "It does not fit on {hardware}, nor on any number up to 1,024.": (
         "{hardware} 装不下，1,024 卡以内都装不下。"
     ),
+    "In {name} it fits here: {layout} (--precision {precision}). What that loses in accuracy is not known.": (
+        "用 {name} 则装得下：{layout}（--precision {precision}）；精度损失未知。"
+    ),
     "{low} to {high}": "{low} 至 {high}",
     "{layout} fits with {memory} GB of each device at {batch} sequences an engine": (
         "{layout} 装得下：每卡 {memory} GB，每个引擎 {batch} 条序列"
@@ -186,6 +189,9 @@ TEMPLATES: dict[str, str] = {
     ),
     "priced at {count} samples of each device at once; --current micro_batch=N says otherwise": (
         "按每卡一次 {count} 个样本估价；用 --current micro_batch=N 另行指定"
+    ),
+    "cards that PCIe alone joins are priced as on a measured server; another was six times slower": (
+        "仅由 PCIe 相连的卡按一台实测服务器计价；另一台主机慢六倍"
     ),
     "{lengths} are assumed; --shape {shape} says otherwise": "假定{lengths}；用 --shape {shape} 另行指定",
     "prompts of {prompt} and answers of {answer} tokens": "输入 {prompt}、输出 {answer} 个 token",

@@ -11,6 +11,7 @@ from kg.errors import TuningError
 from kg.nouns.gain import NORMAL_90
 from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
 from recommender.cost_model.estimate import as_records, estimate_question, sweep
+from recommender.cost_model.machine import link_note
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults
@@ -237,7 +238,8 @@ def estimate_problem(
             *notes,
             f"left out: {len(changes) - len(kept)} of {len(changes)} combinations are no layouts",
         )
-    notes = (*notes, *(text for text in (rests_on(question, steps), assumptions(question, kept[0])) if text))
+    told = (rests_on(question, steps), link_note(question.machine), assumptions(question, kept[0]))
+    notes = (*notes, *(text for text in told if text))
     records = tuple(as_records(steps, [question.configuration(item) for item in kept]))
     fields = tuple(measure(name, records) for name in pareto)
     if fields and all(record["fits"] is False for record in records):

@@ -159,7 +159,7 @@ class SpaceMaker:
     ) -> SearchFile:
         """Configurations of a kernel that can run on a device."""
         from recommender.cost_model.facts.device import Device
-        from recommender.cost_model.question import device_and_server
+        from recommender.cost_model.machine import device_and_server
         from recommender.space.made.kernels import kernel_space
 
         resolved = self.names.hardware(hardware)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.question import Machine, Question
+    from recommender.cost_model.machine import Machine
+    from recommender.cost_model.question import Question
 
 
 def estimate(

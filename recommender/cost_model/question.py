@@ -6,6 +6,7 @@ and settings alike. A server named as hardware stands for the device it holds, i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,11 +16,11 @@ from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import ModelSizes, model_of
+from recommender.cost_model.machine import Machine, device_and_server, machine
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.step_place import place_of
-from recommender.cost_model.operators.network import Network
 from recommender.cost_model.settings.dialects import captured_rows, translate
-from recommender.cost_model.settings.plans import PHASES, SERVING
+from recommender.cost_model.settings.plans import PHASES, SERVING, canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,78 +29,6 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.measured.step_place import StepPlace
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """Devices and what joins them.
-
-    Attributes:
-        device: One device.
-        network: Links of a node and between nodes.
-        count: Devices of the job.
-    """
-
-    device: Device
-    network: Network
-    count: int
-
-
-def machine(
-    device: str,
-    facts: Mapping[str, float | str],
-    *,
-    count: int,
-    server: str = "",
-    server_facts: Mapping[str, float | str] | None = None,
-) -> Machine:
-    """A machine from facts of a device and of the server it sits in.
-
-    Raises:
-        InputError: No device.
-    """
-    if count < 1:
-        raise InputError(f"{count} devices: at least one is needed")
-    held = dict(server_facts or {})
-    nodes = held.get("device_count", held.get("devices_per_node", facts.get("devices_per_node")))
-    per_node = float(nodes) if isinstance(nodes, int | float) else float(count)
-    merged: dict[str, float | str] = {**facts, **held}
-    return Machine(
-        device=Device(device, dict(facts)), network=Network(server or device, merged, per_node), count=count
-    )
-
-
-LINK_FACTS = frozenset({"link_bandwidth_bytes_per_s", "link_bandwidth_total_bytes_per_s"})
-"""Facts of which one is enough to price an exchange between devices of a server."""
-
-
-def device_and_server(tree: HardwareTree, hardware: str, server: str = "") -> tuple[str, str]:
-    """The ids of the device that ``hardware`` means and of the server around it; empty if none is known."""
-    node = tree.node(hardware)
-    if node is not None and node.device:
-        return node.device, server or node.id
-    return hardware, server or usual_server(tree, hardware)
-
-
-def usual_server(tree: HardwareTree, device: str) -> str:
-    """The server that a device usually sits in, where its own facts do not say how devices are linked.
-
-    That is the one with the fewest devices, from eight on, whose links are known, else the largest of the
-    smaller ones. Empty if none is, or if the device states its links.
-    """
-    if not tree.node(device) or LINK_FACTS & set(tree.facts(device)):
-        return ""
-    around: list[tuple[float, str]] = []
-    for identifier in tree.servers(device):
-        facts = tree.facts(identifier)
-        count = facts.get("device_count", 0)
-        if isinstance(count, int | float) and LINK_FACTS & set(facts):
-            around.append((float(count) if count >= SMALLEST_SERVER else 1e9 - count, identifier))
-    return min(around, default=(0.0, ""))[1]
-
-
-SMALLEST_SERVER = 8
-"""Devices from which a server counts as the usual home of a device; smaller ones are cards and boxes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,8 +257,19 @@ class Question:
         return place_of(self.phase, self.engine, self.machine.device.id, settings)
 
     def configuration(self, changes: Mapping[str, object]) -> dict[str, object]:
-        """The settings of the question with ``changes`` laid over them."""
-        return {**self.settings, **changes}
+        """The settings of the question with ``changes`` laid over them.
+
+        Requests that are sent at once run at once, shared among the engines, where no batch is stated.
+        """
+        settings = {**self.settings, **changes}
+        sent = settings.get("concurrency")
+        if self.phase != "serving" or not isinstance(sent, int | float) or sent < 1:
+            return settings
+        named = {canonical_name(name): value for name, value in settings.items()}
+        if "batch" not in named:
+            engines = named.get("data_parallel", 1)
+            settings["batch"] = math.ceil(sent / (engines if isinstance(engines, int) and engines > 0 else 1))
+        return settings
 
 
 def _read_length(sizes: Mapping[str, Value], lengths: Mapping[str, object]) -> object:

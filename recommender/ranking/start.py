@@ -112,6 +112,7 @@ class StartConfiguration:
         version: Its release.
         layout: How the work is divided; None for a kernel.
         fits: Whether it fits the memory; None where that cannot be told.
+        fits_in: Where it does not, the widest narrower number format that fits the devices, with its layout.
         settings: What to set, in the order to write it.
         expected: What it is expected to reach.
         because: What it rests on, a line each.
@@ -125,6 +126,7 @@ class StartConfiguration:
     version: str = ""
     layout: ParallelLayout | None = None
     fits: bool | None = None
+    fits_in: tuple[str, ParallelLayout] | None = None
     settings: tuple[PlanSetting, ...] = ()
     expected: tuple[ExpectedValue, ...] = ()
     because: tuple[str, ...] = field(default=())
@@ -157,11 +159,15 @@ class StartConfiguration:
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
+        narrower = {}
+        if self.fits_in is not None:
+            narrower["fits_in"] = {"precision": self.fits_in[0], "layout": self.fits_in[1].to_json()}
         return {
             **({"id": self.id} if self.id else {}),
             "framework": self.framework or None,
             "version": self.version or None,
             "fits": self.fits,
+            **narrower,
             "layout": None if self.layout is None else self.layout.to_json(),
             "settings": [item.to_json() for item in self.settings],
             "expected": [item.to_json() for item in self.expected],

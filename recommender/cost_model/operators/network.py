@@ -34,9 +34,22 @@ GPU_START_US = 9.4
 """Smallest all-reduce between GPUs on NVLink: 8.8 to 10.1 us for two to eight H100
 (github.com/sgl-project/sglang/pull/2904, the kernel of vLLM)."""
 GPU_CAPTURED_START_US = 4.8  # 3.7 to 5.9 us where nothing is copied first (the other kernel of that table)
+CARDS = (2.0, 4.0, 8.0)
+CARDS_START_US = (4.8, 13.0, 24.4)
+"""Smallest all-reduce in a captured graph among two, four and eight cards that nothing but PCIe joins:
+4.3 and 5.4, 12.6 and 13.3, 23.6 and 25.0 us on servers of RTX PRO 6000 and L40S
+(github.com/ai-dynamo/aiconfigurator@095f58a51c, systems/data/*/comm; its lengths are elements of 2 bytes)."""
+CARDS_SHARE = (0.61, 0.43, 0.38)
+"""Share of PCIe's nominal rate that an all-reduce of 1 GB reaches on the server of RTX PRO 6000. On that of
+L40S, whose cards talk through the host, it is 0.60, 0.16 and 0.06: hosts differ more than devices."""
 MEASURED_RANKS = 32.0
 LARGE = 16 * 2**20
 """From here on a measured table is extended by its last slope."""
+
+
+def joined_by_pcie(facts: Mapping[str, float | str]) -> bool:
+    """Whether nothing but PCIe joins devices with these facts."""
+    return str(facts.get("link_type", "")).startswith("PCIe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +84,17 @@ class Network:
         return str(self.facts.get("link_type", "")).startswith("NVLink")
 
     @property
-    def start_us(self) -> tuple[float, float]:
+    def cards(self) -> bool:
+        """True if nothing but PCIe joins the devices of a node."""
+        return joined_by_pcie(self.facts)
+
+    def start_us(self, ranks: Floats) -> tuple[Floats, Floats]:
         """Start of a collective inside a node: by the host, and in a captured graph."""
-        return (GPU_START_US, GPU_CAPTURED_START_US) if self.direct else (START_US, CAPTURED_START_US)
+        if self.cards:
+            captured = np.interp(ranks, CARDS, CARDS_START_US)
+            return captured + GPU_START_US - GPU_CAPTURED_START_US, captured
+        host, graph = (GPU_START_US, GPU_CAPTURED_START_US) if self.direct else (START_US, CAPTURED_START_US)
+        return np.full_like(ranks, host), np.full_like(ranks, graph)
 
     @property
     def plane(self) -> bool:
@@ -89,6 +110,8 @@ class Network:
                 "link_bandwidth_bytes_per_s",
             )
             return np.asarray(pair * np.maximum(ranks - 1, 1))
+        if self.cards:
+            return self._number("pcie_bandwidth_bytes_per_s") * np.interp(ranks, CARDS, CARDS_SHARE)
         total = self._number("link_bandwidth_total_bytes_per_s", "link_bandwidth_bytes_per_s")
         # a total counts both directions (NVLink, HCCS)
         return np.full_like(
@@ -134,7 +157,6 @@ def collective_us(
         np.asarray(stride, dtype=np.float64),
     )
     out = np.zeros(size.shape)
-    start = np.broadcast_to(np.where(captured, *reversed(network.start_us)), size.shape)
     far = np.broadcast_to(np.where(captured, CAPTURED_NETWORK_START_US, NETWORK_START_US), size.shape)
     active = (ranks > 1) & (size > 0)
     if not np.any(active):
@@ -154,8 +176,11 @@ def collective_us(
             reference = operators.reference
             out[within] += operators["collective"].times_us(reference, rows)
         else:
-            sent = times * inner[within] * (local[within] - 1)
-            out[within] += start[within] + sent / network.inside(local[within]) * 1e6
+            members = local[within]
+            sent = times * inner[within] * (members - 1)
+            by_host, by_graph = network.start_us(members)
+            start = np.where(np.broadcast_to(captured, size.shape)[within], by_graph, by_host)
+            out[within] += start + sent / network.inside(members) * 1e6
     across = active & (nodes > 1)
     if np.any(across):
         sent = times * share[across] * (nodes[across] - 1)
@@ -171,7 +196,8 @@ def point_us(network: Network, size: Floats, far: NDArray[np.bool_]) -> Floats:
     out = np.zeros(size.shape)
     near = (size > 0) & ~far
     if np.any(near):
-        out[near] = network.start_us[0] + size[near] / network.inside(np.array([2.0]))[0] * 1e6
+        two = np.array([2.0])
+        out[near] = network.start_us(two)[0] + size[near] / network.inside(two) * 1e6
     away = (size > 0) & far
     if np.any(away):
         out[away] = NETWORK_START_US + size[away] / network.outside * 1e6

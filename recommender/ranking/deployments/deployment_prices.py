@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.question import Machine
+    from recommender.cost_model.machine import Machine
     from recommender.ranking.deployments.deployment import Deployment, Work
 
 DRAFTED = 2

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
 ADAPTED = "linear_qkv linear_proj linear_fc1 linear_fc2"
 """Products of a block that get an adapter, as MindSpeed-LLM's scripts for low-rank adapters name them."""
+INTEGERS = frozenset({"int8", "w4a8", "w4a16"})
+"""Formats that vllm-ascend serves from a checkpoint made for it."""
 PAGE = 1024
 """Lengths are rounded up to this many tokens; a choice."""
 
@@ -89,6 +91,8 @@ def _vllm(situation: Situation, settings: Mapping[str, object]) -> Iterator[tupl
         yield "--max-num-seqs", int(float(str(batch)))
     if settings.get("precision") == "fp16":
         yield "--dtype", "float16"
+    if situation.framework.id == "vllm-ascend" and settings.get("precision") in INTEGERS:
+        yield "--quantization", "ascend"
 
 
 def _sglang(

@@ -1,9 +1,10 @@
-"""What the price of a start assumes of the load, where the question leaves it open, as notes."""
+"""What the price of a start assumes of load and links, where the question leaves it open, as notes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recommender.cost_model.machine import link_note
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.inference import feeds_forward
 
@@ -17,15 +18,18 @@ LENGTHS = {"input_len": "prompts", "output_len": "answers"}
 
 
 def load_notes(chosen: ChosenLayout, draft: StartDraft) -> list[str]:
-    """The load that a price stands for: samples or requests at once, and the lengths of requests."""
+    """What a price stands for: samples or requests at once, the lengths of requests, links."""
     settings, situation, question = chosen.option.settings, draft.situation, draft.question
     micro, batch = settings.get("micro_batch"), settings.get("batch")
     networks = question is not None and feeds_forward(question.model, question.phase)
     if micro and networks:
         return [f"priced at {micro:g} samples of each device at once; --current micro_batch=N says otherwise"]
-    if situation.is_training or chosen.option.log_merit is None or question is None:
+    if chosen.option.log_merit is None or question is None:
         return []
-    notes = []
+    links = link_note(question.machine)
+    notes = [links] if links else []
+    if situation.is_training:
+        return notes
     if isinstance(batch, int | float) and situation.at_once is None:
         engines = chosen.option.layout.dp
         each = f" ({batch:.0f} an engine)" if engines > 1 else ""

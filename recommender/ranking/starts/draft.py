@@ -42,6 +42,7 @@ class StartDraft:
         measured: Measured runs of the model near by.
         is_copied: Whether a measured run is kept as it was: what recipes set beyond it are changes.
         is_divided_anew: Whether the layout that runs now does not go, and another was chosen.
+        weight_format: Number format that the weights are published in; empty for 16 bit.
     """
 
     situation: Situation
@@ -55,6 +56,7 @@ class StartDraft:
     measured: tuple[MeasuredRun, ...] = ()
     is_copied: bool = False
     is_divided_anew: bool = False
+    weight_format: str = ""
 
     @property
     def agreed(self) -> list[AgreedSetting]:

@@ -30,6 +30,7 @@ from recommender.ranking.starts.layout_choice import (
 from recommender.ranking.starts.layout_options import (
     SHORTEST,
     layout_options,
+    narrower_fit,
     on_devices,
     smallest_fit,
 )
@@ -263,6 +264,7 @@ class StartFinder:
             corrected = replace(asked.question, measured=RunCorrection(runs=draft.measured))
             asked = replace(asked, question=corrected)
         draft.question = asked.question
+        draft.weight_format = str(sizes.get("weight_format", ""))
         options = layout_options(asked)
         if not options and asked.degrees:
             asked = replace(asked, degrees={})
@@ -275,7 +277,7 @@ class StartFinder:
         if not options:
             smallest = smallest_fit(asked)
             if smallest is None or situation.devices is not None:
-                return self._unfit(draft, smallest.layout if smallest else None)
+                return self._unfit(draft, smallest, narrower_fit(asked))
             asked = on_devices(asked, smallest.layout.devices)
             draft.question = asked.question
             options = layout_options(asked)
@@ -308,10 +310,16 @@ class StartFinder:
             tested=draft.tested,
         )
 
-    def _unfit(self, draft: StartDraft, layout: ParallelLayout | None) -> StartConfiguration:
+    def _unfit(
+        self, draft: StartDraft, smallest: LayoutOption | None, narrower: tuple[str, LayoutOption] | None
+    ) -> StartConfiguration:
         framework = draft.situation.framework
         return StartConfiguration(
-            framework=framework.id, version=framework.version, layout=layout, fits=False
+            framework=framework.id,
+            version=framework.version,
+            layout=smallest.layout if smallest else None,
+            fits=False,
+            fits_in=(narrower[0], narrower[1].layout) if narrower else None,
         )
 
     def _recipes(self, situation: Situation) -> list[Recipe]:

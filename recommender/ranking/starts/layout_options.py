@@ -38,6 +38,7 @@ TOKENS_OF_A_STEP = 4e6
 """Tokens of an optimiser step where the batch is not stated: Touvron et al., Llama 2, 2023, section 2.2."""
 DEEPEST = 64
 """Most stages of a pipeline; a choice."""
+EIGHT_BITS = ("fp8", "int8")
 LARGEST = 1024
 """Devices up to which the fewest that hold a model are looked for; a choice."""
 
@@ -133,6 +134,20 @@ def smallest_fit(asked: LayoutQuestion) -> LayoutOption | None:
     for count in device_counts(above=asked.question.machine.count):
         if options := layout_options(on_devices(asked, count)):
             return options[0]
+    return None
+
+
+def narrower_fit(asked: LayoutQuestion) -> tuple[str, LayoutOption] | None:
+    """The widest narrower number format in which a served model fits its devices, and the layout."""
+    question = asked.question
+    if question.phase == "training":
+        return None
+    device = question.machine.device
+    for name in (*EIGHT_BITS, "w4a8" if device.ascend else "w4a16"):
+        if device.computed_precision(name) == name:
+            settings = {**question.settings, "precision": name}
+            if options := layout_options(replace(asked, question=replace(question, settings=settings))):
+                return name, options[0]
     return None
 
 

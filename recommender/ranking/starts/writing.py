@@ -21,6 +21,7 @@ from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
+from recommender.ranking.starts.screening import SIXTEEN_BIT
 from recommender.ranking.starts.server_flags import server_lines, server_settings
 from recommender.ranking.starts.values import adapted
 
@@ -108,7 +109,7 @@ def written(
         fits=True if chosen and chosen.option.is_sure_to_fit else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=_expected(chosen.option, situation.problem) if chosen else (),
-        because=(*_checkpoint(settings, chosen), *beside, *_because(draft, chosen, runs)),
+        because=(*_checkpoint(settings, chosen, draft), *beside, *_because(draft, chosen, runs)),
         recipes=_recipes(draft, chosen),
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
@@ -252,11 +253,15 @@ def _expected(option: LayoutOption, problem: Problem) -> tuple[ExpectedValue, ..
     )
 
 
-def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None) -> list[str]:
+def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, draft: StartDraft) -> list[str]:
     """What the weights must be for the settings to work."""
     lines = []
-    if any(plain_key(item.key) == QUANTISATION and item.origin is Origin.RECIPE for item in settings):
-        precision = f" ({chosen.settings['precision']})" if chosen and "precision" in chosen.settings else ""
+    quantised = [item for item in settings if plain_key(item.key) == QUANTISATION]
+    priced = str(chosen.settings.get("precision", "")) if chosen else ""
+    is_asked = bool(draft.situation.problem.workload.precision) and not draft.situation.is_training
+    is_narrowed = is_asked and priced not in {"", draft.weight_format, *SIXTEEN_BIT}
+    if is_narrowed or any(item.origin is Origin.RECIPE for item in quantised):
+        precision = f" ({priced})" if priced else ""
         lines.append(
             f"MODEL is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"
         )

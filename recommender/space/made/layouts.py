@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.question import Machine, Question
+    from recommender.cost_model.machine import Machine
+    from recommender.cost_model.question import Question
     from recommender.space.made.layer_groups import LayerGroups
 
 MEGATRON = "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, SC 2021"

@@ -104,3 +104,14 @@ def test_what_does_not_fit_is_said_with_what_would(
     capsys: pytest.CaptureFixture[str], layout: ParallelLayout | None, says: str
 ) -> None:
     assert " ".join(shown(capsys, Plan(start=StartConfiguration(layout=layout, fits=False))).split()) == says
+
+
+def test_a_number_format_that_fits_is_said_beside(capsys: pytest.CaptureFixture[str]) -> None:
+    start = StartConfiguration(
+        layout=ParallelLayout(tp=8, pp=2), fits=False, fits_in=("fp8", ParallelLayout(tp=8))
+    )
+    told = " ".join(shown(capsys, Plan(start=start)).split())
+    assert told.endswith(
+        "In fp8 it fits here: TP 8 (--precision fp8). What that loses in accuracy is not known."
+    )
+    assert start.to_json()["fits_in"] == {"precision": "fp8", "layout": ParallelLayout(tp=8).to_json()}

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from recommender.cost_model.facts.model import ModelSizes, model_of
-from recommender.cost_model.question import Machine, machine
+from recommender.cost_model.machine import Machine, machine
 
 DATA = Path(__file__).resolve().parents[4] / "data"
 

@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kg.errors import InputError
-from kg.nouns.entities import Source
-from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
-from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
 from recommender.cost_model.estimate import estimate_question
-from recommender.cost_model.question import Question, QuestionFacts, device_and_server, machine, usual_server
+from recommender.cost_model.machine import device_and_server, machine
+from recommender.cost_model.question import Question, QuestionFacts
 
 if TYPE_CHECKING:
     from recommender.workspace import Workspace
@@ -36,72 +32,6 @@ def test_a_server_is_its_device_inside_it(shipped: Workspace) -> None:
     assert as_device == stated
     assert as_device.machine.device.id == "ascend-910c"
     assert as_device.machine.network.id == "atlas-800i-a3"
-
-
-def tree(*nodes: tuple[str, str, str, dict[str, float]]) -> HardwareTree:
-    """Nodes by id, the one above, the device that a server holds, and facts."""
-    graph = OxigraphStore(None)
-    source = Source(title="Guide", url="https://example.org")
-    for name, above, held, facts in nodes:
-        made = HardwareProfile(
-            id=name,
-            labels={"en": name},
-            level=Level.SERVER if held else Level.DEVICE if above else Level.VENDOR,
-            broader=above or None,
-            device=held,
-            device_count=int(facts["device_count"]) if held else None,
-            facts=tuple(
-                Fact(
-                    name=fact,
-                    value=value,
-                    source=source,
-                    kind=FactKind.DOCUMENTED,
-                    confidence=Confidence.HIGH,
-                )
-                for fact, value in facts.items()
-            ),
-        )
-        graph.extend(to_triples(made))
-    return HardwareTree(graph)
-
-
-LINK = {"link_bandwidth_bytes_per_s": 1e11}
-MAKER: tuple[str, str, str, dict[str, float]] = ("maker", "", "", {})
-
-
-def server(
-    name: str, count: float, held: str = "chip", links: dict[str, float] | None = None
-) -> tuple[str, str, str, dict[str, float]]:
-    return name, "maker", held, {"device_count": count, **(links or {})}
-
-
-def test_a_device_usually_sits_in_the_smallest_server_from_eight_on_whose_links_are_stated() -> None:
-    chip = ("chip", "maker", "", {"memory_bytes": 1e9})
-    others = [
-        server("card", 2, links=LINK),
-        server("bare", 8),
-        server("foreign", 8, held="other", links=LINK),
-    ]
-    small, large = server("small", 8, links=LINK), server("large", 16, links=LINK)
-    assert usual_server(tree(MAKER, chip, *others, large, small), "chip") == "small"
-    assert usual_server(tree(MAKER, chip, *others, large), "chip") == "large"
-    pair = server("pair", 4, links=LINK)
-    assert usual_server(tree(MAKER, chip, *others, pair), "chip") == "pair"  # the largest of the small ones
-    assert usual_server(tree(MAKER, chip, *others), "chip") == "card"
-
-
-def test_a_device_that_states_its_links_needs_no_server() -> None:
-    linked = ("chip", "maker", "", LINK)
-    assert usual_server(tree(MAKER, linked, server("small", 8, links=LINK)), "chip") == ""
-    assert usual_server(tree(MAKER, linked), "of nobody") == ""
-
-
-def test_a_stated_server_wins_over_the_usual_one(shipped: Workspace) -> None:
-    usual = usual_server(shipped.hardware, "ascend-910b3")
-    assert usual
-    assert device_and_server(shipped.hardware, "ascend-910b3") == ("ascend-910b3", usual)
-    stated = device_and_server(shipped.hardware, "ascend-910b3", "atlas-800i-a2")
-    assert stated == ("ascend-910b3", "atlas-800i-a2")
 
 
 def test_settings_are_lengths_precision_and_what_is_set_now(shipped: Workspace) -> None:
@@ -196,3 +126,10 @@ def test_an_encoder_reads_no_more_than_it_takes(shipped: Workspace) -> None:
 
     assert (length("bert-large"), length("bge-m3")) == (512, 1024)
     assert (length("bge-m3", seq_len=64), length("bge-m3", input_len=2048)) == (64, 2048)
+
+
+def test_requests_at_once_run_at_once_where_no_batch_is_stated(shipped: Workspace) -> None:
+    question = asked(shipped, hardware="ascend-910c", traits={"concurrency": 30})
+    assert question.configuration({"tensor_parallel": 4, "dp": 4})["batch"] == 8
+    assert question.configuration({"batch": 5})["batch"] == 5
+    assert question.configuration({"concurrency": 0}).get("batch") is None

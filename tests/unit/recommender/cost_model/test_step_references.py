@@ -17,8 +17,8 @@ import pytest
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import model_of
+from recommender.cost_model.machine import machine
 from recommender.cost_model.operators.kinds import KINDS, Operators
-from recommender.cost_model.question import machine
 
 PLACE = Path(__file__).with_name("step_references.json")
 HELD: dict[str, Any] = json.loads(PLACE.read_text(encoding="utf-8"))

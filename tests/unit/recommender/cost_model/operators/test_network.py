@@ -77,3 +77,17 @@ def test_a_message_to_one_device_goes_over_one_link() -> None:
 def test_a_bandwidth_that_nobody_knows_is_named() -> None:
     with pytest.raises(MissingFactError, match="bandwidth_bytes_per_s is not known"):
         us(Network(id="toy", facts={}, per_node=8), "all_reduce", MIB, 8)
+
+
+@pytest.mark.parametrize(
+    ("elements", "ranks", "measured_us"),
+    [(128, 2, 4.3), (128, 8, 23.6), (2**25, 4, 3556.5), (2**25, 8, 5067.5)],
+)
+def test_cards_on_pcie_take_what_was_measured(elements: int, ranks: int, measured_us: float) -> None:
+    """RTX PRO 6000 Server, vLLM 0.24 in a graph (aiconfigurator@095f58a51c); elements of two bytes."""
+    cards = Network(
+        id="cards", facts={"link_type": "PCIe 5.0 x16", "pcie_bandwidth_bytes_per_s": 64e9}, per_node=8
+    )
+    size, members = np.array([2.0 * elements]), np.array([ranks])
+    found = collective_us(cards, shipped(), "all_reduce", size, members, np.array([1]), captured=True)
+    assert float(found[0]) == pytest.approx(measured_us, rel=0.15)

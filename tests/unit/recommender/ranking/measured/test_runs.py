@@ -75,7 +75,10 @@ def test_an_engine_runs_what_it_is_sent_up_to_its_batch(shipped_path: Path, tmp_
     alone["task"]["shape"]["max_concurrency"] = 1
     crowded = case(3000, config={"concurrency": 1000, "max_num_seqs": 16})
     with with_cases(shipped_path, tmp_path, alone, crowded) as workspace:
-        assert {run.trial.measurement.value: run.settings["batch"] for run in runs(workspace)} == {18: 1, 3000: 16}
+        assert {run.trial.measurement.value: run.settings["batch"] for run in runs(workspace)} == {
+            18: 1,
+            3000: 16,
+        }
 
 
 def test_a_slower_run_has_a_longer_time(shipped_path: Path, tmp_path: Path) -> None:

@@ -49,6 +49,14 @@ def test_servers_count_requests_each_in_its_own_way() -> None:
     }
 
 
+@pytest.mark.parametrize(("framework", "kept"), [("vllm-ascend", "ascend"), ("vllm", None)])
+def test_integer_weights_are_named_where_the_engine_does_not_see_them(
+    framework: str, kept: str | None
+) -> None:
+    assert flags(framework, ParallelLayout(), {"precision": "int8"}).get("--quantization") == kept
+    assert "--quantization" not in flags(framework, ParallelLayout(), {"precision": "bf16"})
+
+
 def test_training_sets_what_its_price_counts_on() -> None:
     alone = flags("megatron-lm", ParallelLayout(), {"micro_batch": 2.0})
     assert alone == {"--bf16": True, "--micro-batch-size": 2}

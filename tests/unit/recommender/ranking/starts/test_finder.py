@@ -238,3 +238,29 @@ def test_what_is_asked_for_stands_first_in_the_price(shipped: Workspace, metric:
     found = starts(shipped, objective=metric)
     for one in (found.first, *found.alternatives):
         assert [item.metric for item in one.expected][:1] == [metric]
+
+
+@pytest.mark.parametrize(
+    ("model", "precision", "is_said"),
+    [
+        ("llama-3.1-70b", "fp8", True),
+        ("llama-3.1-70b", "bf16", False),
+        ("llama-3.1-70b", None, False),
+        ("deepseek-r1", "fp8", False),  # as it is published
+    ],
+)
+def test_weights_narrower_than_published_are_told_of(
+    shipped: Workspace, model: str, precision: str | None, is_said: bool
+) -> None:
+    stated = {"precision": precision} if precision else {}
+    first = starts(shipped, model=model, hardware="h200", count=8, **stated).first
+    assert (
+        any(line.startswith("MODEL is a checkpoint quantised so (fp8)") for line in first.because) == is_said
+    )
+
+
+def test_what_does_not_fit_may_fit_in_fewer_bits(shipped: Workspace) -> None:
+    first = starts(shipped, model="llama-3.1-405b", hardware="h100-sxm", count=8).first
+    assert first.fits is False
+    assert first.fits_in is not None
+    assert (first.fits_in[0], first.fits_in[1].devices) == ("fp8", 8)

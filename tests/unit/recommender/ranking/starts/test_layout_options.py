@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from kg.nouns.entities import Limit
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.network import Network
-from recommender.cost_model.question import Machine, Question
+from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.starts.layout_options import (
     LARGEST,
     LayoutOption,
     LayoutQuestion,
     layout_options,
+    narrower_fit,
     smallest_fit,
 )
 from tests.unit.recommender.cost_model.machines import machine_of, model
@@ -229,6 +231,18 @@ def test_the_smallest_fit_is_on_the_fewest_devices() -> None:
     assert layout_options(question("qwen3-32b", at=machine(count)))
     assert not layout_options(question("qwen3-32b", at=machine(count // 2)))
     assert smallest_fit(question("qwen3-32b", at=machine(LARGEST))) is None
+
+
+def test_the_narrower_fit_is_the_widest_format_that_fits() -> None:
+    alone = question("qwen3-32b", at=machine(1))
+    found = narrower_fit(alone)
+    assert found is not None
+    assert (found[0], found[1].layout.devices) == ("int8", 1)
+    smaller = narrower_fit(question("qwen3-32b", at=machine(1, memory=0.5)))
+    assert smaller is not None
+    assert smaller[0] == "w4a8"
+    assert narrower_fit(question("qwen3-32b", at=machine(1, memory=0.1))) is None
+    assert narrower_fit(question("qwen3-32b", "training", at=machine(1))) is None
 
 
 def test_no_engine_is_left_without_a_request_where_all_can_have_one() -> None:

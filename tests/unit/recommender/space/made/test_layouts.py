@@ -7,7 +7,8 @@ import pytest
 from kg.errors import InfeasibleError, InputError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.facts.model import ModelSizes, model_of
-from recommender.cost_model.question import Machine, Question, machine
+from recommender.cost_model.machine import Machine, machine
+from recommender.cost_model.question import Question
 from recommender.space.made.generated import GeneratedSpace
 from recommender.space.made.layouts import layout_space
 from recommender.space.space_file import read_space

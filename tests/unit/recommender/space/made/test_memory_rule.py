@@ -11,7 +11,8 @@ import pytest
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.entities import Limit, Status
 from recommender.cost_model.facts.model import model_of
-from recommender.cost_model.question import Question, machine
+from recommender.cost_model.machine import machine
+from recommender.cost_model.question import Question
 from recommender.search.engine.search import Search
 from recommender.search.objectives.modelled import CostModel
 from recommender.search.run.memory_tally import fit_notes, fit_tally

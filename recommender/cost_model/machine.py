@@ -1,0 +1,105 @@
+"""The machine of a question: devices, how they are joined, and the server that a device usually sits in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.operators.network import Network
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.triples.hardware_tree import HardwareTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Devices and what joins them.
+
+    Attributes:
+        device: One device.
+        network: Links of a node and between nodes.
+        count: Devices of the job.
+    """
+
+    device: Device
+    network: Network
+    count: int
+
+
+def link_note(place: Machine) -> str:
+    """What to know of the links that a price rests on; empty where they are those of the device."""
+    if place.count < 2 or not place.network.cards:
+        return ""
+    return "cards that PCIe alone joins are priced as on a measured server; another was six times slower"
+
+
+def machine(
+    device: str,
+    facts: Mapping[str, float | str],
+    *,
+    count: int,
+    server: str = "",
+    server_facts: Mapping[str, float | str] | None = None,
+) -> Machine:
+    """A machine from facts of a device and of the server it sits in.
+
+    Raises:
+        InputError: No device.
+    """
+    if count < 1:
+        raise InputError(f"{count} devices: at least one is needed")
+    held = dict(server_facts or {})
+    nodes = held.get("device_count", held.get("devices_per_node", facts.get("devices_per_node")))
+    merged: dict[str, float | str] = {**facts, **held}
+    if nodes is None and str(merged.get("link_type", "")).startswith(GPU_LINKS):
+        nodes = facts.get("devices_per_server", GPUS_OF_A_SERVER)
+    per_node = float(nodes) if isinstance(nodes, int | float) else float(count)
+    return Machine(
+        device=Device(device, dict(facts)), network=Network(server or device, merged, per_node), count=count
+    )
+
+
+GPU_LINKS = ("NVLink", "Infinity Fabric", "PCIe")
+GPUS_OF_A_SERVER = 8
+"""Where nothing says: an assumption, as on HGX boards and in hosts of PCIe cards."""
+LINK_FACTS = frozenset({"link_bandwidth_bytes_per_s", "link_bandwidth_total_bytes_per_s"})
+"""Facts of which one is enough to price an exchange between devices of a server."""
+NETWORK_FACTS = frozenset({"network_bandwidth_bytes_per_s", "measured_network_bandwidth_bytes_per_s"})
+"""Facts of which one is enough to price an exchange between servers."""
+
+
+def device_and_server(tree: HardwareTree, hardware: str, server: str = "") -> tuple[str, str]:
+    """The ids of the device that ``hardware`` means and of the server around it; empty if none is known."""
+    node = tree.node(hardware)
+    if node is not None and node.device:
+        return node.device, server or node.id
+    return hardware, server or usual_server(tree, hardware)
+
+
+def usual_server(tree: HardwareTree, device: str) -> str:
+    """The server that a device usually sits in, where its own facts do not say how devices are linked.
+
+    That is the one with the fewest devices, from eight on, whose links are known, else the largest of the
+    smaller ones. Empty if none is, or if the device states its links, and either its network or no server
+    does.
+    """
+    own = set(tree.facts(device)) if tree.node(device) else LINK_FACTS | NETWORK_FACTS
+    linked = bool(LINK_FACTS & own)
+    if linked and NETWORK_FACTS & own:
+        return ""
+    around: list[tuple[float, str]] = []
+    for identifier in tree.servers(device):
+        facts = tree.facts(identifier)
+        count = facts.get("device_count", 0)
+        told = (LINK_FACTS & set(facts)) and (not linked or NETWORK_FACTS & set(facts))
+        if isinstance(count, int | float) and told:
+            around.append((float(count) if count >= SMALLEST_SERVER else 1e9 - count, identifier))
+    return min(around, default=(0.0, ""))[1]
+
+
+SMALLEST_SERVER = 8
+"""Devices from which a server counts as the usual home of a device; smaller ones are cards and boxes."""
