@@ -222,6 +222,8 @@ def capacity(
             raise _unfit(question, LARGEST, 0, [])
     options = [item for one in rated if (item := _option(one, request, question.limits)) is not None]
     chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)
+    widest = max((one.fleet.rated.deployment.layout.devices for one in chosen), default=1)
+    links = deployments.links(work, widest)
     alone = (Fleet(rated=one) for one in rated)
     nearest = max(alone, key=lambda one: (one.chance(question.limits), -one.rated.tpot_s))
     return Capacity(
@@ -232,7 +234,7 @@ def capacity(
             fleet=nearest, chance=nearest.chance(question.limits), even_devices=nearest.devices
         ),
         unchecked=tuple(item for item in problem.limits if item.metric not in checked),
-        notes=(*notes, *assumed),
+        notes=(*notes, *assumed, *([links] if links else [])),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.operators.network import Network
+from recommender.cost_model.operators.network import Network, joined_by_pcie
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,11 +85,12 @@ def usual_server(tree: HardwareTree, device: str) -> str:
 
     That is the one with the fewest devices, from eight on, whose links are known, else the largest of the
     smaller ones. Empty if none is, or if the device states its links, and either its network or no server
-    does.
+    does, as cards of PCIe do.
     """
-    own = set(tree.facts(device)) if tree.node(device) else LINK_FACTS | NETWORK_FACTS
+    facts_of_it = tree.facts(device) if tree.node(device) else {}
+    own = set(facts_of_it)
     linked = bool(LINK_FACTS & own)
-    if linked and NETWORK_FACTS & own:
+    if not own or joined_by_pcie(facts_of_it) or (linked and NETWORK_FACTS & own):
         return ""
     around: list[tuple[float, str]] = []
     for identifier in tree.servers(device):

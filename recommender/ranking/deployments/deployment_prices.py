@@ -11,6 +11,7 @@ import numpy as np
 from kg.errors import InputError
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.machine import link_note
 from recommender.cost_model.question import Question, QuestionFacts
 from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
@@ -103,6 +104,11 @@ class DeploymentPricer:
             for place, price in zip(places, _priced(question, rows), strict=True):
                 prices[place] = price
         return prices
+
+    def links(self, work: Work, devices: int) -> str:
+        """What to know of the links that a price of so many devices rests on; mostly nothing."""
+        facts = QuestionFacts.look_up(work.model, self._sizes_of(work.model), self._tree, work.device)
+        return link_note(facts.machine(devices))
 
     def precision(self, work: Work) -> str:
         """The number format that products are computed in."""

@@ -48,6 +48,10 @@ class Deployments:
         """The number format that some work is computed in."""
         return self._pricer.precision(work)
 
+    def links(self, work: Work, devices: int) -> str:
+        """What to know of the links that a price of so many devices rests on; mostly nothing."""
+        return self._pricer.links(work, devices)
+
     def rate(self, question: DeploymentQuestion) -> list[RatedDeployment]:
         """Every layout of the domain that fits, at every load.
 

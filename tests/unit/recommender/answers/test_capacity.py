@@ -179,3 +179,9 @@ def test_a_notebook_shows_a_row_for_each_deployment(shipped: Workspace) -> None:
     first = found.options[0]
     assert f"{first.fleet.instances} x {first.rated.deployment.framework}" in shown["text/plain"]
     assert f"{1e3 * first.rated.tpot_s:.3g} ms" in shown["text/plain"]
+
+
+def test_links_that_hosts_differ_in_are_told_of_where_an_instance_has_them(shipped: Workspace) -> None:
+    cards = {"model": "llama-3.1-70b", "hardware": "a100-pcie-80gb", "count": 4}
+    assert any("PCIe alone" in note for note in asked(shipped, CapacityRequest(), **cards).notes)
+    assert not any("PCIe alone" in note for note in asked(shipped, CapacityRequest()).notes)

@@ -96,6 +96,7 @@ def test_cards_are_told_of_and_what_an_island_links_is_not(shipped: Workspace) -
 
 def test_many_gpus_exchange_over_the_network_of_their_servers(shipped: Workspace) -> None:
     assert device_and_server(shipped.hardware, "h100-sxm") == ("h100-sxm", "dgx-h100")
+    assert device_and_server(shipped.hardware, "a100-pcie-80gb") == ("a100-pcie-80gb", "")
 
 
 def test_a_stated_server_wins_over_the_usual_one(shipped: Workspace) -> None:
