@@ -31,6 +31,10 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
+NOTHING = digest({})
+"""Identifier of settings without any, which most nouns have several of."""
+
+
 def as_value(raw: object) -> Value:
     """Convert a JSON scalar or list to a value: lists become tuples, whole floats become integers.
 
@@ -74,7 +78,7 @@ class Settings(Mapping[str, Value]):
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         self._values: dict[str, Value] = dict(sorted(flatten(values or {})))
-        self._digest: str | None = None
+        self._digest: str | None = None if self._values else NOTHING
 
     def __getitem__(self, name: str) -> Value:
         return self._values[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyoxigraph import NamedNode, Triple
 
@@ -16,6 +16,7 @@ from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_sh
 from kg.triples import nodes
 from kg.triples.iris import name_of, source_iri
 from kg.triples.serialisation import from_graph
+from kg.triples.tables.descriptions import TextDescriptions
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import NAMESPACE, Shared
 
@@ -27,7 +28,14 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
+    from kg.triples.tables.descriptions import Descriptions
     from kg.triples.tables.fields import Node
+
+_Stated: TypeAlias = "tuple[tuple[tuple[str, Value], ...], Settings]"
+"""Circumstances that a case states beside its problem, and what a published baseline had on."""
+
+_IDENTITY = ("context", "strategy", "metric", "kind", "trust")
+"""Attributes that the IRI of an effect follows from."""
 
 
 class Ledger:
@@ -46,8 +54,10 @@ class Ledger:
         self._effects: dict[NamedNode, Effect] = {}
         self._before: dict[NamedNode, Node] = {}
         self._seen: defaultdict[NamedNode, list[DatedGain]] = defaultdict(list)
-        self._stated: dict[tuple[object, ...], tuple[Mapping[str, Value], Settings]] = {}
-        self._sources: list[tuple[NamedNode, NamedNode]] = []
+        self._stated: dict[tuple[object, ...], _Stated] = {}
+        self._contexts: dict[tuple[object, ...], Context] = {}
+        self._counted_in: dict[tuple[object, ...], NamedNode] = {}
+        self._sources: defaultdict[NamedNode, list[NamedNode]] = defaultdict(list)
         self._dropped: list[Triple] = []
 
     def count(self, case: Case, trust: Trust, outcome: Outcome | None = None) -> None:
@@ -58,22 +68,16 @@ class Ledger:
             trust: Trust in its source.
             outcome: The test that it is from, if it is from one.
         """
-        if case.log_gain is None or not case.strategy:
+        gain = case.log_gain
+        if gain is None or not case.strategy:
             return
-        empty = Effect(
-            context=self._context(case),
-            strategy=case.strategy,
-            metric=case.problem.objective.metric,
-            kind=case.kind,
-            trust=trust,
-        )
-        iri, before = self._standing(empty)
+        iri = self._counting(case, trust)
         if outcome is None:
-            self._effects[iri] = before.add([case.log_gain], now=self._now)
+            self._effects[iri] = self._effects[iri].add([gain], now=self._now)
         else:
-            dated = DatedGain(time=outcome.time, id=outcome.id, unats=to_unats(case.log_gain))
+            dated = DatedGain(time=outcome.time, id=outcome.id, unats=to_unats(gain))
             self._seen[iri].append(dated)
-        self._sources.append((iri, source_iri(case.source.id)))
+        self._sources[iri].append(source_iri(case.source.id))
 
     def move(self, trials: TrialStore, source_id: str, before: Trust, after: Trust) -> None:
         """Take the gains of a source from the effects of one trust to those of another.
@@ -107,30 +111,34 @@ class Ledger:
                 if outcome is None
                 else standing.see([DatedGain(time=outcome.time, id=outcome.id, unats=gain.unats)])
             )
-            self._sources.append((iri, source_iri(source_id)))
+            self._sources[iri].append(source_iri(source_id))
 
-    def triples(self) -> tuple[list[Triple], list[Triple]]:
-        """Return the triples to remove and to add; an effect without gains is removed."""
+    def settle(self, out: Descriptions) -> list[Triple]:
+        """Describe the effects as they stand; return the triples to remove.
+
+        Of an effect that was there, only what differs is described; one without gains is removed.
+        """
         self._settle()
-        removed, added = list(self._dropped), list[Triple]()
+        removed, aside = list(self._dropped), TextDescriptions()
         for iri, effect in self._effects.items():
             before = self._before[iri]
             if effect.n and before.values:  # its context and what it is of stand
                 obsolete = {
-                    Triple(iri, predicate, term)
+                    (predicate, term)
                     for predicate, terms in before.values.items()
                     if predicate != Shared.DERIVED_FROM
                     for term in terms
                 }
-                current = {Triple(iri, *pair) for pair in EFFECT.pairs(effect, iri, [])}
-                added += current - obsolete
-                removed += obsolete - current
+                current = dict.fromkeys(EFFECT.pairs(effect, iri, aside))
+                out.describe(iri, [pair for pair in current if pair not in obsolete])
+                removed += [Triple(iri, *pair) for pair in obsolete if pair not in current]
             elif effect.n:
-                EFFECT.write(effect, iri, added)
+                EFFECT.write(effect, iri, out)
             else:
                 removed += [*self._graph.triples(iri), *self._graph.triples(None, None, iri)]
-        added += [Triple(iri, Shared.DERIVED_FROM, source) for iri, source in self._sources]
-        return removed, added
+        for iri, sources in self._sources.items():
+            out.describe(iri, [(Shared.DERIVED_FROM, source) for source in sources])
+        return removed
 
     def _settle(self) -> None:
         """Let effects see the dated gains of the batch, all of an effect at once."""
@@ -138,28 +146,52 @@ class Ledger:
             self._effects[iri] = self._effects[iri].see(gains_seen)
         self._seen.clear()
 
-    def _context(self, case: Case) -> Context:
-        work, before = case.problem.workload, case.baseline and case.baseline.configuration
+    def _counting(self, case: Case, trust: Trust) -> NamedNode:
+        """Return the effect that counts the gain of a case, which is read when it is first needed."""
+        stated = self._stated_by(case)
+        key = (case.problem.id, case.bottleneck, stated, case.strategy, case.kind, trust)
+        iri = self._counted_in.get(key)
+        if iri is None:
+            empty = Effect(
+                context=self._context(case, stated),
+                strategy=case.strategy,
+                metric=case.problem.objective.metric,
+                kind=case.kind,
+                trust=trust,
+            )
+            iri = self._counted_in[key] = self._standing(empty)[0]
+        return iri
+
+    def _stated_by(self, case: Case) -> _Stated:
+        before = case.baseline and case.baseline.configuration
         key = (case.configuration, before or None, case.software or None, case.kind)
         if key not in self._stated:  # a batch tries few configurations on many problems
-            self._stated[key] = (
-                circumstances(case.configuration, before or {}, case.software, case.kind),
-                settings_replaced(case.configuration, before or {}, case.kind),
+            facts = circumstances(case.configuration, before or {}, case.software, case.kind)
+            against = settings_replaced(case.configuration, before or {}, case.kind)
+            self._stated[key] = tuple(facts.items()), against
+        return self._stated[key]
+
+    def _context(self, case: Case, stated: _Stated) -> Context:
+        key = (case.problem.id, case.bottleneck, stated)
+        if key not in self._contexts:
+            work = case.problem.workload
+            self._contexts[key] = Context(
+                bottleneck=case.bottleneck,
+                hardware=case.problem.hardware.name,
+                family=self._families.get(work.model or "", ""),
+                against=stated[1],
+                facts=Settings({**sizes_of_shape(work.shape), **dict(stated[0])}),
             )
-        stated, against = self._stated[key]
-        return Context(
-            bottleneck=case.bottleneck,
-            hardware=case.problem.hardware.name,
-            family=self._families.get(work.model or "", ""),
-            against=against,
-            facts=Settings({**sizes_of_shape(work.shape), **stated}),
-        )
+        return self._contexts[key]
 
     def _standing(self, empty: Effect) -> tuple[NamedNode, Effect]:
         iri = EFFECT.iri(empty)
         if iri not in self._effects:
             self._before[iri] = node = EFFECT.node(self._graph, iri)
-            self._effects[iri] = EFFECT.read(node) if node.values else empty
+            self._effects[iri] = empty
+            if node.values:
+                about = {name: getattr(empty, name) for name in _IDENTITY}
+                self._effects[iri] = EFFECT.read(node, **about)
         return iri, self._effects[iri]
 
     def _has_effects(self, source_id: str) -> bool:

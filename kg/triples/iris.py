@@ -207,6 +207,7 @@ def value_of(term: Literal) -> Value:
             return term.value
 
 
+@lru_cache(maxsize=1 << 12)
 def time_text(time: datetime) -> str:
     """Format a moment as ``xsd:dateTime`` in UTC, in its canonical spelling."""
     text = time.astimezone(UTC).replace(tzinfo=None).isoformat()

@@ -116,10 +116,19 @@ class OxigraphStore:
         with self._explained():
             self._store.bulk_extend(quads_of(stream, format))
 
+    def replace_plain(self, removed: Iterable[Triple], added: Iterable[str]) -> None:
+        """Take ``removed`` away and put N-Triples of our own in, as one step; nothing in them is checked."""
+        removal, text = replacement(removed, ()), "".join(added)
+        with self._explained():
+            if removal:
+                self._store.update(f"{removal} ;\nINSERT DATA {{\n{text}}}")
+            else:
+                self._store.load(text, RdfFormat.N_TRIPLES, lenient=True)
+
     def load_plain(self, lines: bytes) -> None:
         """Add a document of N-Triples of our own, all or none; nothing in it is checked."""
         with self._explained():
-            self._store.bulk_load(lines, RdfFormat.N_TRIPLES)
+            self._store.bulk_load(lines, RdfFormat.N_TRIPLES, lenient=True)
 
     def bulk_extend(self, triples: Iterable[Triple]) -> None:
         """Add all of ``triples`` or none, in the way that is fast for millions and slow for tens."""

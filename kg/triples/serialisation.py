@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, NamedNode
 
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context
 from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.tables.common import SOURCE
+from kg.triples.tables.descriptions import TripleDescriptions
 from kg.triples.tables.effects import CONTEXT, EFFECT, context_node
 from kg.triples.tables.knowledge import (
     BOTTLENECK,
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kg.nouns.entities import Problem, Source
-    from kg.nouns.provenance import Batch
-    from kg.triples.graph import GraphStore
+    from kg.triples.graph import GraphStore, Triple
+    from kg.triples.tables.descriptions import Descriptions, Pair
     from kg.triples.tables.table import NounTable
 
 Noun = TypeVar("Noun")
@@ -49,10 +50,15 @@ def to_triples(noun: object) -> list[Triple]:
     Raises:
         TypeError: The noun has no IRI of its own; a fact, say, is written with what it is a fact of.
     """
-    table = table_of(type(noun))
-    triples: list[Triple] = []
-    table.write(noun, table.iri(noun), triples)
+    triples = TripleDescriptions()
+    describe(noun, triples)
     return triples
+
+
+def describe(noun: object, out: Descriptions) -> None:
+    """Describe a noun and its parts; see :func:`to_triples`."""
+    table = table_of(type(noun))
+    table.write(noun, table.iri(noun), out)
 
 
 def from_graph(store: GraphStore, noun: type[Noun], key: str | int) -> Noun:
@@ -113,34 +119,33 @@ def problem_triples(
         sources: What its measurements come from.
         family: Id of its model's family, which its contexts name; empty if unknown.
     """
+    triples = TripleDescriptions()
+    describe_problem(problem, batch, sources, triples, family=family)
+    return triples
+
+
+def describe_problem(
+    problem: Problem, batch: int, sources: Iterable[Source], out: Descriptions, *, family: str = ""
+) -> None:
+    """Describe a problem and its provenance; see :func:`problem_triples`."""
     node = iris.problem_iri(problem.id)
-    triples: list[Triple] = []
-    PROBLEM.write(problem, node, triples)
-    triples.append(Triple(node, TG.BATCH_OF, iris.batch_iri(batch)))
-    for source in sources:
-        origin = SOURCE.iri(source)
-        triples.append(Triple(node, Shared.DERIVED_FROM, origin))
-        SOURCE.write(source, origin, triples)
+    PROBLEM.write(problem, node, out)
+    describe_arrival(problem, batch, sources, out)
     for bottleneck in problem.bottlenecks:
         context = Context(bottleneck=bottleneck, hardware=problem.hardware.name, family=family)
-        triples.append(Triple(node, TG.IN_CONTEXT, context_node(context)))
-        CONTEXT.write(context, context_node(context), triples)
-    return triples
+        out.describe(node, [(TG.IN_CONTEXT, context_node(context))])
+        CONTEXT.write(context, context_node(context), out)
 
 
-def arrival_triples(problem: Problem, batch: int, sources: Iterable[Source]) -> list[Triple]:
-    """Return the triples that say which batch brought new rows of a known problem, and from which sources."""
-    node = iris.problem_iri(problem.id)
-    triples = [Triple(node, TG.BATCH_OF, iris.batch_iri(batch))]
+def describe_arrival(problem: Problem, batch: int, sources: Iterable[Source], out: Descriptions) -> None:
+    """Say which batch brought new rows of a known problem, and from which sources."""
+    said: list[Pair] = [(TG.BATCH_OF, iris.batch_iri(batch))]
     for source in sources:
-        triples += to_triples(source)
-        triples.append(Triple(node, Shared.DERIVED_FROM, SOURCE.iri(source)))
-    return triples
-
-
-def batch_triples(batch: Batch) -> list[Triple]:
-    """Return the triples of a batch; once they are in the graph, the batch is acknowledged."""
-    return to_triples(batch)
+        origin = SOURCE.iri(source)
+        if out.is_new(source, origin):
+            SOURCE.write(source, origin, out)
+        said.append((Shared.DERIVED_FROM, origin))
+    out.describe(iris.problem_iri(problem.id), said)
 
 
 def newest_batch(store: GraphStore) -> int:

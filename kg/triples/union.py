@@ -17,6 +17,7 @@ from kg.triples import nodes
 from kg.triples.networks import circles
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import TABLES, description
+from kg.triples.tables.descriptions import TripleDescriptions
 from kg.triples.tables.fields import Node
 from kg.triples.validation import KNOWLEDGE, validate
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TERMS, TG, Shared
@@ -95,7 +96,7 @@ def check_import(base: GraphStore, incoming: OxigraphStore) -> CheckedImport:
     said = OxigraphStore()
     for node in sorted(touched, key=lambda item: item.value):
         for table in _tables_of(union, node):
-            triples: list[Triple] = []
+            triples = TripleDescriptions()
             try:
                 noun = table.read(Node(union, node))
                 if table.has_iri and table.iri(noun) != node:

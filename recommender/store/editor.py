@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from recommender.store.merging import MergeResult
     from recommender.store.versions import Version
 
-BATCH_OUTCOMES = 20_000
+BATCH_OUTCOMES = 50_000
 """Outcomes taken into one batch: an effect that recurs is then written once for many of them, in half a
 gigabyte."""
 

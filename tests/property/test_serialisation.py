@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import (
@@ -47,7 +47,16 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
-from kg.triples.serialisation import all_of, description, from_graph, problem_triples, table_of, to_triples
+from kg.triples.serialisation import (
+    all_of,
+    describe,
+    description,
+    from_graph,
+    problem_triples,
+    table_of,
+    to_triples,
+)
+from kg.triples.tables.descriptions import TextDescriptions
 from kg.triples.vocabulary import NAMESPACE
 
 SHARED = (f"<{NAMESPACE}source/", f"<{NAMESPACE}parameter/")
@@ -305,6 +314,22 @@ def test_writing_twice_changes_nothing(problem: Problem, noun: Any) -> None:
     for _ in range(2):
         store.extend(to_triples(problem) + to_triples(noun))
     assert len(store) == len({*to_triples(problem), *to_triples(noun)})
+
+
+@given(problem=problems, noun=knowledge, effect=effects(), batch=batches)
+def test_text_says_what_triples_say(problem: Problem, noun: Any, effect: Effect, batch: Batch) -> None:
+    nouns, texts = (problem, noun, effect, batch, effect), TextDescriptions()
+    for item in nouns:
+        describe(item, texts)
+    of_terms, loaded, written, changed = (OxigraphStore() for _ in range(4))
+    of_terms.extend(triple for item in nouns for triple in to_triples(item))
+    loaded.load_plain("".join(texts).encode())
+    written.replace_plain([], texts)
+    obsolete = Triple(NamedNode("https://example.org/a"), NamedNode("https://example.org/b"), Literal(1))
+    changed.extend([obsolete])
+    changed.replace_plain([obsolete], texts)
+    for store in (loaded, written, changed):
+        assert {*store.triples()} == {*of_terms.triples()}
 
 
 @settings(max_examples=20)

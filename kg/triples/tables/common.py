@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Limit, Objective
     from kg.nouns.knowledge import Symptom
-    from kg.triples.tables.fields import Field, Node, Pair, SubjectDraft
+    from kg.triples.tables.descriptions import Pair
+    from kg.triples.tables.fields import Field, Node, SubjectDraft
 
 
 def concept_fields() -> tuple[Field, ...]:

@@ -7,8 +7,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import NamedNode, Triple
-
 from kg.nouns.effects import Context, DatedGain, Effect
 from kg.nouns.entities import Kind, Trust
 from kg.triples import iris
@@ -17,6 +15,8 @@ from kg.triples.tables.table import NounTable, Refer
 from kg.triples.vocabulary import RDF_JSON, TG, XSD_DATE_TIME
 
 if TYPE_CHECKING:
+    from pyoxigraph import NamedNode
+
     from kg.triples.tables.fields import SubjectDraft
 
 
@@ -48,7 +48,7 @@ class _InContext(Refer):
 
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write an edge each way."""
-        draft.others.append(Triple(context_node(value), TG.HAS_EFFECT, draft.subject))
+        draft.others.describe(context_node(value), [(TG.HAS_EFFECT, draft.subject)])
         Refer.write(self, value, draft)
 
 

@@ -11,7 +11,7 @@ import json
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, NamedNode
 
 from kg.nouns.values import Settings, canonical_json
 from kg.triples.iris import labels_of, language_literal, literal, name_of, named, value_of
@@ -20,11 +20,9 @@ from kg.triples.vocabulary import NAMESPACE, RDF_JSON, RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from enum import StrEnum
-    from typing import TypeAlias
 
     from kg.triples.graph import GraphStore, Term
-
-    Pair: TypeAlias = "tuple[NamedNode, Term]"
+    from kg.triples.tables.descriptions import Descriptions, Pair
 
 
 MOST_TRIPLES = 64
@@ -69,18 +67,18 @@ class Node:
 
 
 class SubjectDraft:
-    """The triples being written about one subject.
+    """The statements being written about one subject.
 
     Attributes:
         noun: What is being described.
         subject: Its node; for a statement, the node that the statement is about.
         values: Predicates and objects.
-        others: Triples about its parts.
+        others: Takes what is said of its parts.
     """
 
     __slots__ = ("noun", "others", "subject", "values")
 
-    def __init__(self, noun: object, subject: NamedNode, others: list[Triple]) -> None:
+    def __init__(self, noun: object, subject: NamedNode, others: Descriptions) -> None:
         self.noun = noun
         self.subject = subject
         self.values: list[Pair] = []
@@ -239,7 +237,7 @@ class LinkField(Field):
             target = self.iri(name)
             draft.add(self.predicate, target)
             if self.about is not None:
-                draft.others.extend(Triple(target, *pair) for pair in self.about(name))
+                draft.others.describe(target, self.about(name))
 
     def read(self, node: Node) -> object:
         """Return the ids."""

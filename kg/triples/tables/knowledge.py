@@ -32,7 +32,8 @@ from kg.triples.vocabulary import TG, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kg.triples.tables.fields import Field, Pair
+    from kg.triples.tables.descriptions import Pair
+    from kg.triples.tables.fields import Field
 
 
 def _fact_unit(fact: Fact) -> Iterator[Pair]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import NamedNode, Triple
+from pyoxigraph import NamedNode
 
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.provenance import Batch
@@ -30,7 +30,8 @@ from kg.triples.tables.table import Inline, NounTable, Refer, Statements
 from kg.triples.vocabulary import TG, XSD_DATE_TIME, Shared
 
 if TYPE_CHECKING:
-    from kg.triples.tables.fields import Pair, SubjectDraft
+    from kg.triples.tables.descriptions import Pair
+    from kg.triples.tables.fields import SubjectDraft
 
 
 class _Shares(Field):
@@ -49,7 +50,7 @@ class _Shares(Field):
             if share is not None:
                 pairs.append((TG.SHARE, literal(share)))
             node = iris.part_iri(draft.subject, self.predicate, pairs)
-            draft.others.extend(Triple(node, *pair) for pair in pairs)
+            draft.others.describe(node, pairs)
             draft.add(self.predicate, node)
             draft.add(TG.HAS_BOTTLENECK, bottleneck)
 

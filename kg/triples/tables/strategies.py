@@ -21,7 +21,8 @@ from kg.triples.vocabulary import TG, Shared
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kg.triples.tables.fields import Field, Pair
+    from kg.triples.tables.descriptions import Pair
+    from kg.triples.tables.fields import Field
 
 
 def _about_parameter(name: str) -> Iterator[Pair]:

@@ -9,7 +9,7 @@ import dataclasses
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, NamedNode
 
 from kg.errors import WorkspaceError
 from kg.triples import nodes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kg.triples.graph import GraphStore
-    from kg.triples.tables.fields import Pair
+    from kg.triples.tables.descriptions import Descriptions, Pair
 
 Noun = TypeVar("Noun")
 
@@ -44,7 +44,8 @@ class Refer(Field):
         """Write an edge to each noun."""
         for part in value if self.many else (value,):
             target = self.table.iri(part) if self.iri is None else self.iri(draft.noun)
-            self.table.write(part, target, draft.others)
+            if draft.others.is_new(part, target):
+                self.table.write(part, target, draft.others)
             draft.add(self.predicate, target)
 
     def read(self, node: Node) -> object:
@@ -97,7 +98,7 @@ class Statements(Field):
             if self.ordered:
                 pairs.append((TG.POSITION, Literal(position)))
             node = part_iri(draft.subject, self.predicate, pairs)
-            draft.others.extend(Triple(node, *pair) for pair in pairs)
+            draft.others.describe(node, pairs)
             draft.add(self.predicate, node)
             if (edge := self.plain(statement)) is not None:
                 draft.add(*edge)
@@ -167,8 +168,8 @@ class NounTable(Generic[Noun]):
             raise TypeError(f"a {self.noun.__name__} has no IRI of its own")
         return self._iri(noun)
 
-    def pairs(self, noun: Noun, subject: NamedNode, others: list[Triple]) -> list[Pair]:
-        """Return predicates and objects of ``subject``; triples of its parts go to ``others``."""
+    def pairs(self, noun: Noun, subject: NamedNode, others: Descriptions) -> list[Pair]:
+        """Return predicates and objects of ``subject``; what is said of its parts goes to ``others``."""
         draft = SubjectDraft(noun, subject, others)
         if self.term is not None:
             draft.add(RDF_TYPE, self.term)
@@ -181,22 +182,30 @@ class NounTable(Generic[Noun]):
             draft.values.extend(self._derived(noun))
         return draft.values
 
-    def write(self, noun: Noun, subject: NamedNode, out: list[Triple]) -> None:
-        """Append the triples of a noun and its parts."""
-        out.extend([Triple(subject, *pair) for pair in self.pairs(noun, subject, out)])
+    def write(self, noun: Noun, subject: NamedNode, out: Descriptions) -> None:
+        """Describe a noun and its parts."""
+        out.describe(subject, self.pairs(noun, subject, out))
 
     def node(self, store: GraphStore, iri: NamedNode) -> Node:
         """Return what a graph says of a noun of this class."""
         return Node(store, iri, self._wanted)
 
-    def read(self, node: Node) -> Noun:
+    def read(self, node: Node, **known: object) -> Noun:
         """Read the noun that a node describes.
+
+        Args:
+            node: The node.
+            **known: Attributes that need not be read, since they follow from the IRI.
 
         Raises:
             WorkspaceError: The graph does not say something that the noun needs.
         """
-        attributes: dict[str, object] = {self._identity: name_of(node.iri)} if self._identity else {}
+        attributes = dict(known)
+        if self._identity:
+            attributes[self._identity] = name_of(node.iri)
         for field in self.fields:
+            if field.name in known:
+                continue
             value = field.read(node)
             if value is not MISSING:
                 attributes[field.name] = value

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
 from kg.rows import seals
 from kg.triples.finders import batch_records
-from kg.triples.serialisation import batch_triples, newest_batch
+from kg.triples.serialisation import describe, newest_batch
 from kg.triples.snapshots import publish
+from kg.triples.tables.descriptions import TextDescriptions
 from recommender.store.upkeep.learned import sweep_learned
 from recommender.store.upkeep.marks import Marks, note_in_manifest
 from recommender.store.versions import sweep_versions
@@ -93,7 +95,7 @@ class BatchChain:
     def acknowledge(
         self,
         activity: Batch,
-        added: list[Triple],
+        added: Iterable[str],
         removed: list[Triple],
         touched: Iterable[int] = (),
         vectors: str = "",
@@ -102,7 +104,7 @@ class BatchChain:
 
         Args:
             activity: The batch, without its seal.
-            added: What it adds to the graph.
+            added: What it adds to the graph, in N-Triples.
             removed: What it takes away.
             touched: Keys of the problems that have new rows.
             vectors: Digest of its vectors; empty if it brings none.
@@ -110,18 +112,19 @@ class BatchChain:
         rows = self._trials.file
         seal = seals.digest_of(rows, activity.number, touched).seal(activity.number, self._seal, vectors)
         seals.record(rows, activity.number, seal, vectors)
-        triples = [*added, *batch_triples(replace(activity, seal=seal))]
-        if len(triples) >= BULK_TRIPLES:
-            if self._is_ahead:
-                self.publish()
-            write_in_bulk(self._layout, self._graph, activity.number, removed, triples)
+        texts = TextDescriptions()
+        describe(replace(activity, seal=seal), texts)
+        statements, rest = 0, iter(added)
+        for text in rest:
+            texts.append(text)
+            statements += text.count("\n")
+            if statements >= BULK_TRIPLES:
+                if self._is_ahead:
+                    self.publish()
+                write_in_bulk(self._layout, self._graph, activity.number, removed, chain(texts, rest))
+                break
         else:
-            # problems of one task share their workload: without repeats a fifth less work
-            triples = list(dict.fromkeys(triples))
-            if removed:
-                self._graph.replace(removed, triples)
-            else:
-                self._graph.extend(triples)
+            self._graph.replace_plain(removed, dict.fromkeys(texts))  # problems of one task share a workload
         if self._durable:
             self._graph.flush()
         self.newest, self._seal = activity.number, seal

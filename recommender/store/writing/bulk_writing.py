@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from embeddings.vector_log import sync_folder
@@ -17,7 +18,7 @@ from kg.errors import WorkspaceError
 from kg.triples.snapshots import newest, share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from kg.triples.graph import Triple
@@ -28,13 +29,16 @@ BULK_TRIPLES = 200_000
 """Triples of a batch from which on several steps are faster, publishing included, as
 ``benchmarks/learning/outcomes.py`` measures it; a batch of an ingest stays below."""
 
+PIECE = 100_000
+"""Descriptions written in one step: some half a million statements, in a hundred megabytes."""
+
 
 def write_in_bulk(
     layout: WorkspaceFiles,
     graph: OxigraphStore,
     number: int,
     removed: Sequence[Triple],
-    added: Sequence[Triple],
+    added: Iterable[str],
 ) -> None:
     """Write a batch to the live graph, whose published copy must be of the batch before; it then counts.
 
@@ -43,7 +47,7 @@ def write_in_bulk(
         graph: Its live graph.
         number: Of the batch.
         removed: What it takes away.
-        added: What it adds, its description included.
+        added: What it adds, its description included, in N-Triples.
 
     Raises:
         WorkspaceError: A step failed. The next writer takes the batch back.
@@ -51,7 +55,9 @@ def write_in_bulk(
     try:
         _note(layout.unfinished, number)
         graph.remove(removed)
-        graph.bulk_extend(added)
+        texts = iter(added)
+        while piece := dict.fromkeys(islice(texts, PIECE)):
+            graph.load_plain("".join(piece).encode())
         graph.flush()
         layout.unfinished.unlink()
         sync_folder(layout.graph)

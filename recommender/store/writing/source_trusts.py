@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Trust
-from kg.triples.graph import Triple
+from kg.rows.cases import trusts_after
 from kg.triples.iris import literal, source_iri
 from kg.triples.vocabulary import TG
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case
     from kg.rows.ledger import Ledger
     from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
+    from kg.triples.graph import GraphStore, Triple
+    from kg.triples.tables.descriptions import Descriptions
 
 
 class SourceTrusts:
-    """The trust of each source, read when first needed.
+    """The trust of each source; all that is not medium is read when first needed.
 
     Args:
         graph: States the trust that is not medium.
@@ -29,13 +30,11 @@ class SourceTrusts:
     def __init__(self, graph: GraphStore, trials: TrialStore) -> None:
         self._graph = graph
         self._trials = trials
-        self._by_id: dict[str, Trust] = {}
+        self._by_id: dict[str, Trust] | None = None
 
     def of(self, source_id: str) -> Trust:
         """Return the trust of a source."""
-        if source_id not in self._by_id:
-            self._by_id[source_id] = self._trials.trust_of(source_id)
-        return self._by_id[source_id]
+        return self._stated().get(source_id, Trust.MEDIUM)
 
     def set_for(
         self,
@@ -44,7 +43,7 @@ class SourceTrusts:
         batch: int,
         ledger: Ledger,
         removed: list[Triple],
-        added: list[Triple],
+        added: Descriptions,
     ) -> bool:
         """Set the trust of the sources of cases; return whether any changed.
 
@@ -54,7 +53,7 @@ class SourceTrusts:
             batch: Number of the batch.
             ledger: Moves gains to the effects of the new trust.
             removed: Gets the triples to remove from the graph.
-            added: Gets the triples to add.
+            added: Gets what to add.
         """
         changed = False
         for source in {case.source.id: case.source for case in cases}.values():
@@ -69,7 +68,7 @@ class SourceTrusts:
         batch: int,
         ledger: Ledger,
         removed: list[Triple],
-        added: list[Triple],
+        added: Descriptions,
     ) -> bool:
         """Set the trust of a source from a batch on; return whether it changed. See :meth:`set_for`."""
         before = self.of(source_id)
@@ -77,13 +76,18 @@ class SourceTrusts:
             return False
         ledger.move(self._trials, source_id, before, trust)
         self._trials.set_trust(batch, source_id, trust)
-        self._by_id[source_id] = trust
+        self._stated()[source_id] = trust
         node = source_iri(source_id)
         removed += self._graph.triples(node, TG.TRUST)
         if trust is not Trust.MEDIUM:
-            added.append(Triple(node, TG.TRUST, literal(trust.value)))
+            added.describe(node, [(TG.TRUST, literal(trust.value))])
         return True
 
     def forget(self) -> None:
         """Read all trust again, after a batch that failed."""
-        self._by_id.clear()
+        self._by_id = None
+
+    def _stated(self) -> dict[str, Trust]:
+        if self._by_id is None:
+            self._by_id = trusts_after(self._trials, 0)
+        return self._by_id

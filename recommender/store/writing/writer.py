@@ -23,12 +23,14 @@ from kg.rows.trials import TrialStore
 from kg.triples.finders import families_of_models
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import (
-    arrival_triples,
+    describe,
+    describe_arrival,
+    describe_problem,
     description,
-    problem_triples,
     table_of,
     to_triples,
 )
+from kg.triples.tables.descriptions import TextDescriptions, TripleDescriptions, plain
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
 from recommender.store.upkeep.imports import import_to_undo, save_import
@@ -221,14 +223,14 @@ class Writer:
         for case in cases:
             groups.setdefault(case.problem.id, []).append(case)
         fresh: list[Problem] = []
-        triples: list[Triple] = []
+        added = TextDescriptions()
         gains: list[Case] = []
         rows = 0
         removed: list[Triple] = []
         touched: set[int] = set()
         with self.trials.transaction(synced=False):  # the seal of the batch is, and everything before it
             ledger = Ledger(self.graph, self._families, now)
-            is_trusted_anew = self._trusts.set_for(cases, trust, number, ledger, removed, triples)
+            is_trusted_anew = self._trusts.set_for(cases, trust, number, ledger, removed, added)
             for problem_id, group in groups.items():
                 problem = group[0].problem
                 key = self.trials.problem_key(problem_id)
@@ -240,10 +242,10 @@ class Writer:
                 rows += new
                 if is_fresh:
                     fresh.append(problem)
-                    triples += self._describe(problem, number, group)
+                    self._describe(problem, number, group, added)
                 elif new:
                     sources = {case.source.id: case.source for case in group}
-                    triples += arrival_triples(problem, number, sources.values())
+                    describe_arrival(problem, number, sources.values(), added)
         if not rows and not completed and not is_trusted_anew:
             self._is_torn = False
             return Additions(repeated=len(cases))
@@ -262,10 +264,8 @@ class Writer:
         for case in gains:
             outcome = outcomes.get((case.source.id, case.configuration.digest))
             ledger.count(case, self._trusts.of(case.source.id), outcome)
-        for noun in about:
-            triples += to_triples(noun)
-        obsolete, current = ledger.triples()
-        self._chain.acknowledge(activity, triples + current, removed + obsolete, touched, vectors)
+        removed += ledger.settle(added)
+        self._chain.acknowledge(activity, _with(about, added), removed, touched, vectors)
         self._is_torn = False
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
@@ -282,15 +282,15 @@ class Writer:
         """
         if self._is_torn:
             self._clear_away()
-        triples: list[Triple] = []
+        added = TextDescriptions()
         removed: list[Triple] = []
         for effect in effects:
             node = EFFECT.node(self.graph, EFFECT.iri(effect))
             statements = self.graph.triples(node.iri)
             removed += (triple for triple in statements if triple.predicate != Shared.DERIVED_FROM)
-            triples += to_triples(EFFECT.read(node).merge(effect) if node.values else effect)
+            describe(EFFECT.read(node).merge(effect) if node.values else effect, added)
         activity = Batch(number=self.batch + 1, time=self._clock(), completed=tuple(completed), origin=origin)
-        self._chain.acknowledge(activity, triples, removed)
+        self._chain.acknowledge(activity, added, removed)
 
     def revise(
         self,
@@ -315,15 +315,15 @@ class Writer:
             self._clear_away()
         self._is_torn = True
         number, now = self.batch + 1, self._clock()
-        obsolete, current = list(removed), list(added)
+        obsolete, current, texts = list(removed), TripleDescriptions(added), TextDescriptions()
         with self.trials.transaction():
             ledger = Ledger(self.graph, self._families, now)
             for source_id, trust in trusts.items():
                 self._trusts.set(source_id, trust, number, ledger, obsolete, current)
-        without, instead = ledger.triples()
+        without = ledger.settle(texts)
         prepared = prepare(number, obsolete, current)
         activity = Batch(number=number, time=now, completed=(mark,))
-        self._chain.acknowledge(activity, current + instead, obsolete + without)
+        self._chain.acknowledge(activity, [*plain(current), *texts], obsolete + without)
         self._is_torn = False
         self.changed()
         return prepared
@@ -340,7 +340,7 @@ class Writer:
         number = self.batch + 1
         save_import(self.layout, number, added)
         activity = Batch(number=number, time=self._clock(), files=(name,), completed=(f"import/{number}",))
-        self._chain.acknowledge(activity, list(added), [])
+        self._chain.acknowledge(activity, plain(added), [])
         self.changed()
 
     def undo(self, number: int) -> int:
@@ -381,7 +381,17 @@ class Writer:
                     gains.append(case)
         return new
 
-    def _describe(self, problem: Problem, number: int, group: list[Case]) -> list[Triple]:
+    def _describe(self, problem: Problem, number: int, group: list[Case], out: TextDescriptions) -> None:
         sources = {case.source.id: case.source for case in group}
         family = self._families.get(problem.workload.model or "", "")
-        return problem_triples(problem, number, sources.values(), family=family)
+        describe_problem(problem, number, sources.values(), out, family=family)
+
+
+def _with(nouns: Iterable[object], described: TextDescriptions) -> Iterator[str]:
+    """Yield what is described, and then each of some nouns, of which there may be very many."""
+    yield from described
+    described.clear()
+    for noun in nouns:
+        describe(noun, described)
+        yield from described
+        described.clear()

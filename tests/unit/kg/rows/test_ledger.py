@@ -24,6 +24,7 @@ from kg.nouns.values import Settings
 from kg.rows.ledger import Ledger
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import all_of
+from kg.triples.tables.descriptions import TripleDescriptions
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PROBLEM = Problem(
@@ -69,7 +70,8 @@ def taken(batches: list[list[int]]) -> dict[Settings, Effect]:
         for number in numbers:
             case, outcome = told(number)
             ledger.count(case, Trust.MEDIUM, outcome)
-        graph.replace(*ledger.triples())
+        added = TripleDescriptions()
+        graph.replace(ledger.settle(added), added)
     return {effect.context.facts: effect for effect in all_of(graph, Effect)}
 
 

@@ -19,7 +19,7 @@ from kg.triples import vocabulary as names
 from kg.triples.exchange import FORMATS, SUFFIXES, export_triples, format_named, import_graph, spelt_anew
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
-from kg.triples.serialisation import batch_triples, from_graph, newest_batch, problem_triples, to_triples
+from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
 from kg.triples.vocabulary import NAMESPACE, TG, XSD_ANY_URI, Shared
 
 BOOK = Source(title='A "book"\n\\ with a tab\t', note="第一页")
@@ -54,7 +54,7 @@ DEVICE = HardwareProfile(
 def store() -> OxigraphStore:
     filled = OxigraphStore()
     filled.extend(problem_triples(PROBLEM, 3, [BOOK]) + to_triples(DEVICE))
-    filled.extend(batch_triples(Batch(number=3, time=datetime(2026, 1, 2, tzinfo=UTC), files=("a",))))
+    filled.extend(to_triples(Batch(number=3, time=datetime(2026, 1, 2, tzinfo=UTC), files=("a",))))
     return filled
 
 
@@ -114,7 +114,7 @@ def test_batches_of_another_workspace_can_stay_out(store: OxigraphStore) -> None
     export_triples(store.triples(), stream, "ntriples")
     stream.seek(0)
     ours = OxigraphStore()
-    ours.extend(batch_triples(Batch(number=1, time=datetime(2026, 1, 1, tzinfo=UTC))))
+    ours.extend(to_triples(Batch(number=1, time=datetime(2026, 1, 1, tzinfo=UTC))))
     import_graph(ours, stream, "ntriples", batches=False)
     assert newest_batch(ours) == 1
     assert from_graph(ours, Problem, PROBLEM.id) == PROBLEM

@@ -31,7 +31,7 @@ from kg.triples import vocabulary as names
 from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.queries import CATALOGUE
-from kg.triples.serialisation import batch_triples, from_graph, newest_batch, problem_triples, to_triples
+from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
 from kg.triples.vocabulary import PREFIXES, RDF_TYPE, TG, Shared
 
 BOOK = Source(
@@ -248,7 +248,7 @@ def test_the_newest_batch_is_the_greatest_number() -> None:
     store = OxigraphStore()
     assert newest_batch(store) == 0
     for number in (9, 10, 2):
-        store.extend(batch_triples(Batch(number=number, time=datetime(2026, 1, 1, tzinfo=UTC))))
+        store.extend(to_triples(Batch(number=number, time=datetime(2026, 1, 1, tzinfo=UTC))))
     assert newest_batch(store) == 10
 
 

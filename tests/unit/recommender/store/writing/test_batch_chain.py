@@ -35,7 +35,7 @@ def test_the_next_writer_sweeps_what_was_never_acknowledged(
             def fail(*_: object, **__: object) -> None:
                 raise WorkspaceError("the disk is full")
 
-            broken.setattr(OxigraphStore, "extend", fail)
+            broken.setattr(OxigraphStore, "replace_plain", fail)
             with pytest.raises(WorkspaceError):
                 editor.add_cases(second)
     check_counts(empty_path, rows=2, problems=1)
@@ -71,7 +71,7 @@ def test_a_durable_batch_waits_for_the_disk_before_it_is_acknowledged(
 
         monkeypatch.setattr(owner, name, noted)
 
-    note(OxigraphStore, "extend")
+    note(OxigraphStore, "replace_plain")
     note(OxigraphStore, "flush")
     note(seals, "acknowledge")
     made = cases(1)
@@ -79,4 +79,6 @@ def test_a_durable_batch_waits_for_the_disk_before_it_is_acknowledged(
         order.clear()
         editor.add_cases(made)
         written = list(order)
-    assert written == (["extend", "flush", "acknowledge"] if durable else ["extend", "acknowledge"])
+    assert written == (
+        ["replace_plain", "flush", "acknowledge"] if durable else ["replace_plain", "acknowledge"]
+    )

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kg.errors import WorkspaceError
+from kg.nouns.effects import Effect
+from kg.nouns.entities import (
+    Baseline,
+    Better,
+    Case,
+    Hardware,
+    Kind,
+    Measurement,
+    Objective,
+    Problem,
+    Source,
+    Workload,
+    WorkloadKind,
+)
+from kg.nouns.outcomes import Outcome
+from kg.nouns.values import Settings
+from kg.triples.finders import sources_of_effect
 from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import all_of
+from recommender.experiment.concluding import Conclusion
 from recommender.files import WorkspaceFiles
-from recommender.store.writing import batch_chain
+from recommender.store.writing import batch_chain, bulk_writing
 from recommender.store.writing.bulk_writing import take_back
 from recommender.workspace import Workspace
 
@@ -18,8 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from kg.nouns.entities import Case
     from tests.unit.recommender.store.writing.conftest import CheckCounts
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def triples(path: Path) -> set[str]:
@@ -30,14 +52,14 @@ def triples(path: Path) -> set[str]:
 
 def break_bulk(monkeypatch: pytest.MonkeyPatch, *, after: bool) -> None:
     """Let the fast write fail, before or after it has written."""
-    plain = OxigraphStore.bulk_extend
+    plain = OxigraphStore.load_plain
 
-    def fail(self: OxigraphStore, added: object) -> None:
+    def fail(self: OxigraphStore, lines: bytes) -> None:
         if after:
-            plain(self, added)  # type: ignore[arg-type]
+            plain(self, lines)
         raise WorkspaceError("the disk is full")
 
-    monkeypatch.setattr(OxigraphStore, "bulk_extend", fail)
+    monkeypatch.setattr(OxigraphStore, "load_plain", fail)
 
 
 def test_a_batch_in_several_steps_says_what_one_in_one_step_says(
@@ -57,6 +79,67 @@ def test_a_batch_in_several_steps_says_what_one_in_one_step_says(
         assert not WorkspaceFiles(path).unfinished.exists()
     assert triples(empty_path) == triples(other)
     check_counts(empty_path, rows=4, problems=2)
+
+
+def conclusion(number: int) -> Conclusion:
+    """What a test of two problems and three strategies, by turns, found."""
+    source, strategy = Source(title=f"test {number // 2}"), f"strategy-{number % 3}"
+    case = Case(
+        problem=Problem(
+            workload=Workload(
+                kind=WorkloadKind.OPERATOR, operator="copy", shape=Settings({"batch": number % 2})
+            ),
+            hardware=Hardware(name="card"),
+            objective=Objective(metric="throughput", better=Better.HIGHER, unit="1/s"),
+        ),
+        configuration=Settings({"tile": number}),
+        measurement=Measurement(metric="throughput", unit="1/s", value=100.0 + number),
+        kind=Kind.MEASURED,
+        source=source,
+        baseline=Baseline(value=100.0),
+        strategy=strategy,
+    )
+    outcome = Outcome(
+        id=f"outcome-{number}",
+        problem=case.problem.id,
+        metric="throughput",
+        configuration=case.configuration,
+        verdict="better",
+        scheme="randomised",
+        pairs=12,
+        alpha=0.01,
+        margin=0.01,
+        time=NOW + timedelta(minutes=number),
+        source=source,
+        gain=case.log_gain,
+        strategy=strategy,
+    )
+    return Conclusion(case=case, outcome=outcome)
+
+
+def test_outcomes_in_several_steps_and_pieces_say_what_those_in_one_step_say(
+    tmp_path: Path, empty_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(empty_path, other)
+    monkeypatch.setattr(bulk_writing, "PIECE", 7)
+    for path, least in ((empty_path, 1), (other, 1 << 30)):
+        monkeypatch.setattr(batch_chain, "BULK_TRIPLES", least)
+        with Workspace.editor(path, cache=path, clock=lambda: NOW) as editor:
+            assert editor.add_outcomes([conclusion(number) for number in range(5)]).rows == 5
+            added = editor.add_outcomes([conclusion(number) for number in range(3, 40)])
+            assert (added.rows, added.repeated) == (35, 2)
+    assert triples(empty_path) == triples(other)
+    with Workspace.open(empty_path, cache=empty_path) as workspace:
+        assert workspace.validate() == []
+        assert [item.says for item in workspace.check() if item.severity == "fault"] == []
+        assert {item.id for item in all_of(workspace.graph, Outcome)} == {
+            f"outcome-{number}" for number in range(40)
+        }
+        effects = [*all_of(workspace.graph, Effect)]
+        assert len(effects) == 6
+        assert sum(item.n for item in effects) == 40
+        assert sum(len(sources_of_effect(workspace.graph, item)) for item in effects) == 40
 
 
 @pytest.mark.parametrize("after", [False, True])

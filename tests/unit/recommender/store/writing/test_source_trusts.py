@@ -24,6 +24,7 @@ from kg.rows.trials import TrialStore
 from kg.triples.graph import Triple
 from kg.triples.iris import literal, source_iri
 from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.tables.descriptions import TripleDescriptions
 from kg.triples.vocabulary import TG
 from recommender.store.writing.source_trusts import SourceTrusts
 
@@ -50,7 +51,7 @@ def test_trust_is_kept_in_rows_and_stated_in_the_graph_where_it_is_not_medium(tm
         trusts = SourceTrusts(graph, trials)
         ledger = Ledger(graph, {}, datetime(2026, 1, 1, tzinfo=UTC))
         removed: list[Triple] = []
-        added: list[Triple] = []
+        added = TripleDescriptions()
         assert trusts.of(SOURCE.id) is Trust.MEDIUM
         assert not trusts.set_for([case()], None, 1, ledger, removed, added)
         assert trusts.set_for([case()], Trust.LOW, 1, ledger, removed, added)
@@ -68,7 +69,7 @@ def test_a_source_that_comes_with_low_trust_keeps_it(tmp_path: Path) -> None:
     with TrialStore(tmp_path / "trials.sqlite3") as trials:
         trusts = SourceTrusts(graph, trials)
         ledger = Ledger(graph, {}, datetime(2026, 1, 1, tzinfo=UTC))
-        assert trusts.set_for([case(low)], None, 1, ledger, [], [])
+        assert trusts.set_for([case(low)], None, 1, ledger, [], TripleDescriptions())
         assert trusts.of(low.id) is Trust.LOW
         trusts.forget()
         assert trusts.of(low.id) is Trust.LOW

@@ -39,11 +39,11 @@ def test_trials_come_first_then_vectors_then_the_graph(
         monkeypatch.setattr(cls, name, call)
 
     with Workspace.editor(empty_path, cache=empty_path) as editor:
-        for cls, name in ((TrialStore, "add"), (ProblemIndex, "append"), (OxigraphStore, "extend")):
+        for cls, name in ((TrialStore, "add"), (ProblemIndex, "append"), (OxigraphStore, "replace_plain")):
             noted(cls, name)
         added = editor.add_cases(cases(1))
     assert (added.rows, added.problems) == (2, 1)
-    assert order == ["TrialStore.add", "ProblemIndex.append", "OxigraphStore.extend"]
+    assert order == ["TrialStore.add", "ProblemIndex.append", "OxigraphStore.replace_plain"]
 
 
 def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[Case]]) -> None:
@@ -55,7 +55,7 @@ def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[C
         assert workspace.batch == 1
 
 
-@pytest.mark.parametrize(("cls", "step"), [(ProblemIndex, "append"), (OxigraphStore, "extend")])
+@pytest.mark.parametrize(("cls", "step"), [(ProblemIndex, "append"), (OxigraphStore, "replace_plain")])
 @pytest.mark.parametrize("error", [WorkspaceError("the disk is full"), KeyboardInterrupt()])
 def test_a_batch_that_fails_is_not_there_and_the_next_is_whole(
     empty_path: Path,
@@ -89,15 +89,15 @@ def test_an_interruption_after_the_acknowledgement_loses_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first, second = cases(1), cases(2)
-    plain = OxigraphStore.extend
+    plain = OxigraphStore.replace_plain
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         with monkeypatch.context() as broken:
 
-            def late(self: OxigraphStore, triples: Any) -> None:
-                plain(self, triples)
+            def late(self: OxigraphStore, removed: Any, added: Any) -> None:
+                plain(self, removed, added)
                 raise KeyboardInterrupt
 
-            broken.setattr(OxigraphStore, "extend", late)
+            broken.setattr(OxigraphStore, "replace_plain", late)
             with pytest.raises(KeyboardInterrupt):
                 editor.add_cases(first)
         editor.add_cases(second)
