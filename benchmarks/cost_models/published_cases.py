@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.cost_models.published_rows import PublishedQuestion, down_from, engine_of, possible
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import UnknownEntityError
-from recommender.cost_model.machine import device_and_server
+from recommender.cost_model.machine import device_and_server, machine
 from recommender.cost_model.settings.dialects import translate
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQ
     if outcome["metric"] != "throughput":
         raise NotExpressibleError("metric not modelled")
     count = int(row["n_devices"] or config.get("num_devices") or case["hardware"].get("count") or 1)
-    model = known.model(re.sub(r"[_ ]", "-", row["model"].rpartition("/")[2]))
     origin = str(case["source"].get("repo", ""))
+    count *= DIES.get(origin, {}).get(case["hardware"]["name"], 1)
+    model = known.model(re.sub(r"[_ ]", "-", row["model"].rpartition("/")[2]))
     where = _machine(DEVICES.get(origin, {}).get(case["hardware"]["name"], case["hardware"]), count, known)
     phase = "training" if task["kind"] == "training" else "serving"
     if phase == "training":
@@ -69,9 +70,17 @@ def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQ
 
 
 DEVICES: Mapping[str, Mapping[str, dict[str, str]]] = {
-    "argonne-lcf/LLM-Inference-Bench": {"Nvidia A100": {"name": "A100-SXM4-40GB"}}
+    "argonne-lcf/LLM-Inference-Bench": {
+        "Nvidia A100": {"name": "A100-SXM4-40GB"},
+        "AMD MI250": {"name": "MI210", "links": "instinct-mi250"},
+    }
 }
-"""What a name of a publication means: the A100 of Argonne are those of Polaris (docs.alcf.anl.gov/polaris)."""
+"""What a name of a publication means: the A100 of Argonne are those of Polaris (docs.alcf.anl.gov/polaris). A die of an
+MI250 is that of an MI210, with the links of the module."""
+DIES: Mapping[str, Mapping[str, int]] = {"argonne-lcf/LLM-Inference-Bench": {"AMD MI250": 2}}
+"""Dies of what a publication counts, where software sees each as a device: tensor splits of up to 8 ran on its server of
+four MI250 (``vLLM/MI250/run-throughput-bench.sh``). The 93 GB of Mixtral-8x7B ran on one of them, the 138 GB of
+Llama-2-70B on two, which dies of 64 GB do not hold, and the 28 heads of Qwen2-7B never on four."""
 RELEASES: Mapping[str, Mapping[str, str]] = {
     "argonne-lcf/LLM-Inference-Bench": {"vllm": "0.6.1", "tensorrt-llm": "0.11.0"}
 }
@@ -111,8 +120,21 @@ def _machine(hardware: dict[str, Any], count: int, known: ShippedKnowledge) -> M
             # a family: the part that servers are built of has the highest peak
             device = max(tree.devices(device), key=lambda name: _peak(tree.facts(name)))
             _, server = device_and_server(tree, device)
+        if "links" in hardware:
+            return machine(
+                device,
+                tree.facts(device),
+                count=count,
+                server=hardware["links"],
+                server_facts=_links(tree.facts(hardware["links"])),
+            )
         return known.machine(device, count, server)
     raise NotExpressibleError(f"hardware not in the graph: {hardware['name']}")
+
+
+def _links(facts: Mapping[str, float | str]) -> dict[str, float | str]:
+    """The facts of a device that describe its links."""
+    return {name: value for name, value in facts.items() if name.startswith("link_")}
 
 
 def _peak(facts: Mapping[str, float | str]) -> tuple[float, float]:

@@ -225,8 +225,15 @@ def inference_settings(row: dict[str, str], model: ModelSizes) -> list[dict[str,
     return [settings]
 
 
+THOUSAND, KIBI = 1000, 1024
+
+
 def devices_of(row: dict[str, str]) -> list[int]:
-    """How many devices a row states; where it states none, all that a job may have, fewest first."""
+    """How many devices a row states; where it states none, all that a job may have, fewest first.
+
+    Thousands are round numbers: where no layout divides them, the 1,024s are meant ("6K NPUs" are 6,144 in groups of
+    128; "8K" of the same publisher are 8,192, arXiv:2504.07866).
+    """
     if found := recipe_of(row):
         return [found.devices]
     count = number(row["n_devices"])
@@ -236,6 +243,8 @@ def devices_of(row: dict[str, str]) -> list[int]:
     if not count:
         least = 3 if row["task"] == "train" else 0  # training is published by servers of eight
         return [2**power for power in range(least, 10)]
+    if count >= THOUSAND and count % THOUSAND == 0:
+        return [count, count // THOUSAND * KIBI]
     return [count * 2 if row["hardware"] == "CloudMatrix384" else count]  # its rows count cards of two dies
 
 

@@ -55,8 +55,12 @@ class ModelSizes:
         window_layers: Such blocks.
         linear_layers: Blocks with linear attention, whose state does not grow.
         linear_state: Rows of that state: the width of its keys.
+        linear_heads: Heads of its values, each with a state of its own; 0 if unknown.
+        linear_keys: Width of its keys, all heads together.
+        linear_value_size: Width of a head of its values.
         attended: Positions that a query chooses (sparse attention); 0 if it sees all.
         index_width: Elements a position has for that choice, all index heads together.
+        index_heads: Heads of the index.
         activations: Elements written for a sample, for networks without layers here; 0 if unknown.
     """
 
@@ -88,8 +92,12 @@ class ModelSizes:
     window_layers: float = 0.0
     linear_layers: float = 0.0
     linear_state: float = 0.0
+    linear_heads: float = 0.0
+    linear_keys: float = 0.0
+    linear_value_size: float = 0.0
     attended: float = 0.0
     index_width: float = 0.0
+    index_heads: float = 0.0
     activations: float = 0.0
 
     @property
@@ -101,8 +109,33 @@ class ModelSizes:
         return ("experts" if self.experts else "dense") + attention
 
     @property
+    def linear_values(self) -> float:
+        """Width of the values of linear attention, all heads together."""
+        return self.linear_heads * self.linear_value_size
+
+    @property
+    def linear_input(self) -> float:
+        """Columns of the products before linear attention.
+
+        Queries, keys, values, their gate and two numbers a head, as in ``Qwen3NextGatedDeltaNet``
+        (transformers, modeling_qwen3_next.py).
+        """
+        return 2 * (self.linear_keys + self.linear_values + self.linear_heads)
+
+    @property
+    def linear_share(self) -> float:
+        """Share of the blocks that have linear attention of known sizes."""
+        return self.linear_layers / max(self.layers, 1.0) if self.linear_heads else 0.0
+
+    @property
     def attention_parameters(self) -> float:
-        """Parameters of the projections around the attention of one block."""
+        """Parameters of the projections around the attention of a block, the mean over its kinds."""
+        linear = self.hidden * (self.linear_input + self.linear_values)
+        return self.linear_share * linear + (1 - self.linear_share) * self._other_attention_parameters
+
+    @property
+    def _other_attention_parameters(self) -> float:
+        """The same of a block without linear attention."""
         if not self.query_size:
             return self.hidden * self.head_size * (2 * self.heads + 2 * self.kv_heads)
         queries = self.heads * self.query_size
@@ -220,8 +253,12 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         window_layers=number_of("sliding_attention_layers"),
         linear_layers=number_of("linear_attention_layers"),
         linear_state=number_of("linear_key_head_dim", 128.0),
+        linear_heads=number_of("linear_value_heads"),
+        linear_keys=number_of("linear_key_heads") * number_of("linear_key_head_dim", 128.0),
+        linear_value_size=number_of("linear_value_head_dim", 128.0),
         attended=number_of("sparse_top_k"),
         index_width=number_of("index_heads") * number_of("index_head_dim"),
+        index_heads=number_of("index_heads"),
     )
 
 

@@ -13,6 +13,14 @@ from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
 from recommender.cost_model.settings.plans import CHOICES
+from recommender.cost_model.workloads import linear_attention
+from recommender.cost_model.workloads.sparse_attention import (
+    INDEX_LAUNCH_US,
+    LATENT_SHARE,
+    gather_us,
+    index_us,
+    seen_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +30,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-INDEX_BYTES = 132.0  # of a position in the index: 128 elements of 8 bits and a scale (arXiv:2512.02556)
-LATENT_SHARE = 0.654  # of the peak in MLA prefill on the 910C (arXiv:2506.12708)
 CACHE_BYTES = [ELEMENT_BYTES[name] for name in CHOICES["precision_cache"]]
 
 
@@ -39,6 +45,8 @@ class AttentionWork:
         cache_bytes: Of an element of the cache.
         index_split: Devices that share the queries of a sparse attention's index.
         queries: Rows of each sequence in a decode step: the last token and those drafted after it.
+        span: First and last position that the queries of a prefill stand at; None where it is the whole
+            length.
     """
 
     sequences: Floats
@@ -48,6 +56,7 @@ class AttentionWork:
     cache_bytes: Floats | float = 2.0
     index_split: Floats | float = 1.0
     queries: Floats | float = 1.0
+    span: tuple[Floats, Floats] | None = None
 
 
 def attention_us(
@@ -55,9 +64,10 @@ def attention_us(
 ) -> tuple[Floats, Floats]:
     """Fused attention of a block: the mean over the kinds that a model has.
 
-    A block with a sliding window sees no more than that. The state of linear attention is a window of as many
-    rows as its keys are wide. Sparse attention sees what it chooses, after an index has looked at everything;
-    each query chooses for itself (arXiv:2512.02556, 2.1), so rows of one sequence share nothing they read.
+    A block with a sliding window sees no more than that. Linear attention keeps a state
+    (``linear_attention``); where its sizes are not known, that is a window of as many rows as its keys are
+    wide. Sparse attention sees what it chooses, after an index has looked at everything; each query chooses
+    for itself (arXiv:2512.02556, 2.1), so rows of one sequence share nothing they read.
 
     Returns:
         The time, and the part of it that looks at all positions.
@@ -71,30 +81,58 @@ def attention_us(
         times = _dense_attention_us(operators, device, model, near_work)
         return times * np.where(blocks > 1, 2.0, 1.0)
 
+    others = (
+        (model.window, model.window_layers),
+        (model.linear_state, model.linear_layers * (not model.linear_heads)),
+    )
+    share = 1 - (model.window_layers + model.linear_layers) / max(model.layers, 1.0)
     if model.attended:
-        growing = _index_us(device, model, work)
         alone = replace(work, sequences=work.sequences * work.queries)
-        return growing + near(model.attended, alone), growing
-    growing = near(np.inf)
-    others = ((model.window, model.window_layers), (model.linear_state, model.linear_layers))
-    share = 1 - sum(layers for _, layers in others) / max(model.layers, 1.0)
-    growing = growing * share
+        growing = _index_us(device, model, work) * share
+        chosen = _chosen_us(operators, device, model, work) if model.latent else near(model.attended, alone)
+        whole = growing + (chosen + INDEX_LAUNCH_US * device.ascend) * share
+    else:
+        whole = growing = near(np.inf) * share
     bounded = [near(rows) * layers / model.layers for rows, layers in others if layers]
-    return np.asarray(growing + sum(bounded)), growing
+    if model.linear_heads:
+        bounded.append(_linear_us(operators, device, model, work) * model.linear_share)
+    return np.asarray(whole + sum(bounded)), growing
+
+
+def _linear_us(operators: Operators, device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
+    """Linear attention of one block."""
+    if work.phase == "prefill":
+        return linear_attention.prefill_us(device, model, work.sequences, work.length, work.split)
+    launch, share = _streaming(operators, device)
+    rows = work.sequences * work.queries
+    return launch + linear_attention.decode_us(device, model, rows, work.sequences, work.split, share)
+
+
+def _streaming(operators: Operators, device: Device) -> tuple[float, float]:
+    """Launch of a kernel that streams a cache, and the share of the bandwidth that it reaches."""
+    constants = operators["attention_decode"].constants_on(device)
+    return constants["launch_us"], constants["memory_share"]
+
+
+def _chosen_us(operators: Operators, device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
+    """Attention to the rows of a compressed cache that queries choose.
+
+    Devices that share the queries have all heads each.
+    """
+    first, last = work.span or (np.zeros_like(work.length), work.length)
+    prefill = work.phase == "prefill"
+    rows = work.sequences * (work.length if prefill else work.queries) / work.index_split
+    seen = seen_rows(model.attended, first, last) if prefill else np.minimum(work.length, model.attended)
+    split = work.split / work.index_split
+    _, share = _streaming(operators, device)
+    return gather_us(device, model, rows, seen, split, work.cache_bytes, share)
 
 
 def _index_us(device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
-    """Time to score every position for a choice.
-
-    The index is on every device (DeepSeek-V3.2), which scores for all queries, or for its share of them
-    (DSA-CP: vllm-ascend, docs/source/developer_guide/Design_Documents/context_parallel.md).
-    """
+    """Time to score every position for a choice, launch apart."""
     read = work.sequences * work.length
     pairs = read * (work.length / 2 if work.phase == "prefill" else work.queries)
-    compute = (
-        2 * pairs / work.index_split * model.index_width / (LATENT_SHARE * device.peak(device.sixteen_bit))
-    )
-    return np.asarray(np.maximum(compute, read * INDEX_BYTES / device.memory_bandwidth) * 1e6)
+    return index_us(device, model, pairs, read, work.index_split)
 
 
 def _dense_attention_us(

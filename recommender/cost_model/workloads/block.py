@@ -17,6 +17,7 @@ from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
 from recommender.cost_model.operators import moe
 from recommender.cost_model.operators.kinds import GPU_KERNEL_US
 from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT, PRECISIONS
+from recommender.cost_model.workloads import linear_attention
 from recommender.cost_model.workloads.attention_kinds import (
     AttentionWork,
     attention_us,
@@ -34,6 +35,15 @@ Floats = NDArray[np.float64]
 
 FUSED_KERNELS = 12.0  # norm x 2, rotary, activation, four products, attention, cache or copies
 LINEAR_KERNELS = 10.0  # convolution, gates, norms of queries and keys, decay, update, gated norm, splits
+LINEAR_PREFILL_KERNELS = 36.0
+"""More of them in a prefill that nothing captured: six of the chunks, their numbering, copies and casts. At
+512 tokens, where the host decides, a block takes 34 to 38 launches more than all others explain (Qwen3.5-9B
+175 ms, Qwen3.6-27B 362 ms, Qwen3.6-35B-A3B 299 ms: github.com/huawei-csl/megagdn-pto@3a59190c93,
+outputs/data)."""
+SPARSE_KERNELS = 11.0
+"""Of the index beside its attention: three products, a norm, a quantisation, two rotary embeddings, two
+casts, its cache, itself (summary.csv as below)."""
+SPARSE_PRODUCTS = 4.0  # of these that are no small kernels: the products and itself
 LATENT_KERNELS = 10.0  # norms of both compressed rows, products to and from them, splits, transpositions
 QUANTISED_KERNELS = 3.0  # activations are quantised before a product; one time of four the norm does it
 EXPERT_KERNELS = 8.0  # gate, choice, sorting, two grouped products, activation, gathering, sum
@@ -46,10 +56,11 @@ UNFUSED_KERNELS = 26.0  # the same with norm, rotary and activation as elementwi
 UNFUSED_NORM = 3.0  # passes of an elementwise norm over those of a fused one: square, mean, scale
 UNFUSED_ROTARY = 3.0
 CACHE_OVER_MEMORY = 2.2  # bandwidth of L2 over that of memory, as fitted for matrix products
-GPU_SMALL_KERNELS = {"dense": 4.0, "latent": 4.0, "experts": 2.0, "shared": 2.0}
+GPU_SMALL_KERNELS = {"dense": 4.0, "latent": 4.0, "experts": 2.0, "shared": 2.0, "sparse": 5.0}
 """Small kernels of a block on a GPU, beside those that one call of a product, of attention or of experts
 launches: two norms with their additions, rotary embedding, activation; of compressed rows two norms, split
-and join; of experts gate and choice; of shared ones activation and sum (vllm/model_executor/models/llama.py
+and join; of experts gate and choice; of shared ones activation and sum; of an index norm, two rotary
+embeddings, quantisation and cache (vllm/model_executor/models/llama.py
 and deepseek_v2.py)."""
 LOOP_KERNELS = 6.0  # of one expert in a loop: gather, two products, activation in two, scatter
 _QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
@@ -148,6 +159,7 @@ def forward(
     settings: Mapping[str, Floats],
     phase: str = "prefill",
     attention_parts: Floats | float = 1.0,
+    span: tuple[Floats, Floats] | None = None,
 ) -> BlockWork:
     """The forward pass of one block.
 
@@ -161,6 +173,7 @@ def forward(
         settings: Columns of ``recommender.cost_model.settings.plans``.
         phase: ``"prefill"`` or ``"decode"``.
         attention_parts: Devices that share the attention of one sequence (context parallel).
+        span: First and last position of the queries of a prefill, where its pieces are of one prompt.
     """
     split = settings["tensor_parallel"]
     precision = settings["precision"]
@@ -174,7 +187,8 @@ def forward(
         inner = _feed_forward(model, tokens, width)
     cube, flops = np.zeros_like(tokens), np.zeros_like(tokens)
     for group, shapes, share in (
-        ("attention", attention, 1.0),
+        ("attention", attention, 1.0 - model.linear_share),
+        ("attention", _linear_projections(model, tokens, split), model.linear_share),
         ("mlp", inner, 1.0 - model.dense_layers / max(model.layers, 1.0)),
         ("mlp", _feed_forward(model, tokens, model.inner / split) if model.dense_layers else [],
          model.dense_layers / max(model.layers, 1.0)),
@@ -194,6 +208,7 @@ def forward(
         cache_bytes=cache_bytes(settings),
         index_split=index_split(settings, phase),
         queries=tokens / np.maximum(sequences, 1.0) if phase == "decode" else 1.0,
+        span=span,
     )
     attend, growing = attention_us(operators, device, model, attention_work)
     attend, growing = attend / attention_parts, growing / attention_parts
@@ -215,15 +230,15 @@ def forward(
     passes = np.where(fused > 0, 2.0 * model.matrices, 2.0 * model.matrices + 4.0)
     epilogue = 0.5 if device.joint else 1.0  # a joint core applies the activation before it writes
     moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
+    moved = moved + tokens * model.linear_share * linear_attention.moved_bytes(model) / split
     kernels = np.where(fused > 0, FUSED_KERNELS, UNFUSED_KERNELS) + more_kernels(model, settings)
-    small = kernels - 5.0 if device.ascend else _small_kernels(model, fused)
+    apart = 5.0 + SPARSE_PRODUCTS * bool(model.attended and model.latent)
+    small = kernels - apart if device.ascend else _small_kernels(model, fused)
     vector = stream_us(operators, device, moved, small)
     if phase == "decode":
         vector = np.maximum(vector, small * (SMALL_KERNEL_US if device.ascend else GPU_KERNEL_US))
-    looped = settings.get("grouped_matmul", np.ones_like(tokens)) == 0
-    if model.experts:
-        local = np.maximum(model.experts / settings["expert_parallel"], 1)
-        kernels = kernels + np.where(looped, local * LOOP_KERNELS, 0.0)
+    kernels = kernels + _looped_kernels(model, settings)
+    kernels = kernels + LINEAR_PREFILL_KERNELS * model.linear_share * (phase == "prefill")
     stems = ["matmul_bf16"] * (len(attention) + len(inner)) + [f"attention_{phase}"]
     launching = sum(
         _launch(operators, device, stem) for stem in ([*stems, "moe_bf16"] if model.experts else stems)
@@ -241,17 +256,37 @@ def _projections(
     hidden = np.full_like(tokens, model.hidden)
     if not model.query_size:
         return [np.column_stack([tokens, query + keys, hidden]), np.column_stack([tokens, hidden, query])]
-    # compressed rows are made on every device; in decode the products from a row stand around the attention
+    # compressed rows and the index are made on every device; in decode the products from a row stand
+    # around the attention
     heads = model.heads / split
     narrow = np.full_like(tokens, model.query_rank + model.kv_width)
     from_ = np.full_like(tokens, model.query_rank or model.hidden)
     rank = np.full_like(tokens, model.kv_rank)
     up = heads * (model.query_size - ROTARY_SIZE + model.value_size)
+    index = []
+    if model.index_heads:
+        wide, both = model.index_width, model.index_width / model.index_heads + model.index_heads
+        index = [
+            np.column_stack([tokens, np.full_like(tokens, wide), from_]),
+            np.column_stack([tokens, np.full_like(tokens, both), hidden]),
+        ]
     return [
+        *index,
         np.column_stack([tokens, narrow, hidden]),
         np.column_stack([tokens, heads * model.query_size, from_]),
         np.column_stack([tokens, up, rank]),
         np.column_stack([tokens, hidden, heads * model.value_size]),
+    ]
+
+
+def _linear_projections(model: ModelSizes, tokens: Floats, split: Floats) -> list[Floats]:
+    """Products around linear attention as rows m, n, k; none without it."""
+    if not model.linear_share:
+        return []
+    hidden = np.full_like(tokens, model.hidden)
+    return [
+        np.column_stack([tokens, model.linear_input / split, hidden]),
+        np.column_stack([tokens, hidden, model.linear_values / split]),
     ]
 
 
@@ -266,8 +301,16 @@ def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
     """Kernels of a block beyond those of a dense one with full attention in 16 bit."""
     more = LATENT_KERNELS * bool(model.latent) + SHARED_KERNELS * bool(model.experts and model.shared)
     more = more + LINEAR_KERNELS * model.linear_layers / max(model.layers, 1.0)
+    more = more + SPARSE_KERNELS * bool(model.attended and model.latent)
     quantised = np.isin(settings["precision"], _QUANTISED) * QUANTISED_KERNELS
     return np.asarray(more + EXPERT_KERNELS * bool(model.experts) + quantised, dtype=np.float64)
+
+
+def _looped_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
+    """Kernels of a loop over the experts of a device."""
+    looped = settings.get("grouped_matmul", np.ones_like(settings["expert_parallel"])) == 0
+    local = np.maximum(model.experts / settings["expert_parallel"], 1)
+    return np.where(looped & bool(model.experts), local * LOOP_KERNELS, 0.0)
 
 
 def _small_kernels(model: ModelSizes, fused: Floats) -> Floats:
@@ -277,6 +320,7 @@ def _small_kernels(model: ModelSizes, fused: Floats) -> Floats:
         "latent": float(bool(model.latent)),
         "experts": float(bool(model.experts)),
         "shared": float(bool(model.experts and model.shared)),
+        "sparse": float(bool(model.attended and model.latent)),
     }
     count = sum(GPU_SMALL_KERNELS[name] * times for name, times in held.items())
     count += LINEAR_KERNELS * model.linear_layers / max(model.layers, 1.0)

@@ -27,7 +27,7 @@ from recommender.cost_model.workloads.launching import (
     shared_us,
 )
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
-from recommender.cost_model.workloads.serving_memory import cached_rows, kv_bytes, memory_parts, weights
+from recommender.cost_model.workloads.serving_memory import memory_parts, sequence_bytes, weights
 from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
 
 if TYPE_CHECKING:
@@ -96,13 +96,22 @@ def _pass_us(
     length: Floats,
     phase: str,
     logits: Floats,
+    span: tuple[Floats, Floats] | None = None,
 ) -> tuple[Floats, Floats, Floats, BlockWork]:
     """Device time, communication, host time of one forward pass over all blocks; and one block's work."""
     tp = s["tensor_parallel"]
     if model.experts:
         s = {**s, "expert_imbalance": np.maximum(s["expert_imbalance"], busiest(model, s, tokens))}
     work = forward(
-        operators, device, model, tokens=tokens, sequences=sequences, length=length, settings=s, phase=phase
+        operators,
+        device,
+        model,
+        tokens=tokens,
+        sequences=sequences,
+        length=length,
+        settings=s,
+        phase=phase,
+        span=span,
     )
     size = tokens * model.hidden * 2
     one = np.ones_like(tp)
@@ -173,7 +182,7 @@ def serving_step(
         phase="decode",
         logits=rows,
     )
-    cached = flight * cached_rows(model, middle) * kv_bytes(model, s)
+    cached = flight * sequence_bytes(model, s, middle)
     fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s)
     proposing = proposing_us(device, model, s, device_us + wire, work)
     serial = np.where(s["async_scheduling"] > 0, 0.0, STEP_HOST_US)
@@ -210,6 +219,7 @@ def serving_step(
         length=chunk,
         phase="prefill",
         logits=together,
+        span=(length - fresh, length),
     )
     # later chunks attend to earlier ones: the pairs of the whole sequence, less those within chunks
     pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
@@ -225,7 +235,7 @@ def serving_step(
     apart = s["separation"] == CHOICES["separation"].index("separate")
     transfer_s = np.zeros_like(tp)
     if np.any(apart):
-        moved = np.where(apart, cached_rows(model, fresh) * kv_bytes(model, s), 0.0)
+        moved = np.where(apart, sequence_bytes(model, s, fresh), 0.0)
         transfer_s = point_us(network, moved, np.ones(tp.shape, dtype=bool)) / 1e6
 
     # A request's share of the engine: its prefill and its part of the decode steps.

@@ -14,6 +14,7 @@ from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.attention_kinds import cache_bytes
 from recommender.cost_model.workloads.layouts import RESERVED_BYTES
+from recommender.cost_model.workloads.linear_attention import state_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +37,14 @@ def cached_rows(model: ModelSizes, length: Floats) -> Floats:
     """Rows of the cache that a sequence keeps over all blocks: windows and states do not grow."""
     full = model.layers - model.window_layers - model.linear_layers
     near = model.window_layers * np.minimum(length, model.window)
-    return np.asarray(full * length + near + model.linear_layers * model.linear_state)
+    states = 0.0 if model.linear_heads else model.linear_layers * model.linear_state
+    return np.asarray(full * length + near + states)
+
+
+def sequence_bytes(model: ModelSizes, s: Mapping[str, Floats], length: Floats) -> Floats:
+    """Bytes that a sequence keeps on one device, over all blocks: rows of the cache, and states."""
+    states = model.linear_layers * state_bytes(model, s["tensor_parallel"])
+    return np.asarray(cached_rows(model, length) * kv_bytes(model, s) + states)
 
 
 def _kept(s: Mapping[str, Floats]) -> Floats:
@@ -69,15 +77,15 @@ def memory_parts(model: ModelSizes, s: Columns, batch: Floats) -> dict[str, Floa
     Sequences are of every age at once: one is taken to be full, the others half answered, as many engines
     admit them (vLLM and SGLang hand out blocks of the cache as answers grow).
     """
-    full = cached_rows(model, s["input_len"] + s["output_len"])
-    mean = cached_rows(model, s["input_len"] + s["output_len"] / 2)
+    full = sequence_bytes(model, s, s["input_len"] + s["output_len"])
+    mean = sequence_bytes(model, s, s["input_len"] + s["output_len"] / 2)
     chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
     held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
     tp = s["tensor_parallel"]
     wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
     return {
         "weights": weights(model, s) * _kept(s),
-        "kv_cache": (full + (batch - 1) * mean) * kv_bytes(model, s) * (1 - s["kv_host_share"]) * _kept(s),
+        "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * _kept(s),
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
         "reserved": np.full_like(tp, RESERVED_BYTES),
     }

@@ -11,6 +11,7 @@ from recommender.cost_model.estimate import estimate
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.workloads.attention_kinds import AttentionWork, attention_us
 from recommender.cost_model.workloads.serving_memory import cached_rows
+from recommender.cost_model.workloads.sparse_attention import gather_us, seen_rows
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
 from typing import TYPE_CHECKING
@@ -78,10 +79,55 @@ def test_latent_attention_needs_no_format_that_the_device_lacks() -> None:
     assert steps.time_s[0] > 0
 
 
-def test_a_choice_of_positions_costs_its_index_and_saves_the_rest() -> None:
+def test_a_choice_saves_long_prefills_where_devices_share_its_queries() -> None:
     full = model("deepseek-v3")
     sparse = replace(full, attended=2048.0, index_width=64 * 128.0)
-    assert np.all(times(sparse, "prefill")[1] < times(full, "prefill")[1])
+    device = machine_of("ascend-910b1", 8, "atlas-800t-a2").device
+    work = AttentionWork(sequences=np.full(2, 4.0), length=LENGTHS, split=np.full(2, 4.0), phase="prefill")
+    dense, alone, shared = (
+        attention_us(shipped(), device, sizes, each)[0]
+        for sizes, each in (
+            (full, work),
+            (sparse, work),
+            (sparse, replace(work, index_split=np.full(2, 4.0))),
+        )
+    )
+    assert shared[1] < dense[1]
+    assert shared == pytest.approx(alone / 4, rel=0.01)
+    assert np.all(alone > dense)  # every device scores and gathers for all queries, whatever heads it has
+
+
+# 910B, vllm-ascend 0.18, GLM-5 (github:hudingyi688/aiconfigurator-npu@11bc0ae,
+# docs/profiler_alignment/groundtruth/summary.csv; 90 and 392 ms of glm5_slo_search_20260604.md)
+@pytest.mark.parametrize(
+    ("rows", "split", "measured_us"), [(3, 4, 88.4), (24, 4, 93.6), (27, 4, 155.1), (256, 1, 815)]
+)
+def test_a_row_is_gathered_by_one_core_whatever_heads_it_has(
+    rows: float, split: float, measured_us: float
+) -> None:
+    device = machine_of("ascend-910b1", 8, "atlas-800t-a2").device
+    one = np.ones(1)
+    times = gather_us(device, model("glm-5"), rows * one, 2048 * one, split * one, 2.0, 1.0)
+    assert times[0] == pytest.approx(measured_us, rel=0.08)
+
+
+def test_the_attention_of_a_long_prefill_takes_what_a_profile_says() -> None:
+    device, length, chunk = machine_of("ascend-910b1", 8, "atlas-800t-a2").device, 20480, 4096
+    whole = 0.0
+    for first in range(0, length, chunk):
+        span = (np.full(1, float(first)), np.full(1, float(first + chunk)))
+        work = AttentionWork(
+            sequences=np.ones(1), length=np.full(1, float(chunk)), split=np.full(1, 16.0), phase="prefill",
+            index_split=np.full(1, 16.0), span=span,
+        )  # fmt: skip
+        times, growing = attention_us(shipped(), device, model("glm-5"), work)
+        whole += times[0] + growing[0] * 2 * first / chunk  # what came before, over half of the chunk itself
+    assert 78 * whole / 1e3 == pytest.approx(392.3, rel=0.1)
+
+
+def test_rows_that_queries_choose_are_all_until_there_are_too_many() -> None:
+    seen = seen_rows(2048.0, np.array([0.0, 0.0, 4096.0]), np.array([1024.0, 4096.0, 8192.0]))
+    assert seen == pytest.approx([512, 1536, 2048])
 
 
 def test_latent_attention_has_the_sizes_of_its_own_heads() -> None:
