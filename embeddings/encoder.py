@@ -83,6 +83,20 @@ class ProblemEncoder:
         )
         return digest(FEATURE_VERSION, dict(BLOCKS), self.weights.as_dict(), text)
 
+    def reweighted(self, weights: BlockWeights) -> ProblemEncoder:
+        """Return an encoder that differs in its block weights alone."""
+        return ProblemEncoder(self._hardware, self._text, weights)
+
+    def factors(self, weights: BlockWeights) -> NDArray[np.float32]:
+        """Return what turns a vector of this encoder into one with other weights, shape (dimension,).
+
+        A block that weighs nothing here stays so: its differences are lost.
+        """
+        ours, theirs = (np.array(list(item.as_dict().values())) for item in (self.weights, weights))
+        ratio = np.divide(theirs, ours, out=np.zeros_like(ours), where=ours > 0)[: len(self.starts)]
+        widths = np.diff([*self.starts, self.dimension])
+        return np.repeat(ratio, widths).astype(np.float32)
+
     def encode(self, problems: Sequence[Problem]) -> NDArray[np.float32]:
         """Return the vectors of problems, to be kept.
 

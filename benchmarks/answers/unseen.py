@@ -14,7 +14,9 @@ one of five proposals was measured. ``log_regret`` is the mean over those; ``se`
 devices; ``above_copying`` compares with the nearest case question by question.
 
 Nested: a list follows each expert as far as was learned without the asked device
-(``tools/fitting/fit_ranking.py``); ``constants`` is the hash of what was learned.
+(``tools/fitting/fit_ranking.py``), and neighbours are found with block weights that were learned without the
+fifth of the devices that holds it, or with ``--without collection`` without the asked collection
+(``tools/fitting/fit_block_weights.py``); ``constants`` is the hash of the experts' weights.
 """
 
 from __future__ import annotations
@@ -47,15 +49,17 @@ from kg.nouns.values import Settings
 from recommender.calibration.mixture import ExpertMixture
 from recommender.calibration.mixture_fit import MOST_REGRET, WITHIN
 from recommender.calibration.outlook import LISTED, Outlook
+from recommender.calibration.similarity import Similarity, part_of
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader
 from recommender.ranking.cases.experts import program
 from recommender.ranking.cases.scoring_against_truth import check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from kg.nouns.entities import Configuration
+    from embeddings.weights import BlockWeights
+    from kg.nouns.entities import Configuration, Problem
 
     Truth = Mapping[Configuration, float]
 
@@ -159,7 +163,7 @@ def run(fold: Fold) -> tuple[list[Judged], list[outlook_figures.Row]]:
     judged: list[Judged] = []
     checked: list[outlook_figures.Row] = []
     defaults: dict[CaseQuestion, Defaults] | None = None
-    with fold.ranker(known, asked) as ranker:
+    with fold.ranker(known, asked, left_out=_left_out(fold, asked)) as ranker:
         for key in fold.asked:
             problem = asked.problems[key]
             hard = [
@@ -196,6 +200,15 @@ def run(fold: Fold) -> tuple[list[Judged], list[outlook_figures.Row]]:
                     )
                 )
     return judged, checked
+
+
+def _left_out(fold: Fold, asked: World) -> Callable[[Problem], BlockWeights]:
+    """What gives the block weights that were learned without what a question is about."""
+    similarity = Similarity.shipped()
+    if _WITHOUT == "collection":
+        corpora = {asked.problems[key].id: asked.corpora[key] for key in fold.asked}
+        return lambda problem: similarity.left_out(corpora[problem.id])
+    return lambda problem: similarity.left_out(part_of(problem.hardware.name))
 
 
 _SEEN: dict[tuple[str, int], list[tuple[CaseQuestion, Truth]]] = {}
@@ -315,6 +328,7 @@ def show(judged: Sequence[Judged]) -> None:
 
 
 _WORLDS: tuple[World, World]
+_WITHOUT = "device"
 
 
 def worlds() -> tuple[World, World]:
@@ -322,10 +336,16 @@ def worlds() -> tuple[World, World]:
     return _WORLDS
 
 
-def use(known: World, asked: World) -> None:
-    """Set the worlds that :func:`run` asks; processes that are forked afterwards inherit them."""
-    global _WORLDS  # noqa: PLW0603 - a pool passes folds alone
-    _WORLDS = (known, asked)
+def use(known: World, asked: World, without: str = "device") -> None:
+    """Set what :func:`run` asks; processes that are forked afterwards inherit it.
+
+    Args:
+        known: What is known.
+        asked: What is asked.
+        without: What the block weights were learned without, a device or a collection.
+    """
+    global _WORLDS, _WITHOUT
+    _WORLDS, _WITHOUT = (known, asked), without
 
 
 def shares(chosen: argparse.Namespace, folder: Path) -> dict[str, float]:
@@ -353,6 +373,7 @@ def main() -> None:
     parser.add_argument("--asked", type=Path, required=True)
     parser.add_argument("--quick", action="store_true", help="a sample: minutes instead of an hour")
     parser.add_argument("--only", default="", help="one corpus, by the name it is reported under")
+    parser.add_argument("--without", choices=("device", "collection"), default="device")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
     started = time.monotonic()
@@ -369,7 +390,7 @@ def main() -> None:
         if not one:
             asked = load(arguments.asked, Path(place) / "asked", shares(arguments, arguments.asked))
         print(f"read {len(known.problems)} problems in {time.monotonic() - started:.0f} s", file=sys.stderr)
-        use(known, asked)
+        use(known, asked, arguments.without)
         made = folds(known, asked, quick=arguments.quick)
         if not made:
             devices = sorted({problem.hardware.name for problem in asked.problems.values()})

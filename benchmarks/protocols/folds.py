@@ -13,6 +13,10 @@ from kg.nouns.knowledge import Level
 from kg.triples.hardware_tree import Distance
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from embeddings.weights import BlockWeights
+    from kg.nouns.entities import Problem
     from recommender.backtest.subset import SubsetRanker
     from recommender.calibration.mixture import ExpertMixture
 
@@ -42,14 +46,20 @@ class Fold:
     asked: tuple[int, ...]
     hides_tasks: bool = False
 
-    def ranker(self, known: World, asked: World, mixture: ExpertMixture | None = None) -> SubsetRanker:
-        """What answers from the known problems of this fold alone; it mixes as what ships if None."""
+    def ranker(
+        self,
+        known: World,
+        asked: World,
+        mixture: ExpertMixture | None = None,
+        left_out: Callable[[Problem], BlockWeights] | None = None,
+    ) -> SubsetRanker:
+        """What answers from the known problems of this fold alone; it mixes and weighs as what ships if None."""
         tasks = (
             frozenset(asked.problems[key].task_id for key in self.asked) if self.hides_tasks else frozenset()
         )
         problems = {key: known.problems[key] for key in self.known}
         return known.workspace.snapshot.subset(
-            problems, hides_tasks=self.hides_tasks, tasks=tasks, mixture=mixture
+            problems, hides_tasks=self.hides_tasks, tasks=tasks, mixture=mixture, left_out=left_out
         )
 
 

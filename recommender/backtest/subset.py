@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -16,11 +18,12 @@ from recommender.ranking.feasibility.feasibility import by_rules
 from recommender.retrieval.neighbours import Retriever
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from embeddings.encoder import ProblemEncoder
+    from embeddings.weights import BlockWeights
     from kg.nouns.entities import Problem
     from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
@@ -70,6 +73,7 @@ class SubsetRanker:
         hides_tasks: Whether a question's own task is hidden wherever it ran.
         tasks: The tasks that are asked about, which models must not have seen; empty where they may.
         mixture: How far each expert is followed, without the asked hardware; what ships if None.
+        left_out: The block weights to find the neighbours of a question with; the encoder's if None.
     """
 
     def __init__(
@@ -84,17 +88,17 @@ class SubsetRanker:
         hides_tasks: bool = False,
         tasks: frozenset[str] = frozenset(),
         mixture: ExpertMixture | None = None,
+        left_out: Callable[[Problem], BlockWeights] | None = None,
     ) -> None:
         self._known = known
         self._hides_tasks = hides_tasks
         self._place = tempfile.TemporaryDirectory()
-        self._index = ProblemIndex(Path(self._place.name), encoder.dimension, encoder.hash)
-        if known:
-            rows = encoder.encode(list(known.values())) if vectors is None else vectors
-            self._index.append(np.fromiter(known, np.int64), 1, rows)
-            self._index.catch_up()
+        self._open = ExitStack()
+        self._vectors = vectors
+        self._left_out = left_out
+        self._trials, self._tree, self._encoder, self._similarity = trials, tree, encoder, similarity
+        self._by_weights: dict[BlockWeights, Retriever] = {}
         self.taught = {key: item for key, item in known.items() if item.task_id not in tasks}
-        self._retriever = Retriever(trials, self._index, encoder, tree, similarity)
         self._ranker = Ranker(trials, tree, _OnDemand(self.taught, trials, tree), mixture)
         self._feasible = by_rules(tree.facts)
 
@@ -102,7 +106,7 @@ class SubsetRanker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._index.close()
+        self._open.close()
         self._place.cleanup()
 
     def neighbours(self, problem: Problem) -> list[Neighbour]:
@@ -111,7 +115,26 @@ class SubsetRanker:
         def is_hidden(row: ProblemRow) -> bool:
             return row.key not in self._known or (self._hides_tasks and row.task_id == problem.task_id)
 
-        return self._retriever.find(problem, exclude=is_hidden)
+        weights = self._encoder.weights if self._left_out is None else self._left_out(problem)
+        if weights not in self._by_weights:
+            self._by_weights[weights] = self._retriever(weights)
+        return self._by_weights[weights].find(problem, exclude=is_hidden)
+
+    def _retriever(self, weights: BlockWeights) -> Retriever:
+        """Return what finds neighbours among the known problems by these weights."""
+        encoder, similarity, vectors = self._encoder, self._similarity, self._vectors
+        if weights != encoder.weights:
+            encoder, similarity = encoder.reweighted(weights), replace(similarity, weights=weights)
+            vectors = None if vectors is None else vectors * self._encoder.factors(weights)
+        place = Path(self._place.name) / str(len(self._by_weights))
+        place.mkdir()
+        index = ProblemIndex(place, encoder.dimension, encoder.hash)
+        self._open.callback(index.close)
+        if self._known:
+            rows = encoder.encode(list(self._known.values())) if vectors is None else vectors
+            index.append(np.fromiter(self._known, np.int64), 1, rows)
+            index.catch_up()
+        return Retriever(self._trials, index, encoder, self._tree, similarity)
 
     def rank(
         self,

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -32,6 +33,9 @@ logger = logging.getLogger(__name__)
 PAIR = ("distance", "another task", *(f"{d.name.lower()} or farther" for d in Distance if d))
 """What the cost of a pair of problems is told by."""
 
+PARTS = 5
+"""Parts that devices are dealt to by name: weights are learned without each, for questions about it."""
+
 FARTHEST = 3.0
 """Distance beyond which farther costs no more."""
 
@@ -44,11 +48,17 @@ class Similarity:
         weights: One a block of features.
         cost: Expected log regret of copying, by :data:`PAIR`.
         origin: Where it comes from.
+        without: Weights learned without a part of the devices, or without a collection, by its name.
     """
 
     weights: BlockWeights
     cost: MonotoneModel
     origin: str
+    without: Mapping[str, BlockWeights] = field(default_factory=dict)
+
+    def left_out(self, name: str) -> BlockWeights:
+        """Return the weights that never saw a part of the devices, or a collection."""
+        return self.without.get(name, self.weights)
 
     def scales(self, encoded: BlockWeights) -> NDArray[np.float64]:
         """Return factors from squared block distances under the weights ``encoded`` to ours, shape (B,)."""
@@ -82,22 +92,35 @@ class Similarity:
             TypeError: A part is not what it should be.
             ValueError: A weight is below zero.
         """
-        weights, cost = content["weights"], content["cost"]
-        if not isinstance(weights, dict) or not isinstance(cost, dict):
-            raise TypeError("similarity: weights and cost are objects")
+        weights, cost, without = content["weights"], content["cost"], content.get("without", {})
+        if not isinstance(weights, dict) or not isinstance(cost, dict) or not isinstance(without, dict):
+            raise TypeError("similarity: weights, cost and without are objects")
         return cls(
-            weights=BlockWeights(**{name: float(weight) for name, weight in weights.items()}),
+            weights=_weights(weights),
             cost=MonotoneModel.from_json(cost, PAIR),
             origin=str(content["made_by"]),
+            without={name: _weights(part) for name, part in without.items()},
         )
 
     def to_json(self) -> dict[str, object]:
         """Return the similarity as a JSON object."""
-        return {
+        content: dict[str, object] = {
             "made_by": self.origin,
             "weights": {name: round(weight, 3) for name, weight in self.weights.as_dict().items()},
             "cost": self.cost.to_json(),
         }
+        if self.without:
+            content["without"] = {name: part.as_dict() for name, part in self.without.items()}
+        return content
+
+
+def part_of(device: str) -> str:
+    """Return the name of the part of the devices that a device is dealt to."""
+    return f"devices {zlib.crc32(device.encode()) % PARTS}"
+
+
+def _weights(content: Mapping[str, float]) -> BlockWeights:
+    return BlockWeights(**{name: float(weight) for name, weight in content.items()})
 
 
 def pair_row(apart: float, device: Distance, *, same_task: bool) -> NDArray[np.float64]:

@@ -46,6 +46,9 @@ SEEDS = (0, 1)
 LEAST_TARGETS = 40
 """Questions below which nothing is learned."""
 
+_STREAM = 100
+"""First seed of fits with a group left out: another stream than the samples were drawn with."""
+
 _NEAREST_PAIRS, _RANDOM_PAIRS = 20, 20
 """Pairs of each question that teach what a distance costs."""
 
@@ -82,6 +85,7 @@ class TransferSample:
         devices: Of the targets, shape (T,).
         targets: The targets' problems.
         sources: The sources' problems.
+        source_groups: What each source counts with, shape (S,).
     """
 
     distances: NDArray[np.float32]
@@ -91,6 +95,26 @@ class TransferSample:
     devices: NDArray[np.str_]
     targets: tuple[Problem, ...]
     sources: tuple[Problem, ...]
+    source_groups: NDArray[np.str_]
+
+    def part(self, targets: NDArray[np.bool_], sources: NDArray[np.bool_]) -> TransferSample:
+        """Return the sample with some targets and sources alone.
+
+        Args:
+            targets: Which targets stay, shape (T,).
+            sources: Which sources stay, shape (S,).
+        """
+        pairs = np.ix_(targets, sources)
+        return TransferSample(
+            distances=self.distances[:, targets][:, :, sources],
+            regrets=self.regrets[pairs],
+            forbidden=(self.forbidden[0][pairs], self.forbidden[1][pairs]),
+            groups=self.groups[targets],
+            devices=self.devices[targets],
+            targets=tuple(self.targets[at] for at in np.flatnonzero(targets)),
+            sources=tuple(self.sources[at] for at in np.flatnonzero(sources)),
+            source_groups=self.source_groups[sources],
+        )
 
 
 def draw(tables: Sequence[CostTable], encoder: ProblemEncoder, rng: np.random.Generator) -> TransferSample:
@@ -127,6 +151,7 @@ def draw(tables: Sequence[CostTable], encoder: ProblemEncoder, rng: np.random.Ge
         devices=devices[targets],
         targets=tuple(pool[at].problem for at in targets),
         sources=tuple(table.problem for table in pool),
+        source_groups=groups,
     )
 
 
@@ -202,11 +227,13 @@ def fit_weights(
     sample: TransferSample, chosen: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Fit the natural logs of the weights that do best on the chosen targets, shape (B,)."""
+    asked = sample.part(chosen, np.ones(len(sample.sources), np.bool_))
+    everyone = np.ones(len(asked.targets), np.bool_)
 
     def loss(logs: NDArray[np.float64]) -> float:
-        first, best = transfer_regret(np.exp(logs), sample)
+        first, best = transfer_regret(np.exp(logs), asked)
         both = 0.5 * first + 0.5 * best
-        return mean_over_groups(both, sample, chosen) + PULL * float(np.mean(logs**2))
+        return mean_over_groups(both, asked, everyone) + PULL * float(np.mean(logs**2))
 
     draws = sorted((loss(logs), at, logs) for at, logs in enumerate(rng.normal(0, 1, (DRAWS, len(BLOCKS)))))
     best = np.mean([logs for _, _, logs in draws[:KEPT]], axis=0)
@@ -310,15 +337,40 @@ def fit_similarity(
             }
             regrets["least"] = mean_over_groups(least, sample, ~chosen)
             folds.append({"asked": int((~chosen).sum())} | {k: round(v, 4) for k, v in regrets.items()})
-    logs = np.mean(fitted, axis=0)
-    weights = np.exp(logs - logs.mean())
     sample = draw(tables, encoder, np.random.default_rng(len(SEEDS)))
     return SimilarityFit(
         similarity=Similarity(
-            weights=BlockWeights(**{n: round(float(w), 3) for n, w in zip(BLOCKS, weights, strict=True)}),
-            cost=fit_cost(weights, sample, distance),
+            weights=_mean_weights(fitted),
+            cost=fit_cost(np.array(list(_mean_weights(fitted).as_dict().values())), sample, distance),
             origin=origin,
         ),
         spread={n: round(float(np.std([f[at] for f in fitted])), 2) for at, n in enumerate(BLOCKS)},
         folds=tuple(folds),
     )
+
+
+def fit_without(
+    samples: Sequence[TransferSample],
+    targets: Callable[[TransferSample], NDArray[np.bool_]],
+    sources: Callable[[TransferSample], NDArray[np.bool_]],
+) -> BlockWeights:
+    """Learn block weights as :func:`fit_similarity` does, with a group left out of both sides of each pair.
+
+    Args:
+        samples: One a seed.
+        targets: Which targets of a sample stay.
+        sources: Which of its sources stay.
+    """
+    fitted = []
+    for seed, whole in enumerate(samples):
+        sample, rng = whole.part(targets(whole), sources(whole)), np.random.default_rng(_STREAM + seed)
+        half = halves(sample)
+        fitted += [fit_weights(sample, chosen, rng) for chosen in (half, ~half)]
+    return _mean_weights(fitted)
+
+
+def _mean_weights(fitted: Sequence[NDArray[np.float64]]) -> BlockWeights:
+    """Return the geometric mean of some fits, given as logs, scaled to a geometric mean of 1 over blocks."""
+    logs = np.mean(fitted, axis=0)
+    weights = np.exp(logs - logs.mean())
+    return BlockWeights(**{n: round(float(w), 3) for n, w in zip(BLOCKS, weights, strict=True)})

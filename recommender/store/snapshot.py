@@ -40,10 +40,11 @@ from recommender.store import creation
 from recommender.store.encoding import problem_encoder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from embeddings.encoder import ProblemEncoder
+    from embeddings.weights import BlockWeights
     from kg.nouns.entities import Problem
     from kg.triples.graph import GraphStore
     from recommender.backtest.subset import SubsetRanker
@@ -155,6 +156,7 @@ class WorkspaceSnapshot:
         hides_tasks: bool = False,
         tasks: frozenset[str] = frozenset(),
         mixture: ExpertMixture | None = None,
+        left_out: Callable[[Problem], BlockWeights] | None = None,
     ) -> SubsetRanker:
         """A ranker over some of the problems alone, for backtests; see the class for the arguments."""
         from recommender.backtest.subset import SubsetRanker
@@ -170,6 +172,7 @@ class WorkspaceSnapshot:
             hides_tasks=hides_tasks,
             tasks=tasks,
             mixture=mixture,
+            left_out=left_out,
         )
 
     @cached_property

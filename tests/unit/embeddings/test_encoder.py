@@ -36,6 +36,14 @@ def test_squared_distance_is_the_weighted_sum_over_blocks(tree: HardwareTree, pr
     assert np.sum((one - other) ** 2) == pytest.approx(sum(parts), rel=1e-5)
 
 
+def test_vectors_take_other_weights_by_factors(tree: HardwareTree, problem: Make) -> None:
+    encoder = ProblemEncoder(tree, HashingEncoder(), BlockWeights(shape=0.5, limits=0.0))
+    other = BlockWeights(shape=2.0, tree=3.0, text=0.25, limits=0.0)
+    made = encoder.encode([problem()]) * encoder.factors(other)
+    assert made == pytest.approx(encoder.reweighted(other).encode([problem()]), rel=1e-5)
+    assert encoder.reweighted(other).hash != encoder.hash
+
+
 def test_dimension_and_hash_cover_what_changes_vectors(tree: HardwareTree) -> None:
     encoders = [
         ProblemEncoder(tree, None),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
+from embeddings.weights import BlockWeights
 from kg.nouns.entities import Problem
 from kg.triples.serialisation import from_graph
 from recommender.workspace import Workspace
@@ -73,3 +77,26 @@ def test_a_hidden_task_answers_on_no_device(shipped_path: Path, tmp_path: Path) 
             near = {item.problem.key for item in ranker.neighbours(asked)}
             assert near == {key for key, item in every.items() if item.task_id != asked.task_id}
             assert set(ranker.taught) == near
+
+
+def test_a_question_is_asked_with_weights_of_its_own(shipped_path: Path, tmp_path: Path) -> None:
+    with filled(shipped_path, tmp_path) as opened:
+        every = problems(opened)
+        asked = next(iter(every.values()))
+        as_shipped = BlockWeights.shipped()
+        blind = replace(as_shipped, shape=0.0)
+        with (
+            opened.snapshot.subset(every, left_out=lambda _: blind) as nested,
+            opened.snapshot.subset(every) as shipped,
+        ):
+            apart = {
+                name: {item.problem.key: item.apart for item in ranker.neighbours(asked)}
+                for name, ranker in (("nested", nested), ("shipped", shipped))
+            }
+        other_size = [
+            key
+            for key, item in every.items()
+            if item.hardware.name == asked.hardware.name and item.task_id != asked.task_id
+        ]
+        assert [apart["nested"][key] for key in other_size] == pytest.approx([0.0], abs=1e-6)
+        assert apart["shipped"][other_size[0]] > 0.01

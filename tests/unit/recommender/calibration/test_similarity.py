@@ -14,8 +14,8 @@ from embeddings.weights import BlockWeights
 from kg.nouns.entities import Problem
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
-from recommender.calibration.similarity import FARTHEST, Similarity, pair_row
-from recommender.calibration.similarity_fit import BLOCKS, CostTable, fit_similarity
+from recommender.calibration.similarity import FARTHEST, PARTS, Similarity, pair_row, part_of
+from recommender.calibration.similarity_fit import BLOCKS, CostTable, draw, fit_similarity, fit_without
 from tests.unit.recommender.known_cases import problem, tree
 
 DEVICES = ("same", "near", "far", "foreign")
@@ -55,6 +55,42 @@ def test_weights_go_to_what_decides() -> None:
         float(fit.similarity.cost.expect(pair_row(d, Distance.SIBLING, same_task=False))) for d in (0.1, 2.0)
     )
     assert far > near
+
+
+def test_what_is_left_out_teaches_nothing() -> None:
+    encoder = ProblemEncoder(tree(), None, BlockWeights())
+    rng = np.random.default_rng(1)
+    nonsense = [
+        replace(table, group="other", costs=dict(zip(table.costs, rng.normal(0, 1, 8).tolist(), strict=True)))
+        for table in tables()
+    ]
+    made = []
+    for others in (
+        nonsense,
+        [replace(table, costs={k: -v for k, v in table.costs.items()}) for table in nonsense],
+    ):
+        sample = draw([*tables(), *others], encoder, np.random.default_rng(0))
+        made.append(
+            fit_without(
+                [sample], lambda item: item.groups != "other", lambda item: item.source_groups != "other"
+            )
+        )
+    assert made[0] == made[1]
+    assert made[0].shape > 1.5 * made[0].traits
+
+
+def test_weights_without_a_group_come_back_from_a_file_and_others_are_the_usual() -> None:
+    own = replace(Similarity.shipped(), without={"devices 3": BlockWeights(shape=2.0)})
+    back = Similarity.from_json(own.to_json())
+    assert back.left_out("devices 3") == BlockWeights(shape=2.0)
+    assert back.left_out("devices 4") == back.weights
+
+
+def test_what_ships_was_learned_without_each_part_of_the_devices() -> None:
+    shipped = Similarity.shipped()
+    parts = {part_of(f"device {number}") for number in range(100)}
+    assert len(parts) == PARTS
+    assert all(shipped.left_out(name) != shipped.weights for name in parts)
 
 
 def test_too_little_teaches_nothing() -> None:
