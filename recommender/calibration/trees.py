@@ -24,14 +24,31 @@ if TYPE_CHECKING:
 DEPTH = 8
 """Levels of a tree: on MoE layouts of unseen tasks, 8 choose within 5 % of the best in 89 %, 6 in 86 %."""
 
-_TREES = 150
-_LEARNING_RATE = 0.15
-_LEAVES = 16, 128
-_ROWS_A_LEAF = 300
-"""Few rows grow small trees: they are asked to smooth, not to remember, which row of a space was luckiest."""
-
-_LEAST_IN_LEAF = 10
 _SEED = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeSize:
+    """How much a sum of trees can remember; what it is worth left out: ``tools/fitting/tree_size.py``.
+
+    Attributes:
+        trees: Their number.
+        learning_rate: Share of the error that a tree takes.
+        leaves: Fewest and most leaves of a tree.
+        rows_a_leaf: Few rows grow small trees: they are asked to smooth, not to remember, which row of a
+            space was luckiest.
+        least_in_leaf: Rows.
+    """
+
+    trees: int = 150
+    learning_rate: float = 0.15
+    leaves: tuple[int, int] = (16, 128)
+    rows_a_leaf: int = 300
+    least_in_leaf: int = 10
+
+
+size = TreeSize()
+"""Of all that is learned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +89,11 @@ class BoostedTrees:
             ) from error
         silent = np.isnan(features).all(axis=0)  # no thresholds can be found in a column that is never known
         model = HistGradientBoostingRegressor(
-            max_iter=_TREES,
-            learning_rate=_LEARNING_RATE,
-            max_leaf_nodes=min(max(len(features) // _ROWS_A_LEAF, _LEAVES[0]), _LEAVES[1]),
+            max_iter=size.trees,
+            learning_rate=size.learning_rate,
+            max_leaf_nodes=min(max(len(features) // size.rows_a_leaf, size.leaves[0]), size.leaves[1]),
             max_depth=DEPTH,
-            min_samples_leaf=_LEAST_IN_LEAF,
+            min_samples_leaf=size.least_in_leaf,
             early_stopping=False,
             random_state=_SEED,
         )
