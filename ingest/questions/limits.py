@@ -10,6 +10,7 @@ from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.units import Dimension, unit
 
 _LIMIT = re.compile(r"^\s*([^\W\d][\w.-]*)\s*(?:<=|≤|<|=|:)\s*([-+.\deE]+)\s*(\S*)\s*$")
+_USUAL_UNITS = {Dimension.TIME: "ms", Dimension.BYTES: "GB", Dimension.ENERGY: "J", Dimension.POWER: "W"}
 _NEVER_NOTHING = frozenset(
     {Dimension.TIME, Dimension.BYTES, Dimension.ENERGY, Dimension.POWER, Dimension.MASS}
 )
@@ -33,9 +34,11 @@ def parse_limit(text: str) -> Limit:
     except ValueError as error:
         raise InputError(f"limit {text!r}: {error}") from None
     if metric in METRICS and METRICS[metric].dimension is not measure.dimension:
+        usual = _USUAL_UNITS.get(METRICS[metric].dimension, "")
         raise InputError(
             f"limit {text!r}: {metric} is a {METRICS[metric].dimension}, {symbol or 'a bare number'} is a "
-            f"{measure.dimension}"
+            f"{measure.dimension}",
+            hint=f"write the unit: {name}<={number}{usual}" if usual else "",
         )
     if maximum < 0 or (maximum == 0 and metric in METRICS and METRICS[metric].dimension in _NEVER_NOTHING):
         raise InputError(f"limit {text!r}: nothing can keep it")
