@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.answers.serving import Table
+    from kg.nouns.layout import ParallelLayout
     from recommender.ranking.deployments.deployment import Work
     from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.workspace import Workspace

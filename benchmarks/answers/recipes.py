@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kg.nouns.entities import Problem
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.recipe import Recipe
     from recommender.ranking.plan.planner import Planned
-    from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.starts import Starts
 
 PHASES = {
@@ -320,8 +320,7 @@ def _degrees(row: dict[str, Any]) -> dict[str, int]:
 
 def _is_same(layout: ParallelLayout, truth: dict[str, int], *, training: bool) -> bool:
     """Equal splits of tensors, stages and sequences; experts alike: when serving, spread or not."""
-    tensor = layout.tp // layout.dp if layout.dp_attention else layout.tp
-    same = tensor == truth["tp"] and layout.pp == truth["pp"] and layout.cp == truth["cp"]
+    same = layout.tensors == truth["tp"] and layout.pp == truth["pp"] and layout.cp == truth["cp"]
     return same and (layout.ep == truth["ep"] if training else (layout.ep > 1) == (truth["ep"] > 1))
 
 

@@ -7,10 +7,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind, Problem, Trust, WorkloadKind
+from kg.nouns.layout import ParallelLayout
 from kg.triples.serialisation import from_graph
 from recommender.ranking.deployments.deployment import Deployment, Work
 from recommender.ranking.measured.runs import framework_id
-from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 
     from benchmarks.answers.served_cases import ServedCase
     from benchmarks.worlds.world import World
+    from kg.nouns.layout import ParallelLayout
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
     from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.ranking.start import ParallelLayout
     from recommender.workspace import Workspace
 
     Layout = tuple[str, ParallelLayout, bool]

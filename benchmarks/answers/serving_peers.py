@@ -7,7 +7,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from recommender.ranking.start import ParallelLayout
+from kg.nouns.layout import ParallelLayout
 
 if TYPE_CHECKING:
     from recommender.ranking.deployments.deployment import DeploymentQuestion

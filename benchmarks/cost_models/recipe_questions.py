@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kg.nouns.layout import DEGREES
 from kg.nouns.recipe import Role
 from kg.nouns.setting import SettingPlace
 from recommender.cost_model.machine import device_and_server
@@ -23,10 +24,6 @@ PRECISIONS = {
 }  # fmt: skip
 """Formats that recipes state, as the cost model prices them."""
 
-DEGREES = {
-    "tp": "tensor_parallel", "pp": "pipeline_parallel", "dp": "data_parallel", "cp": "context_parallel",
-    "ep": "expert_parallel",
-}  # fmt: skip
 LENGTHS = {"seq_len": "seq_len", "input_len": "input_len", "output_len": "output_len"}
 USUAL_LENGTH = 4096
 """Tokens of a training sequence where a recipe states none, as starts assume."""

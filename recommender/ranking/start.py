@@ -3,72 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
 from kg.nouns.values import Settings
 from recommender.ranking.paste import ENGINES, launch_text, pasted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from kg.nouns.layout import ParallelLayout
     from recommender.ranking.plan_setting import PlanSetting
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParallelLayout:
-    """How the work is divided over devices.
-
-    Attributes:
-        tp: Devices that share one matrix product.
-        pp: Stages of the pipeline.
-        dp: Replicas, each with requests or samples of its own.
-        ep: Devices that the experts are spread over; 1 without expert parallelism.
-        cp: Devices that share one sequence.
-        dp_attention: Replicas are of the attention alone and inside ``tp``, as SGLang counts them.
-    """
-
-    tp: int = 1
-    pp: int = 1
-    dp: int = 1
-    ep: int = 1
-    cp: int = 1
-    dp_attention: bool = False
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_json`."""
-        degrees = {name: int(content.get(name, 1)) for name in ("tp", "pp", "dp", "ep", "cp")}
-        return cls(**degrees, dp_attention=bool(content.get("dp_attention")))
-
-    @property
-    def split(self) -> tuple[int, ...]:
-        """Sizes of tensors, stages, replicas, experts and sequences, alike however an engine counts them."""
-        tensors = self.tp // self.dp if self.dp_attention else self.tp
-        return tensors, self.pp, self.dp, self.ep, self.cp
-
-    @property
-    def devices(self) -> int:
-        """Devices in use."""
-        return self.tp * self.pp * self.cp * (1 if self.dp_attention else self.dp)
-
-    def to_json(self) -> dict[str, int]:
-        """Plain content."""
-        degrees = {name: getattr(self, name) for name in ("tp", "pp", "dp", "ep", "cp")}
-        inside: dict[str, int] = {"dp_attention": 1} if self.dp_attention else {}
-        return {**degrees, **inside, "devices": self.devices}
-
-    def __str__(self) -> str:
-        """Sizes above 1, whose product without ``EP`` is the number of devices."""
-        sizes = [
-            f"{name.upper()} {size}"
-            for name, size in {
-                **self.to_json(),
-                "tp": self.tp // (self.dp if self.dp_attention else 1),
-            }.items()
-            if name not in {"devices", "dp_attention"} and size > 1
-        ]
-        return " x ".join(sizes) or "one device"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.answers.served_cases import deployment_of
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.values import Settings, Value
 from recommender.ranking.measured.runs import framework_id
-from recommender.ranking.start import ParallelLayout
 
 
 def test_a_configuration_is_read_with_the_load_of_its_task() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Limit
-    from recommender.ranking.start import ParallelLayout
+    from kg.nouns.layout import ParallelLayout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

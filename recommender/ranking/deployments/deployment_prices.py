@@ -13,7 +13,7 @@ from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.question import Question, QuestionFacts
-from recommender.cost_model.settings.plans import LayoutError
+from recommender.cost_model.settings.plans import SERVING, LayoutError
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
 
 if TYPE_CHECKING:
@@ -123,9 +123,7 @@ def _settings(work: Work, deployment: Deployment, machine: Machine) -> dict[str,
     """Settings of the cost model; a number format that the device lacks is widened before products."""
     layout = deployment.layout
     return {
-        "tensor_parallel": layout.tp // layout.dp if layout.dp_attention else layout.tp,
-        "data_parallel": layout.dp,
-        "expert_parallel": layout.ep,
+        **layout.degrees(SERVING),
         "batch": max(1, int(deployment.concurrency // layout.dp)),
         "input_len": work.input_len,
         "output_len": work.output_len,

@@ -7,9 +7,9 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
 from recommender.ranking.deployments.deployment_prices import DeploymentPricer
-from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context
 from kg.nouns.entities import Problem
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.values import Settings
 from kg.terms.circumstances import SIZE_KINDS, sizes_of_shape
 from kg.terms.metrics import metrics_of_same_gain
 from kg.triples.finders import ModelFinder, start_outcomes
 from kg.triples.serialisation import from_graph
 from recommender.ranking.changes.posterior import EQUAL, ObservedEffect, Prior, posterior
-from recommender.ranking.start import ParallelLayout
 from recommender.ranking.starts.starts import StartReliability
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from recommender.ranking.starts.layout_flags import MEGATRON, PLACES, VLLM
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
-    from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.situation import Situation
 
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})

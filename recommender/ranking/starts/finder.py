@@ -18,7 +18,7 @@ from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.ranking.measured.best_case import to_copy, told
 from recommender.ranking.model_traits import ModelTraits
-from recommender.ranking.start import ParallelLayout, StartConfiguration
+from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.assumed_load import load_notes
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.layout_choice import (
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.recipe import Recipe, Role
     from kg.nouns.values import Settings, Value
     from kg.terms.setting_registry import ReleaseSettings

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kg.nouns.entities import Limit
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.recipe import Recipe
     from recommender.ranking.model_traits import ModelTraits
-    from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.layout_options import LayoutOption
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 

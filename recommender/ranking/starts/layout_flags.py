@@ -8,8 +8,8 @@ from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
-    from recommender.ranking.start import ParallelLayout
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"})

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
+from kg.nouns.layout import DEGREES, ParallelLayout
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.settings.plans import LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
-from recommender.ranking.start import ParallelLayout
 from recommender.ranking.starts.layout_flags import VLLM
 
 if TYPE_CHECKING:
@@ -290,17 +290,9 @@ def _option(
         results = {name: float(values[place]) for name, values in steps.extra.items()}
         results["throughput"] = float(steps.throughput[place])
         results["step_time_s"] = float(steps.time_s[place])
-    layout = ParallelLayout(
-        tp=int(row["tensor_parallel"]),
-        pp=int(row["pipeline_parallel"]),
-        dp=int(row["data_parallel"]),
-        ep=int(row["expert_parallel"]),
-        cp=int(row.get("context_parallel", 1)),
-    )
-    degrees = {"tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel", "context_parallel"}
     return LayoutOption(
-        layout=layout,
-        settings={name: value for name, value in _spelt(row).items() if name not in degrees},
+        layout=ParallelLayout.of_degrees(row),
+        settings={name: value for name, value in _spelt(row).items() if name not in DEGREES.values()},
         log_merit=_merit(asked, results),
         beyond_limits=max((_beyond(limit, results) for limit in asked.limits), default=0.0),
         memory_bytes=needed,

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
+from kg.nouns.layout import DEGREES
 from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
+from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import not_modelled
 from recommender.ranking.starts.draft import quantises
@@ -36,9 +38,7 @@ if TYPE_CHECKING:
 FOUR_BIT = "w4"
 USUAL_LENGTH = 4096
 """Tokens of a training sequence where none are stated: what most recipes of data/recipes train with."""
-_DEGREES = frozenset(
-    {"tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel", "context_parallel"}
-)
+_DEGREES = frozenset(DEGREES.values())
 
 
 def layout_question(
@@ -93,14 +93,7 @@ def started_question(
     names = {item.key.lstrip("-").replace("-", "_"): item.value for item in start.settings}
     layers = int(question.model.layers) or None
     switches = translate(names, question.phase, count=question.machine.count, layers=layers).settings
-    sizes: dict[str, object] = {
-        "tensor_parallel": layout.tp,
-        "pipeline_parallel": layout.pp,
-        "data_parallel": layout.dp,
-        "expert_parallel": layout.ep,
-    }
-    if question.phase == "training":
-        sizes["context_parallel"] = layout.cp
+    sizes = layout.degrees(PHASES[question.phase])
     settings = {**switches, **question.settings, **chosen.option.settings, **sizes}
     return replace(question, settings=settings)
 

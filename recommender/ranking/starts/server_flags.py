@@ -9,8 +9,8 @@ from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.layout_flags import VLLM
 
 if TYPE_CHECKING:
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
-    from recommender.ranking.start import ParallelLayout
     from recommender.ranking.starts.situation import Situation
 
 FIRST_SERVER = "FIRST_SERVER_IP"

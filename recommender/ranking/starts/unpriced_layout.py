@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.ranking.start import ParallelLayout
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import LayoutOption

@@ -11,7 +11,7 @@ from recommender.ranking.starts.assumed import longest
 from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, AT_ONCE_OF_AN_ENGINE
 
 if TYPE_CHECKING:
-    from recommender.ranking.start import ParallelLayout
+    from kg.nouns.layout import ParallelLayout
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.situation import Situation
 

@@ -13,7 +13,7 @@ from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
+from recommender.ranking.start import ExpectedValue, StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.nouns.entities import Problem
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
     from recommender.cost_model.workloads.steps import Steps
@@ -172,12 +173,7 @@ def _runs_of(draft: StartDraft, chosen: ChosenLayout | None) -> list[MeasuredRun
 
 
 def _priced_settings(question: Question, chosen: ChosenLayout) -> dict[str, object]:
-    layout = chosen.option.layout
-    sizes = {
-        "tensor_parallel": layout.tp, "pipeline_parallel": layout.pp, "context_parallel": layout.cp,
-        "expert_parallel": layout.ep, "data_parallel": layout.dp,
-    }  # fmt: skip
-    return {**question.settings, **chosen.option.settings, **sizes}
+    return {**question.settings, **chosen.option.settings, **chosen.option.layout.degrees()}
 
 
 def _fastest(runs: Sequence[MeasuredRun]) -> MeasuredRun:

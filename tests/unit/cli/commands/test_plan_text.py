@@ -9,12 +9,13 @@ import pytest
 from cli.commands.plan_text import show_plan
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.gain import Gain
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from recommender.answers.answer import Answer
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_change import NotHere, PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.start import ExpectedValue, ParallelLayout, StartConfiguration
+from recommender.ranking.start import ExpectedValue, StartConfiguration
 
 if TYPE_CHECKING:
     from kg.nouns.values import Value

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kg.errors import MissingFactError
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.deployments.deployment import (
     Deployment,
     DeploymentDomain,
@@ -17,7 +18,6 @@ from recommender.ranking.deployments.deployment import (
 )
 from recommender.ranking.deployments.deployment_prices import DeploymentPricer
 from recommender.ranking.deployments.deployments import Deployments, candidates
-from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
     from recommender.workspace import Workspace

@@ -8,10 +8,10 @@ from statistics import NormalDist
 import pytest
 
 from kg.nouns.entities import Limit
+from kg.nouns.layout import ParallelLayout
 from recommender.cost_model.workloads.queue import waiting_s
 from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
 from recommender.ranking.deployments.fleet import Fleet, fewest
-from recommender.ranking.start import ParallelLayout
 
 
 def rated(replicas: int = 1, spread: float = 0.5) -> RatedDeployment:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_change import NotHere, PlanChange
-from recommender.ranking.start import ParallelLayout, StartConfiguration
+from recommender.ranking.start import StartConfiguration
 
 
 @pytest.mark.parametrize(("fits", "whole"), [(True, True), (None, True), (False, False)])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.applicability.framework import RunningFramework
 from recommender.ranking.plan.started import names_of, started
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.start import ParallelLayout, StartConfiguration
+from recommender.ranking.start import StartConfiguration
 from tests.unit.recommender.ranking.starts.situations import problem
 
 FRAMEWORK = RunningFramework(id="vllm", version="0.18.0")

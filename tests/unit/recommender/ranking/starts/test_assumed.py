@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.start import ParallelLayout
 from recommender.ranking.starts.assumed import ADAPTED, PAGE, assumed_settings, longest
 from tests.unit.recommender.ranking.starts.situations import situation
 

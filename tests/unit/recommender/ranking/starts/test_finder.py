@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.start import ParallelLayout
 
 if TYPE_CHECKING:
     from recommender.ranking.starts.situation import Situation

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.model_traits import ModelTraits
-from recommender.ranking.start import ParallelLayout
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, choose_layouts, degrees, likeness
 from recommender.ranking.starts.layout_options import LayoutOption
 from tests.unit.recommender.ranking.starts.situations import MODELS, recipe, weighed

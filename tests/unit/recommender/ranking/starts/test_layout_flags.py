@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.start import ParallelLayout
 from recommender.ranking.starts.layout_flags import SPLITTING, layout_settings
 
 

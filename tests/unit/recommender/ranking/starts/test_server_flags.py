@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recommender.ranking.start import ParallelLayout
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.starts.server_flags import server_lines, server_settings
 from tests.unit.recommender.ranking.starts.situations import situation
 

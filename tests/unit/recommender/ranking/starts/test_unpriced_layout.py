@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recommender.ranking.start import ParallelLayout
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
 from tests.unit.recommender.ranking.starts.situations import draft, recipe, situation, weighed
 

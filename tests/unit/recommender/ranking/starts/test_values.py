@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.ranking.start import ParallelLayout
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.starts.values import adapted, falls_short
 from tests.unit.recommender.ranking.starts.situations import agreed, situation
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.start import ParallelLayout, StartConfiguration
+from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.layout_options import LayoutOption
 from recommender.ranking.starts.recipes.agreement import AgreedSetting
