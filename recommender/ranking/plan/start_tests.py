@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.changes.posterior import Components
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 Subject = TypeVar("Subject")
 
@@ -71,7 +71,7 @@ class StartTests:
         self._components = components
         self._models = ModelFinder(graph)
 
-    def reliability(self, situation: Situation) -> StartReliability:
+    def reliability(self, situation: StartSituation) -> StartReliability:
         """What the tests in a comparable metric say.
 
         Args:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
 ADAPTED = "linear_qkv linear_proj linear_fc1 linear_fc2"
@@ -26,7 +26,7 @@ PAGE = 1024
 
 
 def assumed_settings(
-    situation: Situation, layout: ParallelLayout, settings: Mapping[str, object]
+    situation: StartSituation, layout: ParallelLayout, settings: Mapping[str, object]
 ) -> list[PlanSetting]:
     """The settings behind the price of a layout.
 
@@ -55,7 +55,7 @@ def assumed_settings(
     ]
 
 
-def longest(situation: Situation) -> int | None:
+def longest(situation: StartSituation) -> int | None:
     """Tokens of the longest sequence, rounded up; None where the lengths are not stated."""
     prompt, answer = situation.number("input_len"), situation.number("output_len")
     return math.ceil((prompt + answer) / PAGE) * PAGE if prompt and answer else None
@@ -84,7 +84,7 @@ def _megatron(
         yield "--recompute-num-layers", 1
 
 
-def _vllm(situation: Situation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+def _vllm(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
     if (tokens := longest(situation)) is not None:
         yield "--max-model-len", tokens
     if (batch := settings.get("batch")) is not None:
@@ -96,7 +96,7 @@ def _vllm(situation: Situation, settings: Mapping[str, object]) -> Iterator[tupl
 
 
 def _sglang(
-    situation: Situation, layout: ParallelLayout, settings: Mapping[str, object]
+    situation: StartSituation, layout: ParallelLayout, settings: Mapping[str, object]
 ) -> Iterator[tuple[str, Value]]:
     if (tokens := longest(situation)) is not None:
         yield "--context-length", tokens
@@ -104,7 +104,7 @@ def _sglang(
         yield "--max-running-requests", int(float(str(batch))) * layout.dp
 
 
-def _mindie(situation: Situation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+def _mindie(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
     if (tokens := longest(situation)) is not None:
         yield "BackendConfig.ModelDeployConfig.maxSeqLen", tokens
     if (prompt := situation.number("input_len")) is not None:
@@ -113,7 +113,7 @@ def _mindie(situation: Situation, settings: Mapping[str, object]) -> Iterator[tu
         yield "BackendConfig.ScheduleConfig.maxBatchSize", int(float(str(batch)))
 
 
-def _tensorrt_llm(situation: Situation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+def _tensorrt_llm(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
     if (tokens := longest(situation)) is not None:
         yield "--max_seq_len", tokens
     if (batch := settings.get("batch")) is not None:

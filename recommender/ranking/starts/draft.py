@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 IN_THE_START = 0.5
 """Weight of recipes from which a setting is part of the start: more set it than do not."""
@@ -45,7 +45,7 @@ class StartDraft:
         weight_format: Number format that the weights are published in; empty for 16 bit.
     """
 
-    situation: Situation
+    situation: StartSituation
     kept: list[AgreedSetting]
     refused: list[NotHere]
     weighed: list[WeighedRecipe]

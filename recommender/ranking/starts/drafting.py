@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 DRAFTS = "speculative_"
 """What the keys of such settings begin with, in vLLM and SGLang."""
@@ -27,7 +27,7 @@ _PATHS = {"speculative_config.method": "speculative_config.model"}
 
 
 def drafted_whole(
-    kept: Iterable[AgreedSetting], situation: Situation
+    kept: Iterable[AgreedSetting], situation: StartSituation
 ) -> tuple[list[AgreedSetting], list[NotHere]]:
     """The settings, those of drafts only where the start names what drafts and the model can have it.
 
@@ -51,7 +51,7 @@ def drafted_whole(
     return settings, []
 
 
-def _missing(drafter: AgreedSetting | None, situation: Situation, *, has_path: bool) -> str:
+def _missing(drafter: AgreedSetting | None, situation: StartSituation, *, has_path: bool) -> str:
     """Why nothing drafts here; empty if something does: a method, or a draft model that stands for one."""
     if drafter is None or drafter.share < IN_THE_START:
         return "fewer than half of the recipes, by weight, agree on what drafts"
@@ -65,7 +65,7 @@ def _missing(drafter: AgreedSetting | None, situation: Situation, *, has_path: b
     return f"no draft model of {model.id} is known to {drafter.value} recipes"
 
 
-def _needs_model(method: str, situation: Situation) -> bool:
+def _needs_model(method: str, situation: StartSituation) -> bool:
     """Whether a method drafts by a checkpoint of its own, or the layers of the model do."""
     name = method.lower()
     if name in _OF_THE_PROMPT or any(part in name for part in _OF_THE_MODEL):

@@ -44,7 +44,7 @@ from recommender.ranking.starts.recipes.agreement import agreed_settings
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
-from recommender.ranking.starts.situation import Situation
+from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability, Starts
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
 from recommender.ranking.starts.values import falls_short
@@ -86,7 +86,7 @@ class StartFinder:
         graph: GraphStore,
         tree: HardwareTree,
         withheld: frozenset[str] = frozenset(),
-        reliability: Callable[[Situation], StartReliability] = lambda _: StartReliability(),
+        reliability: Callable[[StartSituation], StartReliability] = lambda _: StartReliability(),
         runs: NearRuns | None = None,
     ) -> None:
         self._graph = graph
@@ -103,7 +103,7 @@ class StartFinder:
         """The frameworks of the graph."""
         return list(all_of(self._graph, Framework))
 
-    def situation(self, problem: Problem) -> Situation | None:
+    def situation(self, problem: Problem) -> StartSituation | None:
         """The situation of a question; None where no framework runs such a model on such hardware."""
         name = problem.workload.model or ""
         model = self._models.of(problem)
@@ -119,7 +119,7 @@ class StartFinder:
             facts.setdefault("disaggregated", facts["role"] != "mixed")
         if framework.version:
             facts[f"software[{framework.id}]"] = framework.version
-        return Situation(
+        return StartSituation(
             problem=problem,
             framework=framework,
             model=ModelTraits.of(model, name),
@@ -128,24 +128,24 @@ class StartFinder:
             facts=facts,
         )
 
-    def release(self, situation: Situation) -> ReleaseSettings | None:
+    def release(self, situation: StartSituation) -> ReleaseSettings | None:
         """The settings of the release in use; None where none ship."""
         return Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting).release()
 
-    def unread(self, situation: Situation, sizes: Mapping[str, Value]) -> list[str]:
+    def unread(self, situation: StartSituation, sizes: Mapping[str, Value]) -> list[str]:
         """Notes on names in the question that nothing reads, and on a release that was not read."""
         frameworks = [item.id for item in self.frameworks]
         return unread_names(situation.problem, sizes, frameworks, self.release(situation))
 
     def priced(
-        self, situation: Situation, weighed: Sequence[WeighedRecipe], sizes: Mapping[str, Value]
+        self, situation: StartSituation, weighed: Sequence[WeighedRecipe], sizes: Mapping[str, Value]
     ) -> LayoutQuestion | None:
         """What layouts are priced by, given what some recipes agree on; None if there is nothing."""
         return layout_question(self._draft(situation, list(weighed)), sizes, self._tree)
 
     def find(
         self,
-        situation: Situation,
+        situation: StartSituation,
         sizes: Mapping[str, Value],
         *,
         is_copied: bool = False,
@@ -219,12 +219,12 @@ class StartFinder:
             return None
         return to_copy(draft.measured, draft.question, screen.release(), max(rates))
 
-    def precision(self, situation: Situation, sizes: Mapping[str, Value]) -> str:
+    def precision(self, situation: StartSituation, sizes: Mapping[str, Value]) -> str:
         """The number format that a start is priced in; empty where nothing is priced."""
         asked = layout_question(self._begun(situation), sizes, self._tree)
         return "" if asked is None else str(asked.question.settings.get("precision", ""))
 
-    def _begun(self, situation: Situation) -> StartDraft:
+    def _begun(self, situation: StartSituation) -> StartDraft:
         """What recipes agree on, weighed by tests of starts too."""
         weighed = weigh(situation, self._recipes(situation), self._traits, self._path)
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
@@ -234,7 +234,7 @@ class StartFinder:
         draft.tested = tests.layouts
         return draft
 
-    def _draft(self, situation: Situation, weighed: list[WeighedRecipe]) -> StartDraft:
+    def _draft(self, situation: StartSituation, weighed: list[WeighedRecipe]) -> StartDraft:
         """What recipes agree on, before a layout is chosen."""
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
         kept, refused = screen.sift(_worth_testing(weighed))
@@ -323,7 +323,7 @@ class StartFinder:
             fits_in=(narrower[0], narrower[1].layout) if narrower else None,
         )
 
-    def _recipes(self, situation: Situation) -> list[Recipe]:
+    def _recipes(self, situation: StartSituation) -> list[Recipe]:
         key = (situation.framework.id, situation.roles)
         if key not in self._recipes_of:
             found = recipes_of(self._graph, key[0], {str(role) for role in key[1]})
@@ -367,7 +367,7 @@ def _shown(kinds: Sequence[ChosenLayout]) -> list[ChosenLayout]:
     return [*kinds[:2], fastest]
 
 
-def _divided(situation: Situation, layout: ParallelLayout | None) -> Situation:
+def _divided(situation: StartSituation, layout: ParallelLayout | None) -> StartSituation:
     """The situation with the sizes of a layout among its facts."""
     if layout is None:
         return situation

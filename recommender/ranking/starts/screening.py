@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
 _QUANTISES = ("quantization", "kv_cache_dtype")
@@ -44,7 +44,7 @@ class Screen:
         setting: Strategies that set a parameter.
     """
 
-    situation: Situation
+    situation: StartSituation
     frameworks: Sequence[Framework]
     setting: Callable[[str], tuple[Strategy, ...]]
 

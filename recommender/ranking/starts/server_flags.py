@@ -11,7 +11,7 @@ from recommender.ranking.starts.layout_flags import VLLM
 if TYPE_CHECKING:
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 FIRST_SERVER = "FIRST_SERVER_IP"
 """Stands for the address of the first server, which a user fills in."""
@@ -32,7 +32,7 @@ _TRANSFER = "kv_transfer_config"
 
 
 def server_settings(
-    situation: Situation, layout: ParallelLayout, framework: str, *, transfers: bool
+    situation: StartSituation, layout: ParallelLayout, framework: str, *, transfers: bool
 ) -> list[PlanSetting]:
     """The settings that servers find each other by; none for one server with both roles.
 
@@ -70,7 +70,7 @@ def server_settings(
 
 
 def server_lines(
-    situation: Situation, layout: ParallelLayout, framework: str, *, transfers: bool
+    situation: StartSituation, layout: ParallelLayout, framework: str, *, transfers: bool
 ) -> list[str]:
     """What each server or role sets otherwise, a line each."""
     servers, lines = int(situation.number("nodes") or 1), []

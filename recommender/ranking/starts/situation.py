@@ -24,7 +24,7 @@ ROLES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class StartSituation:
     """What a start configuration is for.
 
     Attributes:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Starts:
         steps: That price; None if the cost model gave none.
     """
 
-    situation: Situation
+    situation: StartSituation
     first: StartConfiguration
     alternatives: tuple[StartConfiguration, ...] = ()
     further: tuple[AgreedSetting, ...] = ()

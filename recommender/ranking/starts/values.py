@@ -13,7 +13,7 @@ from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, AT_ONCE_OF_A
 if TYPE_CHECKING:
     from kg.nouns.layout import ParallelLayout
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 _LONGEST = frozenset({"max_model_len", "context_length"})
 _CAPTURED = frozenset(
@@ -29,7 +29,7 @@ def falls_short(item: AgreedSetting, at_once: float | None) -> bool:
 
 
 def adapted(
-    item: AgreedSetting, situation: Situation, layout: ParallelLayout | None, load: float | None = None
+    item: AgreedSetting, situation: StartSituation, layout: ParallelLayout | None, load: float | None = None
 ) -> tuple[str, str]:
     """The value of a setting for a question, and why it is not that of the recipe (empty if it is).
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.layout_options import LayoutOption
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.screening import Screen
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 TELLING = 0.1
 """Weight from which a recipe is named among the reasons; a choice."""
@@ -117,7 +117,7 @@ def written(
 
 
 def _planned(
-    item: AgreedSetting, situation: Situation, layout: ParallelLayout | None, load: float | None
+    item: AgreedSetting, situation: StartSituation, layout: ParallelLayout | None, load: float | None
 ) -> PlanSetting:
     value, why = adapted(item, situation, layout, load)
     return PlanSetting(
@@ -188,7 +188,7 @@ def _with_case(settings: Sequence[PlanSetting], measured: Sequence[PlanSetting])
 
 
 def _with_current(
-    settings: list[PlanSetting], situation: Situation, screen: Screen, *, is_divided: bool
+    settings: list[PlanSetting], situation: StartSituation, screen: Screen, *, is_divided: bool
 ) -> list[PlanSetting]:
     """The settings with what runs now in place of what recipes say, and all else that runs now.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.recipe import Recipe
     from recommender.ranking.model_traits import ModelTraits
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 MODEL, FAMILY, KIND, SIZE, GENERATION, SCALE = 2.0, 2.0, 1.0, 0.5, 2.0, 1.0
 """Distance of another model, another family, another kind of model (experts, attention, drafts: the half
@@ -70,7 +70,7 @@ class WeighedRecipe:
 
 
 def weigh(
-    situation: Situation,
+    situation: StartSituation,
     recipes: Sequence[Recipe],
     model_of: Callable[[str], ModelTraits],
     path_of: Callable[[str], tuple[str, ...]],
@@ -114,7 +114,7 @@ def weigh(
 
 
 def _distance(
-    situation: Situation,
+    situation: StartSituation,
     recipe: Recipe,
     model: ModelTraits,
     path: tuple[str, ...],
@@ -139,7 +139,7 @@ def _distance(
     )
 
 
-def _is_too_small(situation: Situation, recipe: Recipe) -> bool:
+def _is_too_small(situation: StartSituation, recipe: Recipe) -> bool:
     """Whether the recipe is for short times, and the question for many requests."""
     if situation.is_training or situation.problem.objective.metric in SHORTEST:
         return False
@@ -172,7 +172,7 @@ def _hardware_apart(one: tuple[str, ...], other: tuple[str, ...]) -> float:
     return 1.0 if shared else 2.0
 
 
-def _scales_apart(situation: Situation, recipe: Recipe) -> float:
+def _scales_apart(situation: StartSituation, recipe: Recipe) -> float:
     context = recipe.context
     length = situation.number("input_len") or situation.number("seq_len")
     other = context.get("input_len") or context.get("seq_len")

@@ -14,7 +14,7 @@ from recommender.ranking.starts.draft import StartDraft
 from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 from recommender.ranking.starts.screening import Screen
-from recommender.ranking.starts.situation import Situation
+from recommender.ranking.starts.situation import StartSituation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,8 +63,8 @@ def situation(
     version: str = "0.18.0",
     current: Mapping[str, Value] | None = None,
     **facts: FactValue,
-) -> Situation:
-    return Situation(
+) -> StartSituation:
+    return StartSituation(
         problem=problem(model, hardware, count, phase, current=current),
         framework=RunningFramework(id=framework, version=version),
         model=MODELS[model],
@@ -129,10 +129,10 @@ def agreed(
 
 
 def draft(
-    *kept: AgreedSetting, about: Situation | None = None, behind: list[WeighedRecipe] | None = None
+    *kept: AgreedSetting, about: StartSituation | None = None, behind: list[WeighedRecipe] | None = None
 ) -> StartDraft:
     return StartDraft(situation=about or situation(), kept=list(kept), refused=[], weighed=behind or [])
 
 
-def screen(about: Situation | None = None) -> Screen:
+def screen(about: StartSituation | None = None) -> Screen:
     return Screen(situation=about or situation(), frameworks=(), setting=lambda _: ())

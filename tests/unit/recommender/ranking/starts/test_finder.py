@@ -10,14 +10,14 @@ from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
 
 if TYPE_CHECKING:
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
     from recommender.ranking.starts.starts import Starts
     from recommender.workspace import Workspace
 
 QUESTION: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2}
 
 
-def situation(workspace: Workspace, **more: Any) -> Situation | None:
+def situation(workspace: Workspace, **more: Any) -> StartSituation | None:
     problem, _ = workspace.problem({**QUESTION, **more})
     return workspace.snapshot.recommender.planner.starts.situation(problem)
 

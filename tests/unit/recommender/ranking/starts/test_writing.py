@@ -15,7 +15,7 @@ from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.layout_options import LayoutOption
 from recommender.ranking.starts.recipes.agreement import AgreedSetting
-from recommender.ranking.starts.situation import Situation
+from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.writing import typed, written
 from tests.unit.recommender.ranking.starts.situations import (
     agreed,
@@ -52,7 +52,7 @@ SETTINGS = [
 
 
 def write(
-    *kept: AgreedSetting, about: Situation | None = None, chosen: ChosenLayout | None = CHOSEN
+    *kept: AgreedSetting, about: StartSituation | None = None, chosen: ChosenLayout | None = CHOSEN
 ) -> StartConfiguration:
     about = about or situation()
     recipes = weighed(recipe("near"), recipe("far"), weights=(0.95, 0.05))

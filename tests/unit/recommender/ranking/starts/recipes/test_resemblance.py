@@ -17,7 +17,7 @@ from tests.unit.recommender.ranking.starts.situations import HARDWARE, MODELS, r
 if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.ranking.starts.situation import Situation
+    from recommender.ranking.starts.situation import StartSituation
 
 SAME = recipe("same")
 ALL = [
@@ -31,11 +31,11 @@ ALL = [
 ]
 
 
-def compare(recipes: list[Recipe], about: Situation | None = None) -> list[WeighedRecipe]:
+def compare(recipes: list[Recipe], about: StartSituation | None = None) -> list[WeighedRecipe]:
     return weigh(about or situation(), recipes, MODELS.__getitem__, HARDWARE.__getitem__)
 
 
-def distance(one: Recipe, about: Situation | None = None) -> float:
+def distance(one: Recipe, about: StartSituation | None = None) -> float:
     return compare([one], about)[0].distance
 
 
