@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tools.settings.pages import Page, page_settings
+from tools.oracle.settings.pages import Page, page_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.settings.arguments import annotated_flags, flags
-from tools.settings.source import Mined, Sources
+from tools.oracle.settings.arguments import annotated_flags, flags
+from tools.oracle.settings.source import Mined, Sources
 
 if TYPE_CHECKING:
     from pathlib import Path

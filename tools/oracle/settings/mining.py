@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tools.settings.arguments import annotated_flags, flags
-from tools.settings.curated import stated_facts
-from tools.settings.environment import native_variables, variables
-from tools.settings.fields import Field, fields_of
-from tools.settings.mappings import json_fields
-from tools.settings.pages import page_settings
-from tools.settings.plans import SYSTEM
-from tools.settings.refusals import add_refusals
-from tools.settings.source import Mined, Sources
+from tools.oracle.settings.arguments import annotated_flags, flags
+from tools.oracle.settings.curated import stated_facts
+from tools.oracle.settings.environment import native_variables, variables
+from tools.oracle.settings.fields import Field, fields_of
+from tools.oracle.settings.mappings import json_fields
+from tools.oracle.settings.pages import page_settings
+from tools.oracle.settings.plans import SYSTEM
+from tools.oracle.settings.refusals import add_refusals
+from tools.oracle.settings.source import Mined, Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tools.settings.plans import Plan
+    from tools.oracle.settings.plans import Plan
 
 
 def mine(plan: Plan, folder: Path) -> list[Mined]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import data
-from tools.settings import curated
-from tools.settings.history import to_text
+from tools.oracle.settings import curated
+from tools.oracle.settings.history import to_text
 
 
 @pytest.mark.parametrize("software", ["cann", "host"])

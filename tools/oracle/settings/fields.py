@@ -6,12 +6,12 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tools.settings.source import UnresolvedError, tail
+from tools.oracle.settings.source import UnresolvedError, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools.settings.source import Module, Sources
+    from tools.oracle.settings.source import Module, Sources
 
 BOUNDS = {"ge": "low", "gt": "low", "le": "high", "lt": "high"}
 _SIMPLE = {

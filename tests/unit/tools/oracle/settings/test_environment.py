@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tools.settings.environment import native_variables, variables
-from tools.settings.source import Mined, Sources
+from tools.oracle.settings.environment import native_variables, variables
+from tools.oracle.settings.source import Mined, Sources
 
 if TYPE_CHECKING:
     from pathlib import Path

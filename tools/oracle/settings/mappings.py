@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tools.settings.fields import kind_of
-from tools.settings.source import Mined, UnresolvedError, idle_tests, messages, tail
+from tools.oracle.settings.fields import kind_of
+from tools.oracle.settings.source import Mined, UnresolvedError, idle_tests, messages, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tools.settings.source import Module, Sources
+    from tools.oracle.settings.source import Module, Sources
 
 Paths = frozenset[str]
 NOWHERE: Paths = frozenset()

@@ -7,14 +7,14 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from tools.settings.fields import kind_of
-from tools.settings.source import Mined, UnresolvedError, idle_tests, tail
+from tools.oracle.settings.fields import kind_of
+from tools.oracle.settings.source import Mined, UnresolvedError, idle_tests, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from tools.settings.source import Module, Sources
+    from tools.oracle.settings.source import Module, Sources
 
 TABLES = {"environment_variables", "env_variables"}
 _READS = {"getenv", "get"}

@@ -6,13 +6,13 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
-from tools.settings.fields import Field, fields_of
-from tools.settings.source import Mined, UnresolvedError, tail
+from tools.oracle.settings.fields import Field, fields_of
+from tools.oracle.settings.source import Mined, UnresolvedError, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools.settings.source import Module, Sources
+    from tools.oracle.settings.source import Module, Sources
 
 _TYPES = {
     "int": "int",

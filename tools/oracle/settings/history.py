@@ -17,8 +17,8 @@ from kg.nouns.release import release_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tools.settings.plans import Plan
-    from tools.settings.source import Mined
+    from tools.oracle.settings.plans import Plan
+    from tools.oracle.settings.source import Mined
 
 Identity: TypeAlias = "tuple[str, str]"
 State: TypeAlias = "dict[Identity, dict[str, Any]]"

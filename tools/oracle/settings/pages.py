@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tools.settings.source import Mined
+from tools.oracle.settings.source import Mined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tools.settings.pages import Page
+from tools.oracle.settings.pages import Page
 
 SYSTEM = frozenset(
     [

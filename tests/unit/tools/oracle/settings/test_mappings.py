@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.settings.mappings import json_fields
-from tools.settings.source import Mined, Sources
+from tools.oracle.settings.mappings import json_fields
+from tools.oracle.settings.source import Mined, Sources
 
 if TYPE_CHECKING:
     from pathlib import Path

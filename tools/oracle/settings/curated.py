@@ -1,4 +1,4 @@
-"""Settings of programs without public sources: read from a page each, kept in ``tools/settings/*.yaml``."""
+"""Settings of programs without public sources: read from a page each, kept in ``NAME.yaml`` beside this."""
 
 from __future__ import annotations
 

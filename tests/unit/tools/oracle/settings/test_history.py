@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from tools.settings.history import add_release, difference, state_in, state_of, to_text
-from tools.settings.plans import Plan
-from tools.settings.source import Mined
+from tools.oracle.settings.history import add_release, difference, state_in, state_of, to_text
+from tools.oracle.settings.plans import Plan
+from tools.oracle.settings.source import Mined
 
 PLAN = Plan(software="toy", source="https://example.org/{ref}/{path}", beneath=("base",))
 

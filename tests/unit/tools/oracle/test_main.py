@@ -1,14 +1,15 @@
-"""The miner from end to end, on a small program of our own."""
+"""The commands from end to end: a small program of our own is mined, a real launch is judged."""
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tools.mine_settings import main
-from tools.settings.plans import PLANS
+from tools.oracle.__main__ import main
+from tools.oracle.settings.plans import PLANS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,14 +32,17 @@ def test_releases_are_mined_and_compared(tmp_path: Path, capsys: pytest.CaptureF
     out = tmp_path / "out"
     out.mkdir()
     for folder, ref in ((old, "v0.1.0"), (new, "v0.2.0")):
-        assert main(["vllm-ascend", str(folder), "--ref", ref, "--with", "vllm=0.1", "--out", str(out)]) == 0
+        assert (
+            main(["mine", "vllm-ascend", str(folder), "--ref", ref, "--with", "vllm=0.1", "--out", str(out)])
+            == 0
+        )
     content = json.loads((out / "vllm-ascend.json").read_text())
     assert content["releases"] == [["0.1.0", "v0.1.0"], ["0.2.0", "v0.2.0"]]
     assert content["beneath"]["vllm"] == {"0.1.0": "0.1", "0.2.0": "0.1"}
     assert {entry["key"] for entry in content["settings"]} == {
         "VLLM_ASCEND_TOY", "additional_config.one", "additional_config.two",
     }  # fmt: skip
-    assert main(["vllm-ascend", "--compare", "0.1.0", "0.2.0", "--out", str(out)]) == 0
+    assert main(["compare", "vllm-ascend", "0.1.0", "0.2.0", "--out", str(out)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "vllm-ascend 0.1.0 to 0.2.0: 1 added, 1 removed, 1 with another default",
         "+ json additional_config.two",
@@ -50,11 +54,11 @@ def test_releases_are_mined_and_compared(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["toy", "."], "no plan for 'toy'"),
-        (["vllm", "nowhere", "--ref", "v1"], "no folder of sources"),
-        (["vllm", ".", "--ref", "abc"], "names no release"),
-        (["vllm", ".", "--ref", "v1", "--with", "cuda=1"], "--with cuda=1"),
-        (["vllm", "--compare", "0.1", "0.2"], "was not mined"),
+        (["mine", "toy", "."], "no plan for 'toy'"),
+        (["mine", "vllm", "nowhere", "--ref", "v1"], "no folder of sources"),
+        (["mine", "vllm", ".", "--ref", "abc"], "names no release"),
+        (["mine", "vllm", ".", "--ref", "v1", "--with", "cuda=1"], "--with cuda=1"),
+        (["compare", "vllm", "0.1", "0.2"], "was not mined"),
     ],
 )
 def test_what_cannot_be_mined_is_said_in_one_line(
@@ -71,3 +75,44 @@ def test_every_program_beneath_another_ships() -> None:
     known = set(softwares())
     assert set(PLANS) <= known
     assert {name for plan in PLANS.values() for name in plan.beneath} <= known
+
+
+@pytest.mark.parametrize(
+    ("launch", "code", "said"),
+    [
+        ("vllm serve m --tensor-parallel-size 8 \\\n  --no-enable-prefix-caching", 0, ["accepted"]),
+        ("VLLM_LOGGING_LEVEL=INFO\nvllm\nserve\nm", 0, ["accepted"]),
+        ("vllm serve m --tp 8", 1, ["unrecognized arguments: --tp"]),
+        (
+            "VLLM_ENGINE_ITERATION_TIMEOUT_S=soon vllm serve m --seed x",
+            1,
+            [
+                "argument --seed: invalid int value: 'x'",
+                "VLLM_ENGINE_ITERATION_TIMEOUT_S: invalid int value: 'soon'",
+            ],
+        ),
+    ],
+)
+def test_a_launch_is_judged(
+    launch: str,
+    code: int,
+    said: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(launch))
+    assert main(["judge", "vllm", "0.25.1"]) == code
+    assert capsys.readouterr().out.splitlines() == said
+
+
+@pytest.mark.parametrize(("program", "release", "listed"), [("vlm", "1", "vllm"), ("vllm", "77", "0.25.1")])
+def test_who_is_unknown_is_said_with_who_is_known(
+    program: str,
+    release: str,
+    listed: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("--x"))
+    assert main(["judge", program, release]) == 2
+    assert listed in capsys.readouterr().err
