@@ -14,7 +14,6 @@ counts of each part.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -24,12 +23,12 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from benchmarks import harness
 from benchmarks.disorder import places
 from benchmarks.disorder.children import run
 from benchmarks.disorder.conditions import clock_jumps, many_readers, no_permission, no_room
 from benchmarks.disorder.damage import flip_often, import_prefixes, restore_parts
 from benchmarks.disorder.kills import kill_often
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import children_import_from_here
 
 READERS = 20
@@ -95,20 +94,14 @@ def _make(_: object, place: Path) -> None:
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="a few of each, in less than two minutes")
-    parser.add_argument("--seed", type=int, default=1)
-    for name in LONG:
-        parser.add_argument(f"--{name.replace('_', '-')}", type=float)
-    given = parser.parse_args()
+    amounts_of = [harness.option(f"--{name.replace('_', '-')}", type=float) for name in LONG]
+    given = harness.read(__doc__, *amounts_of, quick="a few of each, in less than two minutes", published=1)
     amounts = dict(QUICK if given.quick else LONG)
     amounts |= {name: value for name in LONG if (value := getattr(given, name)) is not None}
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         started = time.monotonic()
         figures = measure(Path(folder), amounts, given.seed)
-        last_line({**figures, "duration_s": round(time.monotonic() - started, 1)})
+        given.last_line({**figures, "duration_s": round(time.monotonic() - started, 1)})
 
 
 if __name__ == "__main__":

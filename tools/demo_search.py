@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks.harness import last_line
 
 if TYPE_CHECKING:
     from recommender.search.engine.search import Search

@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.harness import last_line
 from benchmarks.protocols.folds import CLASSES
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import ROOT
 
 if TYPE_CHECKING:

@@ -7,21 +7,19 @@ a collection when learned from the others, and from the other half of its own pa
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
+from benchmarks.worlds.cost_tables import tables
 from benchmarks.worlds.shipped import ShippedKnowledge
 from embeddings.encoder import ProblemEncoder
 from embeddings.weights import BlockWeights
 from recommender.calibration.design import device_row
 from recommender.calibration.similarity_fit import draw
-from tools.fitting.fit_block_weights import tables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,17 +52,16 @@ def explained(learn: Pairs, asked: Pairs) -> float | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.place("--cases", "--known"),
+        quick="one sample of pairs instead of two",
     )
-    parser.add_argument("--cases", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="one sample of pairs instead of two")
-    arguments = parser.parse_args()
     shipped = ShippedKnowledge.load()
     known = tables(arguments.cases, shipped.names)
     encoder = ProblemEncoder(shipped.hardware, None, BlockWeights())
     differences, means, rows, groups = [], [], [], []
-    for seed in range(1 if arguments.quick else 2):
+    for seed in arguments.seed_range(1 if arguments.quick else 2):
         sample = draw(known, encoder, np.random.default_rng(seed))
         column = {id(problem): place for place, problem in enumerate(sample.sources)}
         at = [column[id(problem)] for problem in sample.targets]
@@ -78,18 +75,21 @@ def main() -> None:
                     rows.append(np.clip(np.nan_to_num(told[one] - told[other]), -FARTHEST, FARTHEST))
                     groups.append(sample.groups[one])
     x, y, group = np.array(rows), np.array(differences), np.array(groups)
-    half = np.random.default_rng(0).random(len(y)) < 0.5
+    half = arguments.rng().random(len(y)) < 0.5
+    held = arguments.draw("collection", groups)
+    apart = np.isin(group, sorted(held)) & (not arguments.all)
     result = {}
-    for name in sorted(set(groups)):
+    for name in sorted(held):
         mine = group == name
+        others = ~mine & ~apart
         result[str(name)] = {
             "pairs": int(mine.sum()),
-            "r2_from_others": explained((x[~mine], y[~mine]), (x[mine], y[mine])),
+            "r2_from_others": explained((x[others], y[others]), (x[mine], y[mine])),
             "r2_from_itself": explained((x[mine & half], y[mine & half]), (x[mine & ~half], y[mine & ~half])),
         }
         print(name, result[str(name)], file=sys.stderr)
     spread = {"half_difference": round(float(y.std() / 2), 3), "mean": round(float(np.std(means)), 3)}
-    last_line({"standard_deviation_nats": spread, "collections": result})
+    arguments.last_line({"standard_deviation_nats": spread, "collections": result}, n=len(y))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,10 @@ has 0 of both. The last line is one JSON object.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from itertools import islice
-from pathlib import Path
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.reading import read
 from kg.nouns.entities import Case, Kind
@@ -25,12 +23,11 @@ QUICK = 3000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    chosen = harness.read(
+        __doc__,
+        harness.place("--known"),
+        quick=f"the first {QUICK} cases of a file",
     )
-    parser.add_argument("--known", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help=f"the first {QUICK} cases of a file")
-    chosen = parser.parse_args()
     shipped = ShippedKnowledge.load()
     cases, refused, rules = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
     known: dict[str, QuestionFeasibility] = {}
@@ -69,7 +66,7 @@ def main() -> None:
         ("failed", "caught_failures"),
     ):
         result[key] = round(refused[fate] / cases[fate], 5) if cases[fate] else None
-    last_line(result)
+    chosen.last_line(result, n=cases.total())
 
 
 if __name__ == "__main__":

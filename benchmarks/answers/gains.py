@@ -1,10 +1,10 @@
 """Whether the gains that a plan prints hold for published effects of documents it has not seen, by tier.
 
-    python -m benchmarks.answers.gains [--effects FILE] [--quick]
+    python -m benchmarks.answers.gains [--effects FILE]
 
 ``--effects`` has published gains of single changes (``tuning_effects.csv``): each is simulated as the plan
 simulates a change. The effects of the shipped knowledge are foretold by the other documents that speak of the
-same strategy. The width of an interval is fitted without the document that is asked. Beside ours: what is
+same strategy. The width of an interval is fitted without the document that is asked and without all drawn ones. Beside ours: what is
 expected of any strategy (the prior, without that document), and for the chance to help the share of gains among
 the others. The last line is JSON: by tier ``n``, ``documents``, ``coverage_90``, ``width`` (median, in logs),
 ``prior_width``, ``brier``, ``brier_base``, ``offered`` and ``offered_right`` (of those with a chance of at least
@@ -13,19 +13,17 @@ one half, the share that helped).
 
 from __future__ import annotations
 
-import argparse
 import csv
-import tempfile
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pyoxigraph import NamedNode
 
+from benchmarks import harness
 from benchmarks.cost_models.effect_settings import compare_all, document
-from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import ShippedKnowledge
+from benchmarks.worlds.world import fresh_workspace
 from kg.nouns.effects import Effect
 from kg.nouns.entities import Kind, Source
 from kg.nouns.gain import NORMAL_90, Gain
@@ -44,7 +42,6 @@ from recommender.ranking.changes.posterior import (
     posterior,
 )
 from recommender.ranking.plan.simulation import LEAST_LOG_GAIN
-from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,11 +122,11 @@ def modelled(rows: list[dict[str, str]], known: ShippedKnowledge, prior: Gain) -
     return found
 
 
-def nested(found: Sequence[Foretold]) -> list[Foretold]:
-    """The same with spreads fitted to the other documents."""
+def nested(asked: Sequence[Foretold], found: Sequence[Foretold], drawn: frozenset[str]) -> list[Foretold]:
+    """Gains with spreads fitted to the documents that are neither drawn nor their own."""
     respread = []
-    for one in found:
-        others = [other for other in found if not other.documents & one.documents]
+    for one in asked:
+        others = [other for other in found if not other.documents & (one.documents | drawn)]
         if others:
             respread.append(replace(one, gain=modelled_gain(one.gain.expected, fitted_spread(others))))
     return respread
@@ -147,14 +144,14 @@ def fitted_spread(found: Sequence[Foretold]) -> tuple[float, float]:
     return float(least[best] * widened), float(growth[best] * widened)
 
 
-def figures(found: Sequence[Foretold]) -> dict[str, object]:
-    """Coverage, width and chance of some gains."""
+def figures(found: Sequence[Foretold], known: Sequence[Foretold]) -> dict[str, object]:
+    """Coverage, width and chance of some gains; the base rate is of the other documents of ``known``."""
     if not found:
         names = ("coverage_90", "width", "prior_width", "brier", "brier_base", "offered_right")
         return {"n": 0, "documents": 0, "offered": 0, **dict.fromkeys(names)}
     helped = np.array([one.published > 0 for one in found], dtype=float)
     chance = np.array([one.gain.probability_of_gain for one in found])
-    base = np.array([_share_without(found, one) for one in found])
+    base = np.array([_share_without(known, one) for one in found])
     offered = helped[chance >= 0.5]
     inside = [one.gain.low <= one.published <= one.gain.high for one in found]
     return {
@@ -177,34 +174,32 @@ def _share_without(found: Sequence[Foretold], asked: Foretold) -> float:
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--effects", type=Path)
-    parser.add_argument("--quick", action="store_true", help="the same: it takes seconds")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        path, cache = Path(place) / "workspace", Path(place) / "cache"
-        Workspace.create(path, cache=cache, text_model=None)
-        with Workspace.open(path, cache=cache) as opened:
-            of_documents = published(opened.graph, HardwareTree(opened.graph))
-            effects = [one for one in all_of(opened.graph, Effect) if one.kind is Kind.PUBLISHED]
-            whole = [one for one in effects if GROUPS.get(one.metric) == "throughput"]
-            prior = posterior(Prior.of(whole), (), effects[0].context, HardwareTree(opened.graph).distance)[0]
+    arguments = harness.read(__doc__, harness.place("--effects", required=False))
+    with fresh_workspace() as opened:
+        tree = HardwareTree(opened.graph)
+        of_documents = published(opened.graph, tree)
+        effects = [one for one in all_of(opened.graph, Effect) if one.kind is Kind.PUBLISHED]
+        whole = [one for one in effects if GROUPS.get(one.metric) == "throughput"]
+        prior = posterior(Prior.of(whole), (), effects[0].context, tree.distance)[0]
     simulated: list[Foretold] = []
     if arguments.effects is not None:
         with arguments.effects.open(encoding="utf-8", newline="") as stream:
             simulated = modelled(list(csv.DictReader(stream)), ShippedKnowledge.load(), prior)
+    held = arguments.draw("document", (name for one in simulated for name in one.documents))
+    cited = arguments.draw("cited document", (name for one in of_documents for name in one.documents))
+    drawn = frozenset[str]() if arguments.all else held
+    asked = [one for one in simulated if one.documents & held]
+    told = [one for one in of_documents if one.documents & cited]
     result: dict[str, object] = {
-        "modelled": figures(nested(simulated)),
-        "modelled_shipped_spread": figures(simulated),
-        "published": figures(of_documents),
+        "modelled": figures(nested(asked, simulated, drawn), simulated),
+        "modelled_shipped_spread": figures(asked, simulated),
+        "published": figures(told, of_documents),
     }
-    if simulated:
-        result["spread"] = [round(part, 3) for part in fitted_spread(simulated)]
+    others = [one for one in simulated if not one.documents & drawn]
+    result["spread"] = [round(part, 3) for part in fitted_spread(others)] if others else None
     for name, row in result.items():
         print(name, row)
-    last_line(result)
+    arguments.last_line(result, n=len(asked) + len(told))
 
 
 if __name__ == "__main__":

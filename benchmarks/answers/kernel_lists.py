@@ -8,7 +8,6 @@ average, and random ones. ``expected`` is what is said of the list before anythi
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import tempfile
@@ -19,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import harness
 from benchmarks.answers.unseen import counts, questions
 from benchmarks.protocols.baselines import LONGEST, UNTRIED, Defaults, nearest_copied, random_choice
 from benchmarks.protocols.folds import CLASSES, Fold, folds
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
-from benchmarks.worlds.world import World, load
+from benchmarks.worlds.world import World, load_both
 from recommender.calibration.mixture_fit import WITHIN
 from recommender.calibration.outlook import Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES, circumstances
@@ -132,35 +131,32 @@ def show(name: str, lists: Sequence[ListRegrets]) -> None:
 def main() -> None:
     """Ask every fold of the kernels and print the figures."""
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__, harness.place("--known"), harness.place("--asked"), quick="pnpoly alone"
     )
-    parser.add_argument("--known", type=Path, required=True)
-    parser.add_argument("--asked", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="pnpoly alone")
-    arguments = parser.parse_args()
-    started = time.process_time()
     only = "kerneltuner_pnpoly*" if arguments.quick else "kerneltuner_*"
-
-    def shares(folder: Path) -> dict[str, float]:
-        return {"*": 0} | {path.name.split(".")[0]: 1.0 for path in folder.glob(only)}
-
     by_class: dict[str, list[ListRegrets]] = {name: [] for name in CLASSES}
     with tempfile.TemporaryDirectory() as place:
-        known = load(arguments.known, Path(place) / "known", shares(arguments.known))
-        one = arguments.known.resolve() == arguments.asked.resolve()
-        asked = known if one else load(arguments.asked, Path(place) / "asked", shares(arguments.asked))
-        for fold in folds(known, asked, quick=False):
+        known, asked = load_both(
+            arguments,
+            Path(place),
+            lambda folder: {"*": 0} | {path.name.split(".")[0]: 1.0 for path in folder.glob(only)},
+        )
+        for fold in folds(known, asked, quick=False, drawn=arguments):
             if fold.name == "kernels":
                 lists = list(answers(fold, known, asked))
                 for name in fold.classes:
                     by_class[name] += lists
-                print(f"{time.process_time() - started:6.0f} CPU s  {fold.family[0]}", file=sys.stderr)
+                print(
+                    f"{time.process_time() - arguments.since:6.0f} CPU s  {fold.family[0]}", file=sys.stderr
+                )
     for name, lists in by_class.items():
         if lists:
             show(name, lists)
-    result: dict[str, object] = {name: figures(lists) if lists else None for name, lists in by_class.items()}
-    last_line(result | {"cpu_s": round(time.process_time() - started, 1)})
+    arguments.last_line(
+        {name: figures(lists) if lists else None for name, lists in by_class.items()},
+        n=sum(map(len, by_class.values())),
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """First proposals for single kernels on a fresh workspace: how good are they without any known case?
 
-``python -m benchmarks.answers.kernels CASES [--operators FOLDER] [--quick]`` asks about kernels whose tables others
+``python -m benchmarks.answers.kernels --cases CASES [--operators FOLDER] [--quick]`` asks about kernels whose tables others
 published, with the shipped facts of hardware alone:
 
 * ``timed``: exhaustively timed tables (CLBlast's product, the direct convolution). Time of the first proposal, and of the
@@ -9,29 +9,27 @@ published, with the shipped facts of hardware alone:
 * ``winners``: published winners without times (fused MoE and block FP8 products in Triton). Mean distance of each
   parameter in powers of two (stages: in stages), beside vLLM's default and random ones. Independent tunings rarely agree
   with each other, so this says how near a proposal lies, not how fast it is.
-* ``level``: natural log of the best measured time of libraries over that of the best tile by the model.
+* ``level``: natural log of the best measured time of libraries over that of the best tile by the model; ``drawn`` has
+  the share of drawn devices inside the 90 % interval of the others' spread.
 
-``--quick`` asks a tenth. The last line is JSON.
+The seed draws which rows of the larger tables are asked. Nothing else is fitted to them.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import json
 import math
-import sys
-import tempfile
-import time
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
+from benchmarks.harness import mean
 from benchmarks.protocols.processes import one_thread
+from benchmarks.worlds.world import fresh_workspace
 from kg.errors import TuningError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.gain import NORMAL_90
@@ -41,12 +39,13 @@ from recommender.ranking.kernels.domain import KernelDomain, generated_domain
 from recommender.ranking.kernels.planning import CUBE_LOG_SPREAD, LOG_SPREAD
 from recommender.ranking.kernels.question import KernelQuestion, kernel_question
 from recommender.ranking.kernels.score import tile_times
-from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from recommender.ranking.kernels.tile_times import TileTimes
+    from recommender.workspace import Workspace
 
 TIMED = {
     "kerneltuner_gemm": "gemm",
@@ -213,10 +212,9 @@ def winners(
     }
 
 
-def levels(
-    workspace: Workspace, folder: Path, operators: Path | None, share: float, rng: np.random.Generator
-) -> dict[str, Any]:
-    """Log of measured over modelled times of products, by device and precision."""
+def levels(workspace: Workspace, run: harness.Run, share: float, rng: np.random.Generator) -> dict[str, Any]:
+    """Log of measured over modelled times of products, by device and precision; ``drawn`` by the spread of the others."""
+    folder, operators = run.cases, run.operators
     logs: dict[str, list[float]] = defaultdict(list)
     for table in by_group(rows(folder, LEVELS)).values():
         if rng.random() > share / 10:
@@ -239,9 +237,16 @@ def levels(
                 _, _, times = question_of(workspace, {"task": task, "hardware": {"name": "ascend-910b1"}})
                 logs[CUBE].append(math.log(float(line["measured_us"]) * 1e-6 / float(times.total_s.min())))
     cube = logs.pop(CUBE, [])
+    held = run.draw("device", logs)
+    drawn = [value for name in held for value in logs[name]]
+    others = np.array(
+        [value for name, values in logs.items() if run.all or name not in held for value in values]
+    )
+    width = NORMAL_90 * math.sqrt(float(np.mean(others**2))) if len(others) else math.nan
+    inside = {"n": len(drawn), "coverage_90": mean(abs(value) <= width for value in drawn)}
     logs["gpus"] = [value for values in logs.values() for value in values]
     spreads = dict.fromkeys(logs, LOG_SPREAD) | {CUBE: CUBE_LOG_SPREAD}
-    return {
+    return {"drawn": inside} | {
         name: {
             "n": len(values),
             "median": float(np.median(values)),
@@ -253,21 +258,21 @@ def levels(
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", type=Path)
-    parser.add_argument("--operators", type=Path, default=None, help="folder with matmul_bf16.csv")
-    parser.add_argument("--quick", action="store_true")
-    arguments = parser.parse_args()
-    rng, started = np.random.default_rng(7), time.process_time()
-    share = 0.02 if arguments.quick else 0.2
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "workspace"
-        Workspace.create(path, cache=Path(folder), text_model=None)
-        with Workspace.open(path, cache=Path(folder)) as workspace:
-            tables = list(timed(workspace, arguments.cases, rng))
-            near = {name: winners(workspace, arguments.cases, name, share, rng) for name in WINNERS}
-            level = levels(workspace, arguments.cases, arguments.operators, share, rng)
+def main() -> None:
+    """Ask, and print the figures."""
+    one_thread()
+    run = harness.read(
+        __doc__,
+        harness.place("--cases", "--known"),
+        harness.place("--operators", default=None, help="folder with matmul_bf16.csv"),
+        quick="ask a tenth",
+        published=7,
+    )
+    rng, share = run.rng(), 0.02 if run.quick else 0.2
+    with fresh_workspace() as workspace:
+        tables = list(timed(workspace, run.cases, rng))
+        near = {name: winners(workspace, run.cases, name, share, rng) for name in WINNERS}
+        level = levels(workspace, run, share, rng)
     for item in tables:
         print(item)
     for name, figures in near.items():
@@ -277,31 +282,19 @@ def main() -> int:
     for name, figures in level.items():
         print(name, figures)
     judged = [item for item in tables if "ours" in item]
-    last_line(
-        {
-            "timed": {
-                "n": len(judged),
-                **{
-                    method: {
-                        f"log_regret_k{k}": float(np.mean([item[method][at] for item in judged]))
-                        for at, k in enumerate((1, 3, 10))
-                    }
-                    for method in ("ours", "random")
-                },
-                "textbook": {
-                    "log_regret_k1": float(
-                        np.mean([item["textbook"] for item in judged if item["textbook"] is not None])
-                    )
-                },
-            },
-            "winners": near,
-            "level": level,
-            "cpu_s": time.process_time() - started,
+    regrets = {
+        method: {
+            f"log_regret_k{k}": mean(item[method][at] for item in judged) for at, k in enumerate((1, 3, 10))
         }
+        for method in ("ours", "random")
+    }
+    textbook = {"log_regret_k1": mean(item["textbook"] for item in judged if item["textbook"] is not None)}
+    counted = {"n": len(judged), "refused": len(tables) - len(judged)}
+    run.last_line(
+        {"timed": {**counted, **regrets, "textbook": textbook}, "winners": near, "level": level},
+        n=len(tables) + sum(figures["n"] + figures["skipped"] for figures in near.values()),
     )
-    return 0
 
 
 if __name__ == "__main__":
-    one_thread()
-    sys.exit(main())
+    main()

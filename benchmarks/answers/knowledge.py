@@ -1,6 +1,6 @@
 """How far the shipped knowledge covers what people who know these systems write.
 
-    python benchmarks/answers/knowledge.py RECIPES [--questions FILE]
+    python -m benchmarks.answers.knowledge --recipes RECIPES [--questions FILE]
 
 Settings: of the keys in a folder of official recipes, the share that the registry of settings knows at the release
 of the recipe, in the place where it is written and with the type of its value. A key counts once a software; beside it
@@ -17,10 +17,8 @@ default. The last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -28,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import data
+from benchmarks import harness
 from cli.values import pairs
 from ingest.knowledge.files import ARCHITECTURES, read_knowledge
 from kg.errors import TuningError, UnknownEntityError
@@ -74,16 +73,16 @@ class Keys:
     examples: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
-def main() -> int:
+def main() -> None:
     """Print the figures and the lists; the last line is JSON."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("recipes", type=Path, help="folder with recipes.jsonl")
-    parser.add_argument("--questions", type=Path, help="questions, JSON lines")
-    given = parser.parse_args()
+    given = harness.read(
+        __doc__,
+        harness.place("--recipes", "--known", help="folder with recipes.jsonl"),
+        harness.place("--questions", help="questions, JSON lines", required=False),
+    )
     path = given.recipes / "recipes.jsonl"
     if not path.is_file():
-        print(f"{path} is not there: give the folder that holds recipes.jsonl", file=sys.stderr)
-        return 2
+        harness.refuse(f"{path} is not there: give the folder that holds recipes.jsonl")
     nouns = [
         noun for name in data.files("knowledge", ".yaml") for noun in read_knowledge(data.text(name), name)
     ]
@@ -100,8 +99,7 @@ def main() -> int:
     for name, figures in report.items():
         if name != "settings_known":
             print(f"{name}: {json.dumps(figures)}")
-    print(json.dumps(report))
-    return 0
+    given.last_line(report)
 
 
 def scopes(strategies: Sequence[Strategy]) -> dict[str, Any]:
@@ -293,4 +291,4 @@ def _line(figures: dict[str, float]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,7 +4,8 @@
 ``benchmarks.answers.serving``, engine and number of devices for the start of a plan. The layouts of the table that divide
 that number count, as copies where they take fewer; a layout is worth its best measured throughput of each device under
 the limit. ``none`` knows no run, ``elsewhere`` runs of the same network but none on the asked device with the asked
-lengths, ``nested`` the same with the scales of errors fitted to other models, ``all`` knows the table too.
+lengths, ``nested`` the same with the scales of errors fitted to other models, ``all`` knows the table too. A seed draws
+models; their tables alone are asked, and the scales are fitted without all of them.
 
 Right is within 10 % of the best; layouts that the table lacks are passed over. ``--fit`` prints the scales that all
 runs have. The last line is JSON.
@@ -13,21 +14,27 @@ runs have. The last line is JSON.
 from __future__ import annotations
 
 import math
-import sys
 import tempfile
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from benchmarks.answers.serving import WITHIN, asked_tables, folders_parser, known_world, runs_by_model
+from benchmarks import harness
+from benchmarks.answers.run_scales import fitted
+from benchmarks.answers.serving import (
+    FOLDERS,
+    WITHIN,
+    asked_tables,
+    drawn_tables,
+    known_world,
+    runs_by_model,
+)
+from benchmarks.harness import mean, share
 from benchmarks.protocols.baselines import UNTRIED
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from kg.triples.finders import ModelFinder
-from recommender.cost_model.measured.correction import SCALES, ErrorScales, RunCorrection
+from recommender.cost_model.measured.correction import ErrorScales, RunCorrection
 from recommender.ranking.measured.near_runs import MOST_PROBLEMS
 from recommender.ranking.model_traits import ModelTraits, is_same_network
 from recommender.ranking.starts.layout_choice import choose_layouts
@@ -45,11 +52,6 @@ if TYPE_CHECKING:
     from recommender.workspace import Workspace
 
     Split = tuple[int, int, int, bool]
-
-BLOCK, BLOCKS = 260, 6
-"""Runs whose likelihood is taken together, and how many such draws a fit sees."""
-STEPS = 300
-"""Steps of the simplex search of a fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ class Hits:
     first: list[bool] = field(default_factory=list)
     third: list[bool] = field(default_factory=list)
     regrets: list[float] = field(default_factory=list)
+    refused: int = 0
 
     def take(self, values: Mapping[Split, float], layouts: Sequence[ParallelLayout]) -> None:
         """Judge layouts in order."""
@@ -87,46 +90,51 @@ class Hits:
             self.first.append(reached[0] >= WITHIN * best)
             self.third.append(max(reached[:3]) >= WITHIN * best)
             self.regrets.append(min(math.log(best / reached[0]), UNTRIED) if reached[0] else UNTRIED)
+        else:
+            self.refused += 1
 
     def to_json(self) -> dict[str, Any]:
         """Means; null where nothing was judged."""
-        named: dict[str, Sequence[float]] = {
-            "hit10_k1": self.first,
-            "hit10_k3": self.third,
-            "log_regret_k1": self.regrets,
+        return {
+            "n": len(self.first) + self.refused,
+            "hit10_k1": mean(self.first),
+            "hit10_k3": mean(self.third),
+            "log_regret_k1": mean(self.regrets),
+            "whole": {
+                "hit10_k1": share(self.first, self.refused),
+                "hit10_k3": share(self.third, self.refused),
+            },
         }
-        means = {name: round(sum(found) / len(found), 4) if found else None for name, found in named.items()}
-        return {"n": len(self.first), **means}
 
 
-def main() -> int:
+def main() -> None:
     """Print the figures; the last line is JSON."""
     one_thread()
-    parser = folders_parser(__doc__ or "")
-    parser.add_argument("--fit", action="store_true", help="print the scales of errors of all runs")
-    given = parser.parse_args()
+    given = harness.read(
+        __doc__,
+        *FOLDERS,
+        harness.option("--fit", action="store_true", help="print the scales of errors of all runs"),
+        quick="ask a fifth",
+    )
     with tempfile.TemporaryDirectory() as folder:
         workspace = known_world(given.known, Path(folder)).workspace
         runs = {model: found for model, found in runs_by_model(workspace).items() if found}
         if given.fit:
             print(fitted(runs))
-        tables = [
-            asked
-            for table in asked_tables(given.asked, workspace)
-            for asked in start_tables(workspace, table)
-        ]
+        tables, drawn = drawn_tables(given, asked_tables(given.asked, workspace))
+        starts = [asked for table in tables for asked in start_tables(workspace, table)]
         models = ModelFinder(workspace.snapshot.graph)
         traits = {model: ModelTraits.of(models.find(model), model) for model in runs}
-        last_line(judged(tables[:: 5 if given.quick else 1], runs, traits))
-    return 0
+        given.last_line(judged(starts, runs, traits, drawn), n=len(starts))
 
 
 def judged(
     tables: Sequence[StartTable],
     runs: Mapping[str, Sequence[MeasuredRun]],
     traits: Mapping[str, ModelTraits],
+    drawn: frozenset[str],
 ) -> dict[str, Any]:
-    """Ask all tables with each kind of knowledge."""
+    """Ask all tables with each kind of knowledge; scales are fitted without the drawn models and the asked one."""
     hits: dict[str, Hits] = defaultdict(Hits)
     scales: dict[str, ErrorScales] = {}
     for table in tables:
@@ -135,8 +143,9 @@ def judged(
             for name, one in traits.items()
             if name == table.model.id or is_same_network(table.model, one)
         ]
-        if (name := min(network, default="")) not in scales:
-            scales[name] = fitted({model: found for model, found in runs.items() if model not in network})
+        apart = drawn.union(network)
+        if (name := str(sorted(apart))) not in scales:
+            scales[name] = fitted({model: found for model, found in runs.items() if model not in apart})
         known = [run for model in network for run in runs[model]]
         elsewhere = nearest(table.work, [run for run in known if not is_there(table.work, run)])
         corrections = {
@@ -212,36 +221,5 @@ def nearest(work: Work, runs: Sequence[MeasuredRun]) -> tuple[MeasuredRun, ...]:
     return tuple(run for run in runs if run.group in groups)
 
 
-def fitted(runs: Mapping[str, Sequence[MeasuredRun]]) -> ErrorScales:
-    """The scales of greatest likelihood; the shipped ones where there are too few runs."""
-    from scipy.optimize import minimize
-
-    drawn = [(model, run) for model, found in sorted(runs.items()) for run in found]
-    if len(drawn) < BLOCK:
-        return SCALES
-    order = np.random.default_rng(1).permutation(len(drawn))
-    starts = range(0, min(len(drawn), BLOCK * BLOCKS), BLOCK)
-    blocks = [[drawn[at] for at in order[place : place + BLOCK]] for place in starts]
-    names = [name for name in ErrorScales.__dataclass_fields__ if name != "noise"]
-
-    def lost(logs: Any) -> float:
-        scales = replace(SCALES, **dict(zip(names, np.exp(logs).tolist(), strict=True)))
-        total, number = 0.0, 0
-        for block in blocks:
-            models = np.array([model for model, _ in block])
-            members = [run for _, run in block]
-            ratios = np.array([run.log_ratio for run in members])
-            covariance = scales.among(members) * (models[:, None] == models[None, :])
-            total += 0.5 * float(np.linalg.slogdet(covariance)[1])
-            total += 0.5 * float(ratios @ np.linalg.solve(covariance, ratios))
-            number += len(block)
-        return total / number
-
-    begin = np.log([getattr(SCALES, name) for name in names])
-    found = minimize(lost, begin, method="Nelder-Mead", options={"maxiter": STEPS, "adaptive": True})
-    values = dict(zip(names, (round(float(value), 3) for value in np.exp(found.x)), strict=True))
-    return replace(SCALES, **values)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,23 +6,22 @@ shipped knowledge has them; ``known_family`` asks once more with the recipe alon
 nearest recipe copied, the most popular settings of framework and phase, the trivial layout (tensors split over a
 server, replicas beyond), the cost model alone and recipes alone.
 
-``nested`` chooses the weight of the cost model against recipes on the other families before each family is asked.
-The last line is JSON.
+A seed draws families: their recipes are withheld together, and alone are asked. ``nested`` has the layouts with the
+weight of the cost model against recipes chosen on the other families (with ``--all`` before each family is asked).
+``whole`` counts a recipe that was not answered as a miss.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
-import sys
-import tempfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
+from benchmarks.harness import mean, share
+from benchmarks.worlds.world import fresh_workspace
 from kg.errors import TuningError
 from kg.nouns.recipe import experts_spread
 from kg.nouns.setting import SettingPlace
@@ -30,7 +29,6 @@ from kg.terms.purposes import Purpose, plain_key, purpose
 from recommender.ranking.starts.finder import StartFinder
 from recommender.ranking.starts.layout_choice import TRUST_IN_TIMES, choose_layouts, degrees
 from recommender.ranking.starts.layout_options import layout_options
-from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from recommender.ranking.plan.planner import Planned
     from recommender.ranking.starts.starts import Starts
+    from recommender.workspace import Workspace
 
 PHASES = {
     "serve": "serving",
@@ -65,6 +64,7 @@ class Verdicts:
     recall: list[float] = field(default_factory=list)
     precision: list[float] = field(default_factory=list)
     wrong: int = 0
+    refused: int = 0
 
     def take(self, layouts: Sequence[bool] | None, proposed: Pairs | None, truth: Pairs) -> None:
         """Judge one proposal: whether each of its layouts is the expert's, and its settings."""
@@ -80,44 +80,59 @@ class Verdicts:
     def to_json(self) -> dict[str, Any]:
         """Means; null where nothing was judged."""
         return {
-            "n": max(len(self.first), len(self.recall)),
-            "layout_first": _mean(self.first),
-            "layout_top3": _mean(self.top3),
-            "settings_recall": _mean(self.recall),
-            "settings_precision": _mean(self.precision),
+            "n": max(len(self.first), len(self.recall)) + self.refused,
+            "layout_first": mean(self.first),
+            "layout_top3": mean(self.top3),
+            "settings_recall": mean(self.recall),
+            "settings_precision": mean(self.precision),
             "wrong": self.wrong,
+            "refused": self.refused,
+            "whole": {
+                "layout_first": share(self.first, self.refused),
+                "layout_top3": share(self.top3, self.refused),
+                "settings_recall": share(self.recall, self.refused),
+            },
         }
 
 
-def main() -> int:
+def main() -> None:
     """Print the figures; the last line is JSON."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--asked", type=Path, required=True, help="folder with recipes.jsonl")
-    parser.add_argument(
-        "--known", type=Path, help="folder with recipes.jsonl to take in beside the shipped ones"
+    given = harness.read(
+        __doc__,
+        harness.place("--asked", help="folder with recipes.jsonl"),
+        harness.place(
+            "--known", help="folder with recipes.jsonl to take in beside the shipped ones", required=False
+        ),
+        quick="ask a fifth",
     )
-    parser.add_argument("--quick", action="store_true", help="ask a fifth")
-    given = parser.parse_args()
     path = given.asked / "recipes.jsonl"
     if not path.is_file():
-        print(f"{path} is not there: give the folder that holds recipes.jsonl", file=sys.stderr)
-        return 2
+        harness.refuse(f"{path} is not there: give the folder that holds recipes.jsonl")
     asked = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        Workspace.create(place / "w", cache=place / "cache", text_model=None)
-        with Workspace.open(place / "w", cache=place / "cache") as workspace:
-            if given.known:
-                workspace.ingest(given.known / "recipes.jsonl")
-            last_line(Bench(workspace).run(asked[:: 5 if given.quick else 1]))
-    return 0
+    families = given.draw("family", (row["family"] for row in asked))
+    drawn = None if given.all else families
+    if given.quick:  # what is not drawn only chooses the weight
+        asked = [row for at, row in enumerate(asked) if at % 5 == 0 or (drawn and row["family"] in drawn)]
+    with fresh_workspace() as workspace:
+        if given.known:
+            workspace.ingest(given.known / "recipes.jsonl")
+        given.last_line(
+            Bench(workspace, drawn).run(asked),
+            n=sum(drawn is None or row["family"] in drawn for row in asked),
+        )
 
 
 class Bench:
-    """Asks a workspace about recipes that it may not look at."""
+    """Asks a workspace about recipes that it may not look at.
 
-    def __init__(self, workspace: Workspace) -> None:
+    Args:
+        workspace: What is known.
+        drawn: Families that are asked, and withheld together; each in turn if None.
+    """
+
+    def __init__(self, workspace: Workspace, drawn: frozenset[str] | None) -> None:
         self.workspace = workspace
+        self.drawn = drawn
         self.recipes = workspace.recipes()
         self.verdicts: dict[tuple[str, str], Verdicts] = defaultdict(Verdicts)
         self.by_trust: dict[tuple[str, tuple[float, float]], list[tuple[str, bool, bool]]] = defaultdict(list)
@@ -129,7 +144,7 @@ class Bench:
             try:
                 self.ask(row)
             except TuningError as fault:
-                self.unasked[str(fault)[:60]] += 1
+                self.refuse(row, str(fault)[:60])
         for (name, group), verdicts in sorted(self.verdicts.items()):
             print(f"{name:14} {group:6} {verdicts.to_json()}")
         names = {name for name, _ in self.verdicts} - {"ours"}
@@ -151,22 +166,32 @@ class Bench:
         problem = self.problem(row)
         truth, layout = self.truth(problem, row), _degrees(row)
         address = row["source"].split("#")[0]
+        withheld = {row["family"], *(self.drawn or ())}
         family = {
             item.id
             for item in self.recipes
-            if item.family == row["family"]
-            or item.id == row["id"]
-            or item.source.url.split("#")[0] == address
+            if item.family in withheld or item.id == row["id"] or item.source.url.split("#")[0] == address
         }
-        group = "train" if PHASES[row["phase"]] == "training" else "serve"
+        group = _group(row)
         planned = self.plan(problem, frozenset(family))
         if planned is None:
-            self.unasked["no framework runs it there"] += 1
+            self.refuse(row, "no framework runs it there")
+            return
+        if self.drawn and row["family"] not in self.drawn:
+            self.trusts(group, row, problem, planned.starts, layout)
             return
         self.judge("ours", group, planned, layout, truth)
         if (known := self.plan(problem, frozenset({row["id"]}))) is not None:
             self.judge("known_family", group, known, layout, truth)
         self.baselines(group, row, problem, planned.starts, layout, truth)
+
+    def refuse(self, row: dict[str, Any], reason: str) -> None:
+        """Count a recipe that was not answered; it can be: somebody runs it."""
+        self.unasked[reason] += 1
+        if not self.drawn or row["family"] in self.drawn:
+            for name in ("ours", "known_family"):
+                for kind in ("all", _group(row)):
+                    self.verdicts[name, kind].refused += 1
 
     def truth(self, problem: Problem, row: dict[str, Any]) -> Pairs:
         """The tuning settings of a recipe; what the release does without being told is none."""
@@ -254,6 +279,17 @@ class Bench:
             "popular": (None, popular),
             "trivial": ([self.trivial(problem, layout, training=training)], None),
         }
+        found |= self.trusts(group, row, problem, starts, layout)
+        for name, (hits_of, pairs) in found.items():
+            for kind in ("all", group):
+                self.verdicts[name, kind].take(hits_of, pairs, truth)
+
+    def trusts(
+        self, group: str, row: dict[str, Any], problem: Problem, starts: Starts, layout: dict[str, int]
+    ) -> dict[str, tuple[list[bool] | None, Pairs | None]]:
+        """Judge the layouts of each weight; return recipes alone and the cost model alone."""
+        training, weighed = group == "train", starts.recipes
+        found: dict[str, tuple[list[bool] | None, Pairs | None]] = {}
         asked = self.workspace.snapshot.recommender.planner.starts.priced(
             starts.situation, weighed, self.workspace.model_facts(problem)
         )
@@ -274,9 +310,7 @@ class Bench:
             alone = choose_layouts(options, [], training=training)
             hits = [_is_same(item.option.layout, layout, training=training) for item in alone]
             found["cost_model"] = (hits, None)
-        for name, (hits_of, pairs) in found.items():
-            for kind in ("all", group):
-                self.verdicts[name, kind].take(hits_of, pairs, truth)
+        return found
 
     def trivial(self, problem: Problem, layout: dict[str, int], *, training: bool) -> bool:
         """Whether splitting tensors over a server, with replicas beyond, is what experts do."""
@@ -287,12 +321,13 @@ class Bench:
         return same and (not training or layout["ep"] == 1 or experts)
 
     def nested(self, group: str) -> dict[str, Any]:
-        """Layout shares with the weight chosen on the other families."""
+        """Layout shares with the weight chosen on the other families: those not drawn, or all but the asked one."""
         rows = {trust: found for (name, trust), found in self.by_trust.items() if name == group}
         families = {family for found in rows.values() for family, _, _ in found}
         first, top3, chosen = [], [], Counter[tuple[float, float]]()
-        for family in families:
-            others = {t: [hit for f, hit, _ in found if f != family] for t, found in rows.items()}
+        for family in sorted(families & self.drawn if self.drawn else families):
+            apart = self.drawn or {family}
+            others = {t: [hit for f, hit, _ in found if f not in apart] for t, found in rows.items()}
             best = max(
                 others,
                 key=lambda t: (sum(others[t]) / max(len(others[t]), 1), -abs(t[0] - TRUST_IN_TIMES)),
@@ -300,12 +335,19 @@ class Bench:
             chosen[best] += 1
             first += [hit for f, hit, _ in rows[best] if f == family]
             top3 += [hit for f, _, hit in rows[best] if f == family]
+        ours = self.verdicts["ours", group]
+        missed = max(len(ours.first) + ours.refused - len(first), 0)
         return {
-            "n": len(first),
-            "layout_first": _mean(first),
-            "layout_top3": _mean(top3),
+            "n": len(first) + missed,
+            "layout_first": mean(first),
+            "layout_top3": mean(top3),
+            "whole": {"layout_first": share(first, missed), "layout_top3": share(top3, missed)},
             "chosen": {f"trust {trust}, rule {rule}": n for (trust, rule), n in sorted(chosen.items())},
         }
+
+
+def _group(row: dict[str, Any]) -> str:
+    return "train" if PHASES[row["phase"]] == "training" else "serve"
 
 
 def _degrees(row: dict[str, Any]) -> dict[str, int]:
@@ -354,9 +396,5 @@ def _alike(one: str, other: str) -> bool:
     return first * second > 0 and 0.5 <= first / second <= 2
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), 4) if values else None
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,7 +12,8 @@ the limit at no measured load costs a factor of 10. ``whole`` counts what no tab
 asks once more without the largest load.
 
 ``with_runs`` asks once more with measured runs of the same model known, none of them on the asked device
-with the asked lengths; ``ours`` knows none.
+with the asked lengths; ``ours`` knows none. A seed draws models: their tables alone are asked and no one copies from
+them, and the scales of errors of runs are fitted without them.
 
 Beside ours, which prices layouts as ``recommend --pareto`` does: the nearest known table of other work copied, the
 fewest devices, random, and aiconfigurator 0.12 where PYTHON has it. The last line is JSON.
@@ -20,11 +21,9 @@ fewest devices, random, and aiconfigurator 0.12 where PYTHON has it. The last li
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import math
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -33,17 +32,19 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from benchmarks import harness
+from benchmarks.answers.run_scales import fitted
 from benchmarks.answers.served_cases import deployment_of, served_cases
 from benchmarks.answers.serving_peers import ask_aiconfigurator
+from benchmarks.harness import mean
 from benchmarks.protocols.baselines import UNTRIED, random_choice
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import load
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import Limit
 from kg.nouns.values import Settings
 from kg.terms.precisions import canonical_precision
-from recommender.cost_model.measured.correction import RunCorrection
+from recommender.cost_model.measured.correction import SCALES, RunCorrection
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 from recommender.ranking.deployments.deployments import Deployments
 from recommender.ranking.deployments.fleet import Fleet
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.answers.served_cases import ServedCase
+    from benchmarks.harness import Run
     from benchmarks.worlds.world import World
     from kg.nouns.layout import ParallelLayout
     from kg.triples.hardware_tree import HardwareTree
@@ -121,36 +123,42 @@ class Scores:
         held = [place for place, is_held in enumerate(self.held) if is_held]
         return {
             "n": len(self.held),
-            "in_table": _mean(self.held),
-            "hit10_k1": _mean([self.first[place] for place in held]),
-            "hit10_k3": _mean([self.third[place] for place in held]),
-            "log_regret_k1": _mean(self.regrets),
-            "cpu_s": _mean(self.cpu_s),
-            "whole": {"hit10_k1": _mean(self.first), "hit10_k3": _mean(self.third)},
+            "in_table": mean(self.held),
+            "hit10_k1": mean([self.first[place] for place in held]),
+            "hit10_k3": mean([self.third[place] for place in held]),
+            "log_regret_k1": mean(self.regrets),
+            "cpu_s": mean(self.cpu_s),
+            "whole": {"hit10_k1": mean(self.first), "hit10_k3": mean(self.third)},
         }
 
 
-def main() -> int:
+FOLDERS = (
+    harness.place("--known", help="folder of cases to know"),
+    harness.place("--asked", help="folder of cases whose tables are asked"),
+)
+
+
+def main() -> None:
     """Print the figures; the last line is JSON."""
     one_thread()
-    parser = folders_parser(__doc__ or "")
-    parser.add_argument("--aiconfigurator", help="a Python that has aiconfigurator 0.12")
-    given = parser.parse_args()
+    given = harness.read(
+        __doc__,
+        *FOLDERS,
+        harness.option("--aiconfigurator", help="a Python that has aiconfigurator 0.12"),
+        quick="ask a fifth",
+    )
     with tempfile.TemporaryDirectory() as folder:
         world = known_world(given.known, Path(folder))
-        bench = Bench(world.workspace, peer=given.aiconfigurator)
-        tables = asked_tables(given.asked, world.workspace)
-        last_line(bench.run(tables[:: 5 if given.quick else 1]))
-    return 0
+        tables, drawn = drawn_tables(given, asked_tables(given.asked, world.workspace))
+        bench = Bench(world.workspace, peer=given.aiconfigurator, drawn=drawn)
+        given.last_line(bench.run(tables), n=len(tables))
 
 
-def folders_parser(doc: str) -> argparse.ArgumentParser:
-    """The arguments of a benchmark over measured tables of serving."""
-    parser = argparse.ArgumentParser(description=doc.split("\n", maxsplit=1)[0])
-    parser.add_argument("--known", type=Path, required=True, help="folder of cases to know")
-    parser.add_argument("--asked", type=Path, required=True, help="folder of cases whose tables are asked")
-    parser.add_argument("--quick", action="store_true", help="ask a fifth")
-    return parser
+def drawn_tables(run: Run, tables: Sequence[Table]) -> tuple[Sequence[Table], frozenset[str]]:
+    """The tables of drawn models, and these models; all tables and none with ``--all``; a fifth if it is to be quick."""
+    held = run.draw("model", (table.question.work.model for table in tables))
+    kept = [table for table in tables if table.question.work.model in held]
+    return kept[:: 5 if run.quick else 1], frozenset() if run.all else held
 
 
 def known_world(known: Path, folder: Path) -> World:
@@ -246,14 +254,18 @@ class Bench:
     Args:
         workspace: Knows models, hardware and the known cases.
         peer: A Python that has aiconfigurator; None without one.
+        drawn: Models whose tables nobody may know, and without whose runs the scales of errors are fitted.
     """
 
-    def __init__(self, workspace: Workspace, *, peer: str | None) -> None:
+    def __init__(self, workspace: Workspace, *, peer: str | None, drawn: frozenset[str]) -> None:
         self.tree: HardwareTree = workspace.hardware
         self.sizes_of = workspace.snapshot.sizes_of
         self.deployments = Deployments(self.tree, self.sizes_of)
         self.runs = runs_by_model(workspace)
-        self.cases = served_cases(workspace.snapshot.graph, workspace.trials)
+        cases = served_cases(workspace.snapshot.graph, workspace.trials)
+        self.cases = [case for case in cases if case.work.model not in drawn]
+        others = {model: found for model, found in self.runs.items() if model not in drawn and found}
+        self.scales = fitted(others) if drawn else SCALES
         self.peer = peer
         self.scores: dict[str, Scores] = defaultdict(Scores)
 
@@ -270,7 +282,7 @@ class Bench:
     def ask(self, table: Table) -> None:
         """Ask one table, and judge ours and what is simpler."""
         question = table.question
-        runs = RunCorrection(runs=self.runs_elsewhere(question.work))
+        runs = RunCorrection(runs=self.runs_elsewhere(question.work), scales=self.scales)
         informed = Deployments(self.tree, self.sizes_of, lambda asked: replace(asked, measured=runs))
         questions = {"ours": (self.deployments, question), "with_runs": (informed, question)}
         if question.limits:
@@ -402,9 +414,5 @@ def _key(one: Deployment) -> Layout:
     return one.framework, one.layout, one.drafts
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), 4) if values else None
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

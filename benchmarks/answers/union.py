@@ -10,9 +10,7 @@ is asked of the export of the one after ``kb merge`` of the other. Printed: equa
 
 from __future__ import annotations
 
-import argparse
 import json
-import random
 import tempfile
 import time
 from itertools import zip_longest
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 
 import data
+from benchmarks import harness
 from kg.triples import nodes
 from kg.triples.iris import name_of
 from kg.triples.oxigraph_store import OxigraphStore
@@ -31,6 +30,7 @@ from kg.triples.vocabulary import RDF_TYPE, TG
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Iterable
 
     from pyoxigraph import NamedNode
@@ -40,12 +40,14 @@ EFFECTS = "cases/effects.jsonl"
 
 def main() -> None:
     """Make the workspaces, ask, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument(
-        "--folder", type=Path, help="where to keep the workspaces; a temporary folder if none"
+    arguments = harness.read(
+        __doc__,
+        harness.option("--questions", type=int, default=100),
+        harness.option(
+            "--folder", type=Path, help="where to keep the workspaces; a temporary folder if none"
+        ),
+        published=25,
     )
-    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         one, other = (made(folder, name, part) for part, name in enumerate(("one", "other")))
@@ -54,13 +56,9 @@ def main() -> None:
             workspace.merge(other)
         merged = load([exported(one)])
     print(f"union {len(both):,} triples, merge {len(merged):,}")
-    asked = questions(both, arguments.questions)
-    equal, differing = 0, []
-    for name, given in asked:
-        if answers(both, name, given) == answers(merged, name, given):
-            equal += 1
-        else:
-            differing.append((name, given))
+    asked = questions(both, arguments.questions, arguments.random())
+    differing = [one for one in asked if answers(both, *one) != answers(merged, *one)]
+    equal = len(asked) - len(differing)
     filled = sum(bool(answers(both, *question)) for question in asked)
     print(
         f"{equal} of {len(asked)} answers equal, {filled} of them not empty; differing: {differing or 'none'}"
@@ -69,6 +67,14 @@ def main() -> None:
     faults = validate(both.triples())
     print(
         f"{len(faults)} violations of the shapes in {time.monotonic() - start:.0f} s", *faults[:5], sep="\n"
+    )
+    arguments.last_line(
+        {
+            "equal": harness.mean(one not in differing for one in asked),
+            "filled": filled,
+            "violations": len(faults),
+        },
+        n=len(asked),
     )
 
 
@@ -107,9 +113,8 @@ def load(paths: Iterable[Path]) -> OxigraphStore:
     return store
 
 
-def questions(store: OxigraphStore, count: int) -> list[tuple[str, dict[str, str]]]:
-    """Named queries with things of the graph, every effect's place among them; the same each time."""
-    rng = random.Random(25)
+def questions(store: OxigraphStore, count: int, rng: random.Random) -> list[tuple[str, dict[str, str]]]:
+    """Named queries with things of the graph, every effect's place among them, in a drawn order."""
     places = sorted(_places(store))
     kinds: dict[str, list[dict[str, str]]] = {
         "effects": [{"bottleneck": bottleneck, "hardware": hardware} for bottleneck, hardware in places],

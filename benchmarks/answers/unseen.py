@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.answers.unseen --known DIR --asked DIR`` takes the first folder of cases into a workspace and
 asks it about every scorable problem of the second: task and hardware facts, never the list of configurations that
-were measured there. With one folder given twice, one device is left out at a time; for ``other_vendor``
+were measured there. With one folder given twice, drawn devices are left out, with ``--all`` one device at a time; for ``other_vendor``
 one foreign device is known at a time and source-target pairs count; then one task is left out
 (``known_device``; the response model leaves out one task in five at a time).
 
@@ -21,7 +21,6 @@ fifth of the devices that holds it, or with ``--without collection`` without the
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import sys
@@ -37,13 +36,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import harness
 from benchmarks.answers import outlook_figures
 from benchmarks.protocols.baselines import UNTRIED, Defaults, nearest_copied, random_choice
 from benchmarks.protocols.folds import CLASSES, Fold, folds
 from benchmarks.protocols.groups import standard_error
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
-from benchmarks.worlds.world import World, load
+from benchmarks.worlds.world import World, load_both
 from kg.errors import WorkspaceError
 from kg.nouns.values import Settings
 from recommender.calibration.mixture import ExpertMixture
@@ -56,6 +55,7 @@ from recommender.ranking.cases.experts import program
 from recommender.ranking.cases.scoring_against_truth import check
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from embeddings.weights import BlockWeights
@@ -366,38 +366,32 @@ def shares(chosen: argparse.Namespace, folder: Path) -> dict[str, float]:
 def main() -> None:
     """Ask every fold and print the figures."""
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.place("--known"),
+        harness.place("--asked"),
+        harness.option("--only", default="", help="one corpus, by the name it is reported under"),
+        harness.option("--without", choices=("device", "collection"), default="device"),
+        harness.option("--jobs", type=int, default=len(os.sched_getaffinity(0))),
+        quick="a sample: minutes instead of an hour",
     )
-    parser.add_argument("--known", type=Path, required=True)
-    parser.add_argument("--asked", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="a sample: minutes instead of an hour")
-    parser.add_argument("--only", default="", help="one corpus, by the name it is reported under")
-    parser.add_argument("--without", choices=("device", "collection"), default="device")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    arguments = parser.parse_args()
     started = time.monotonic()
     try:
         constants = ExpertMixture.shipped(program()).hash
     except WorkspaceError as error:
-        parser.exit(error.exit_code, f"{error}: {error.hint}\n")
+        harness.refuse(f"{error}: {error.hint}", error.exit_code)
     judged: list[Judged] = []
     checked: list[outlook_figures.Row] = []
     with tempfile.TemporaryDirectory() as place:
-        known = load(arguments.known, Path(place) / "known", shares(arguments, arguments.known))
-        one = arguments.known.resolve() == arguments.asked.resolve()
-        asked = known
-        if not one:
-            asked = load(arguments.asked, Path(place) / "asked", shares(arguments, arguments.asked))
+        known, asked = load_both(arguments, Path(place), lambda folder: shares(arguments, folder))
         print(f"read {len(known.problems)} problems in {time.monotonic() - started:.0f} s", file=sys.stderr)
         use(known, asked, arguments.without)
-        made = folds(known, asked, quick=arguments.quick)
+        made = folds(known, asked, quick=arguments.quick, drawn=arguments)
         if not made:
             devices = sorted({problem.hardware.name for problem in asked.problems.values()})
-            parser.exit(
-                2,
+            harness.refuse(
                 f"{arguments.asked}: {len(asked.problems)} problems on {', '.join(devices) or 'no device'}, none of"
-                " which can be asked: without it no other device or task is known; add cases of another\n",
+                " which can be asked: without it no other device or task is known; add cases of another"
             )
         with ExitStack() as stack:
             answered: Iterator[tuple[list[Judged], list[outlook_figures.Row]]] = map(run, made)
@@ -411,17 +405,30 @@ def main() -> None:
                 at = f"{time.monotonic() - started:6.0f} s  {number}/{len(made)}"
                 print(f"{at}  {fold.name} {'/'.join(fold.classes)}: {len(fold.asked)} asked", file=sys.stderr)
     show(judged)
-    if one:  # the shipped outlook has seen these cases
+    by_class = intervals(checked, is_one_folder=known is asked)
+    print(f"\n{time.monotonic() - started:.0f} s", file=sys.stderr)
+    figures = report(judged) | outlook_figures.by_figure(by_class)
+    arguments.last_line(
+        {"nested": True, "constants": constants} | figures,
+        n=sum(item.method == "ours" for item in judged),
+    )
+
+
+def intervals(checked: list[outlook_figures.Row], *, is_one_folder: bool) -> dict[str, object]:
+    """Figures of intervals by class: each device forecast without it, or by the shipped outlook; null of one device."""
+    if is_one_folder and len({row[2].device for row in checked}) < 2:
+        return dict.fromkeys((*CLASSES, "all"))
+    if is_one_folder:  # the shipped outlook has seen these cases
         title = "intervals, each device forecast without it"
         forecast = outlook_figures.left_out(checked, lambda row: row[2].device)
     else:
         title = "intervals, by the shipped outlook"
-        errors = [row[2] for row in checked]
-        forecast = outlook_figures.forecasts(checked, Outlook.shipped(CIRCUMSTANCES), errors)
+        forecast = outlook_figures.forecasts(
+            checked, Outlook.shipped(CIRCUMSTANCES), [row[2] for row in checked]
+        )
     by_class = outlook_figures.figures(checked, forecast)
     outlook_figures.show(title, by_class)
-    print(f"\n{time.monotonic() - started:.0f} s", file=sys.stderr)
-    last_line({"nested": True, "constants": constants} | report(judged) | outlook_figures.by_figure(by_class))
+    return by_class
 
 
 if __name__ == "__main__":

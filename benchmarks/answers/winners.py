@@ -1,7 +1,7 @@
 """First recommendations beside published winners that come without a time: matched, not scored.
 
-``python -m benchmarks.answers.winners --known DIR --asked DIR`` hides the devices of the asked problem (and, with one
-folder given twice, nothing else) and compares the first proposal with the published winner, setting by setting.
+``python -m benchmarks.answers.winners --known DIR --asked DIR`` hides the device of the asked problem and
+the other drawn ones and compares the first proposal with the published winner, setting by setting.
 Two independent tunings of one shape on one device agree wholly in only 21 % of cases, so agreement says what a
 list has in common with other people's choices, not that it is right; that share is ``two_tunings_of_one_shape``.
 Beside ours: the most frequent winner, and the winner of the nearest problem.
@@ -9,7 +9,6 @@ Beside ours: the most frequent winner, and the winner of the nearest problem.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -18,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
-from benchmarks.worlds.world import World, load
+from benchmarks import harness
+from benchmarks.worlds.world import World, load_both
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.cases.evidence import ConfigurationReader
 
@@ -60,21 +59,31 @@ def winners(world: World, keys: Sequence[int]) -> dict[int, list[Configuration]]
 
 
 def ask(
-    known: World, asked: World, source: Sequence[int], wanted: Sequence[int], most: int
+    known: World,
+    asked: World,
+    source: Sequence[int],
+    wanted: Sequence[int],
+    most: int,
+    held: frozenset[str],
 ) -> list[Mapping[str, Agreement]]:
-    """Agreement of each question of one operator, by method."""
+    """Agreement of each question of one operator on the devices ``held`` out, by method.
+
+    All of them are hidden; where they are all that there are, one at a time.
+    """
     truths = winners(asked, wanted)
     theirs = winners(known, source) if known is not asked else truths
     by_device: dict[str, list[int]] = defaultdict(list)
     for key in wanted:
         by_device[asked.problems[key].hardware.name].append(key)
     agreements: list[Mapping[str, Agreement]] = []
-    for device, keys in sorted(by_device.items()):
+    hidden = frozenset() if held == frozenset(by_device) else held
+    for device, keys in sorted((name, keys) for name, keys in by_device.items() if name in held):
         distance = known.hardware.distance
         others = {
             key: known.problems[key]
             for key in source
-            if distance(device, known.problems[key].hardware.name) is not Distance.SAME_DEVICE
+            if (name := known.problems[key].hardware.name) not in hidden
+            and distance(device, name) is not Distance.SAME_DEVICE
         }
         if not others:
             continue
@@ -115,29 +124,26 @@ def figures(rows: Sequence[Mapping[str, Agreement]]) -> dict[str, object] | None
 
 def main() -> None:
     """Ask about every corpus of winners and print the shares."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__, harness.place("--known"), harness.place("--asked"), quick="five problems of each device"
     )
-    parser.add_argument("--known", type=Path, required=True)
-    parser.add_argument("--asked", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="five problems of each device")
-    arguments = parser.parse_args()
     most = 5 if arguments.quick else 50
     by_corpus: dict[str, list[Mapping[str, Agreement]]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as place:
-        shares = {"*": 0.0} | dict.fromkeys(WINNERS, 1.0)
-        known = load(arguments.known, Path(place) / "known", shares)
-        one = arguments.known.resolve() == arguments.asked.resolve()
-        asked = known if one else load(arguments.asked, Path(place) / "asked", shares)
+    with tempfile.TemporaryDirectory() as folder:
+        known, asked = load_both(arguments, Path(folder), lambda _: {"*": 0.0} | dict.fromkeys(WINNERS, 1.0))
         source: dict[tuple[str, str], list[int]] = defaultdict(list)
         for (_, operator, metric), keys in known.families.items():
             source[operator, metric] += keys
         for (corpus, operator, metric), keys in sorted(asked.families.items()):
-            by_corpus[corpus] += ask(known, asked, source[operator, metric], keys, most)
+            devices = (asked.problems[key].hardware.name for key in keys)
+            held = arguments.draw(f"device, {corpus}", devices)
+            by_corpus[corpus] += ask(known, asked, source[operator, metric], keys, most, held)
     result = {corpus: figures(by_corpus[corpus]) for corpus in WINNERS}
     for corpus, made in result.items():
         print(f"{corpus:36} {made}", file=sys.stderr)
-    last_line({"agreement": result, "two_tunings_of_one_shape": 0.21})
+    arguments.last_line(
+        {"agreement": result, "two_tunings_of_one_shape": 0.21}, n=sum(map(len, by_corpus.values()))
+    )
 
 
 if __name__ == "__main__":

@@ -3,28 +3,27 @@
     python -m benchmarks.cost_models.cost_model --calibrate DIR --evaluate DIR [--quick]
 
 Both folders hold tables of measured operators (``docs/figures-cost-model.md``). One folder given twice means
-cross-validation: whole groups are left out, and the spread between groups is printed. Two folders:
+that drawn groups of shapes and drawn jobs are left out together (``--all``: cross-validation over all of them), and the
+spread between groups is printed. Two folders:
 constants from the first, errors on the second. Repeats of a shape are merged first. The last line
 is one JSON object.
 
 Floors: a fitted roofline (launch + larger of compute and traffic), gradient boosting on the logs of
 the sizes, and gradient boosting on what the roofline leaves over.
 
-``*_coverage_90`` is the share of shapes left out within the 90 % interval, whose width comes from the
-other folds. ``collective_b_mape`` is the mesh model of an Atlas 800T A2, which is fitted to none of it
+``*_coverage_90`` is the share of shapes left out within the 90 % interval, whose width comes from
+shapes left out of the others. ``collective_b_mape`` is the mesh model of an Atlas 800T A2, which is fitted to none of it
 but its start-up time, on machine B with its sizes read as 16-bit elements over all ranks.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from recommender.cost_model.fit import profiles
 from recommender.cost_model.fit.calibrate import FOLDS, MACHINE, fit, folds, predict_left_out
 from recommender.cost_model.fit.learning import fit_constants
@@ -34,6 +33,7 @@ from recommender.cost_model.operators.residual import Residual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -182,20 +182,25 @@ def repeat_spread(folder: Path, kind: OperatorKind) -> float:
     return 100 * float(np.mean(apart)) if apart else 0.0
 
 
-def kernel_errors(known: Path, asked: Path, *, same: bool) -> dict[str, tuple[Floats, Floats, list[str]]]:
-    """Predicted and measured kernels of serving runs and of profiles, each job left out in turn."""
+def kernel_errors(run: harness.Run) -> dict[str, tuple[Floats, Floats, list[str]]]:
+    """Predicted and measured kernels of serving runs and of profiles: drawn jobs, or each left out in turn."""
+    known, asked, same = run.calibrate, run.evaluate, run.calibrate.resolve() == run.evaluate.resolve()
     stems = ("insitu_kernel", "profile_kernels")
     seen = {
         stem: profiles.jobs(known / f"{stem}.csv", read_rows(known / f"{stem}.csv"), DEVICE) for stem in stems
     }
     kind = KINDS["matmul_bf16"]
     products = fit(kind, read(known, kind), DEVICE)
+    everything = [job for jobs in seen.values() for job in jobs]
+    held = {stem: run.draw(f"job, {stem}", (job.name for job in seen[stem])) for stem in stems if same}
+    left = [job for stem in stems for job in seen[stem] if run.all or job.name not in held.get(stem, ())]
+    model = None if same and run.all else profiles.fit_jobs(left, products)
     found: dict[str, tuple[Floats, Floats, list[str]]] = {}
     for stem in stems:
         path = asked / f"{stem}.csv"
-        targets = seen[stem] if same else profiles.jobs(path, read_rows(path), DEVICE)
-        everything = [job for jobs in seen.values() for job in jobs]
-        model = None if same else profiles.fit_jobs(everything, products)
+        targets = profiles.jobs(path, read_rows(path), DEVICE)
+        if same:
+            targets = [job for job in seen[stem] if job.name in held[stem]]
         guesses, truth, names = [], [], []
         for job in targets:
             rest = [other for other in everything if other is not job]
@@ -267,32 +272,38 @@ def step_speed(rng: np.random.Generator, n: int = 2000) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    chosen = harness.read(
+        __doc__,
+        harness.place("--calibrate", "--known"),
+        harness.place("--evaluate", "--asked"),
+        quick="three folds and few iterations",
     )
-    parser.add_argument("--calibrate", type=Path, required=True)
-    parser.add_argument("--evaluate", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="three folds and few iterations")
-    chosen = parser.parse_args()
     same = chosen.calibrate.resolve() == chosen.evaluate.resolve()
+    rotates = same and not chosen.all
     result: dict[str, object] = {}
     floors: dict[str, dict[str, float]] = {}
     summary: dict[str, Callable[[Floats], float]] = {
         "mape": lambda e: float(np.mean(e)), "a_mape": lambda e: float(np.mean(e)),
         "median": lambda e: float(np.median(e)),
     }  # fmt: skip
+    counts: dict[str, int] = {}
     for stem, statistic in KEYS.items():
         kind = KINDS[stem]
         known, asked = read(chosen.calibrate, kind), read(chosen.evaluate, kind)
-        ours, theirs = evaluate(kind, known, asked, same=same, quick=chosen.quick)
+        if rotates:
+            held = chosen.draw(f"group, {stem}", known.groups.tolist(), least=2)
+            mask = np.isin(known.groups, sorted(held))
+            known, asked = known.select(~mask), known.select(mask)
+        leaves = same and not rotates
+        ours, theirs = evaluate(kind, known, asked, same=leaves, quick=chosen.quick)
         error = errors(ours, asked.measured_us)
+        counts[stem] = len(error)
         result[f"{stem}_{statistic}"] = round(summary[statistic](error), 2)
         result[f"{stem}_spearman"] = round(spearman(ours, asked.measured_us), 4)
         if stem == "collective":
             result["collective_a_spearman"] = result["collective_spearman"]
-        result[f"{stem}_coverage_90"] = round(
-            coverage(kind, known, ours, asked, same=same, quick=chosen.quick), 3
-        )
+        inside = coverage(kind, known, ours, asked, same=leaves, quick=chosen.quick)
+        result[f"{stem}_coverage_90"] = round(inside, 3)
         if stem.startswith("moe"):
             result[f"{stem}_p90"] = round(float(np.percentile(error, 90)), 2)
             result[f"{stem}_mape"] = round(float(np.mean(error)), 2)
@@ -304,12 +315,13 @@ def main() -> None:
             f"{stem}: n = {len(error)}, {statistic} {result[f'{stem}_{statistic}']} %, median "
             f"{np.median(error):.2f} %, p90 {np.percentile(error, 90):.1f} %, floors {floors[stem]}, repeats "
             f"of one shape are {repeat_spread(chosen.evaluate, kind):.1f} % off their mean, 90 % interval holds "
-            f"{100 * float(str(result[f'{stem}_coverage_90'])):.1f} %"
+            f"{100 * inside:.1f} %"
         )
         print("  " + by_group(stem, error, list(asked.groups)), flush=True)
-    for stem, (guess, truth, names) in kernel_errors(chosen.calibrate, chosen.evaluate, same=same).items():
+    for stem, (guess, truth, names) in kernel_errors(chosen).items():
         error = errors(guess, truth)
         short = "insitu" if stem.startswith("insitu") else "profile"
+        counts[short] = len(error)
         result[f"{short}_median"] = round(float(np.median(error)), 2)
         result[f"{short}_spearman"] = round(spearman(guess, truth), 4)
         constant = errors(np.full(len(truth), np.median(truth)), truth)
@@ -325,7 +337,7 @@ def main() -> None:
     rates = speed()
     print(", ".join(f"{name} {value:,.0f}" for name, value in rates.items()))
     result |= {name: round(value) for name, value in rates.items()}
-    last_line({**result, "floors": floors})
+    chosen.last_line({**result, "floors": floors, "counts": counts}, n=sum(counts.values()))
 
 
 if __name__ == "__main__":

@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.cost_models.effect_settings import Comparison, balanced, compare_all, document
+from benchmarks.harness import share
 from recommender.cost_model.workloads.steps import ceiling, speedup_without
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from benchmarks.harness import Run
     from benchmarks.worlds.shipped import ShippedKnowledge
 
 
-def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
-    """Signs and order of published gains, and why the other rows cannot be expressed."""
+def effects(run: Run, known: ShippedKnowledge) -> dict[str, object]:
+    """Signs and order of published gains of drawn documents, and why the other rows cannot be expressed.
+
+    ``whole`` counts a row that cannot be expressed as wrong.
+    """
+    path: Path = run.effects
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
+    drawn = run.draw("document of effects", (document(row) for row in rows))
+    every = compare_all(rows, known)[0]
+    rows = [row for row in rows if document(row) in drawn]
     found, reasons = compare_all(rows, known)
     print(f"{len(found)} of {len(rows)} published effects can be expressed; the others:")
     for text, held in sorted(reasons.items(), key=lambda item: -len(item[1])):
@@ -32,8 +41,9 @@ def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
               f"{one.row['config_change'][:40]}: {one.row['metric']} published {one.published:+.1f} %, "
               f"predicted {one.predicted:+.1f} %{stand_ins}")  # fmt: skip
         for part, spent in one.steps.split_s.items():
-            share = spent / one.steps.time_s
-            capped = capped and bool(np.all(speedup_without(one.steps, part) <= ceiling(share) * (1 + 1e-9)))
+            capped = capped and bool(
+                np.all(speedup_without(one.steps, part) <= ceiling(spent / one.steps.time_s) * (1 + 1e-9))
+            )
     stated = [one for one in found if not any(s.startswith(("model", "hardware")) for s in one.stand_ins)]
     result: dict[str, object] = {"effects": len(rows), "sign_n": len(found), "gain_below_ceiling": capped}
     for name, held_rows in (("", found), ("stated_", stated)):
@@ -45,7 +55,7 @@ def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
             f"sign_{name}balanced_accuracy": None if accuracy is None else round(accuracy, 3),
             f"sign_{name}spearman": rank_correlation([(one.predicted, one.published) for one in held_rows]),
         }  # fmt: skip
-    result |= backtest(found)
+    result |= backtest(found, every, frozenset() if run.all else drawn)
     close = [
         abs(np.log(first / second)) <= np.log(2) if first * second > 0 else False
         for first, second in (one.log_gains for one in found)
@@ -54,23 +64,26 @@ def effects(path: Path, known: ShippedKnowledge) -> dict[str, object]:
         "effects_expressible": round(len(found) / len(rows), 3) if rows else None,
         "effects_sign_balanced": result["sign_balanced_accuracy"],
         "effects_within_factor_2": round(float(np.mean(close)), 3) if close else None,
+        "effects_whole_within_factor_2": share(close, len(rows) - len(found)),
     }
     result["inexpressible"] = {text: len(held) for text, held in reasons.items()}
     print({name: value for name, value in result.items() if name != "inexpressible"})
     return result
 
 
-def backtest(found: list[Comparison]) -> dict[str, object]:
-    """Whether published gains lie in 90 % intervals whose width never saw their own document."""
-    logs: list[tuple[str, float]] = []
-    for one in found:
-        if "memory" in one.row["metric"]:
-            continue
-        predicted, published = one.log_gains
-        logs.append((document(one.row), published - predicted))
+def backtest(found: list[Comparison], every: list[Comparison], drawn: frozenset[str]) -> dict[str, object]:
+    """Whether published gains lie in 90 % intervals whose width saw neither their own document nor a drawn one."""
+
+    def errors(rows: list[Comparison]) -> list[tuple[str, float]]:
+        kept = [(one.row, *one.log_gains) for one in rows if "memory" not in one.row["metric"]]
+        return [(document(row), published - predicted) for row, predicted, published in kept]
+
+    logs, everywhere = errors(found), errors(every)
     inside, widths = [], []
     for page in {name for name, _ in logs}:
-        others = [error for name, error in logs if name != page]
+        others = [error for name, error in everywhere if name != page and name not in drawn]
+        if not others:
+            continue
         reach = float(np.quantile(np.abs(others), min(1.0, 0.9 * (1 + 1 / max(len(others), 1)))))
         for name, error in logs:
             if name == page:

@@ -6,27 +6,27 @@ The files have published throughputs and times of whole models (``docs/figures-c
 ``published_rows`` makes a question of it; the others are counted by what is missing. Language models are anchored on
 the known rows without the row that is asked and without those that repeat it (one value or one question, in one
 document or of one model); strengths, widths and the constants of the floors are fitted anew without them. They are
-scored where their engine has five known rows. ``withheld`` leaves out all known rows of a model, an architecture, a
-device or an engine at a time. ``--effects`` has published gains of strategies. The last line is one
-JSON object: shares are 0 to 1, errors per cent, widths logs.
+scored where their engine has five known rows; ``llm_whole_within_25`` counts all others with a value as misses. A seed
+draws documents: their rows alone are asked and none of them is known. ``withheld`` leaves out all known rows of drawn
+models, architectures, devices or engines. ``--effects`` has published gains of strategies, of which it draws documents.
+Constants of operators are those that ship: they are fitted to none of these rows. Widths are logs.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks import harness
 from benchmarks.cost_models.effect_scores import effects, rank_correlation
 from benchmarks.cost_models.floors import FLOORS, Work, floor_values, work_of
 from benchmarks.cost_models.published_rows import PublishedQuestion, question_of, read_rows
-from benchmarks.protocols.lines import last_line
+from benchmarks.harness import Run, mean, percentile, share
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep, kind_of
@@ -38,6 +38,7 @@ from recommender.cost_model.step_runs import measured_step, modelled_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from recommender.cost_model.workloads.steps import Steps
 
@@ -205,7 +206,7 @@ def points(rows: list[dict[str, str]], known: ShippedKnowledge) -> tuple[list[Po
     return found, missing
 
 
-def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int]:
+def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int] | None:
     """Median and largest factor between published values of one model, chip, size and batch; and how many."""
     held: dict[tuple[str, ...], set[float]] = defaultdict(set)
     for row in rows:
@@ -214,7 +215,7 @@ def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int]:
             short = re.sub(r"(id\d+)?forpytorch$", "", plain(row["model"]))
             held[(short, *key)].add(float(row["value"]))
     factors = [max(v) / min(v) for v in held.values() if len(v) > 1 and min(v) > 0]
-    return float(np.median(factors)), float(np.max(factors)), len(factors)
+    return (float(np.median(factors)), float(np.max(factors)), len(factors)) if factors else None
 
 
 def speed(known: ShippedKnowledge) -> float:
@@ -269,46 +270,61 @@ def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object],
     return result, scores
 
 
-def withheld(rows: list[Point]) -> dict[str, dict[str, float]]:
-    """Errors and intervals of rows of which all that share a part of the key were withheld, by that part."""
+def withheld(rows: list[Point], run: Run) -> dict[str, dict[str, float | None]]:
+    """Errors and intervals of rows of which all that share a part of the key were withheld, by that part.
+
+    With ``--all`` one value of the part at a time, else all the drawn ones together.
+    """
     found = {}
     for part in ("model", "architecture", "device", "engine"):
-        errors, spreads = [], []
-        for phase, value in sorted({(one.step.key.phase, getattr(one.step.key, part)) for one in rows}):
-            alike = [one.step for one in rows if one.step.key.phase == phase]
-            anchors = fit_anchors([one for one in alike if getattr(one.key, part) != value])
-            for one in alike:
-                if getattr(one.key, part) == value and (said := anchors.correction(one.key)):
-                    errors.append(said.log_factor - one.log_ratio)
-                    spreads.append(said.spread)
-        inside = np.abs(errors) <= 1.645 * np.array(spreads)
+        errors: list[float] = []
+        spreads: list[float] = []
+        values = [str(getattr(one.step.key, part)) for one in rows]
+        drawn = run.draw(part, values)
+        for apart in [frozenset({value}) for value in sorted(drawn)] if run.all else [drawn]:
+            for phase in sorted({one.step.key.phase for one in rows}):
+                alike = [one.step for one in rows if one.step.key.phase == phase]
+                asked = [one for one in alike if str(getattr(one.key, part)) in apart]
+                others = [one for one in alike if str(getattr(one.key, part)) not in apart]
+                anchors = fit_anchors(others) if asked and len(others) > 1 else UNANCHORED
+                for one in asked:
+                    said = anchors.correction(one.key)
+                    if said:
+                        errors.append(said.log_factor - one.log_ratio)
+                        spreads.append(said.spread)
+        inside = [abs(error) <= 1.645 * spread for error, spread in zip(errors, spreads, strict=True)]
         found[part] = {
-            "n": len(errors), "median": round(float(np.median([percent(one) for one in errors])), 1),
-            "coverage_90": round(float(np.mean(inside)), 3), "width": round(3.29 * float(np.median(spreads)), 3),
+            "n": len(errors), "median": percentile(map(percent, errors), digits=1),
+            "coverage_90": mean(inside, 3), "width": percentile((3.29 * one for one in spreads), digits=3),
         }  # fmt: skip
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    chosen = harness.read(
+        __doc__,
+        harness.place("--known", nargs="+", help="rows to anchor on"),
+        harness.place("--asked", nargs="+", help="rows to estimate"),
+        harness.place("--effects", help="published gains of strategies", required=False),
+        quick="language models alone, no speed",
     )
-    parser.add_argument("--known", type=Path, nargs="+", required=True, help="rows to anchor on")
-    parser.add_argument("--asked", type=Path, nargs="+", required=True, help="rows to estimate")
-    parser.add_argument("--effects", type=Path, help="published gains of strategies")
-    parser.add_argument("--quick", action="store_true", help="language models alone, no speed")
-    chosen = parser.parse_args()
     shipped_knowledge = ShippedKnowledge.load()
     known_rows, asked_rows = read(chosen.known), read(chosen.asked)
     if chosen.quick:
         known_rows = [row for row in known_rows if row["family"].startswith("LLM")]
+    texts = [row for row in asked_rows if row["family"].startswith("LLM") and row["value"]]
+    held = chosen.draw("document", (document(row) for row in texts))
+    if not chosen.all:
+        texts, asked_rows, known_rows = (
+            [row for row in rows if (document(row) in held) is is_asked]
+            for rows, is_asked in ((texts, True), (asked_rows, True), (known_rows, False))
+        )
     known, _ = points(known_rows, shipped_knowledge)
     asked, missing = points(asked_rows, shipped_knowledge)
     print(f"{len(asked)} of {len(asked_rows)} rows can be estimated; the others:")
     for reason, n in missing.most_common(20):
         print(f"  {n:4d}  {reason}")
-    result, _ = language(known, asked)
-    texts = [row for row in asked_rows if row["family"].startswith("LLM")]
+    result, scores = language(known, asked)
     expressible = [one for one in asked if one.asked.is_language_model]
     families: dict[str, list[Score]] = defaultdict(list)
     for one in asked:
@@ -316,25 +332,30 @@ def main() -> None:
             steps = steps_of(one.asked, UNANCHORED, [one.setting])
             value = modelled_value(steps, METRIC[one.asked.quantity])
             families[one.asked.family].append(Score(one, value, steps.spread, {}))
-    for name, held in sorted(families.items()):
-        print(f"{name}, physics alone: {summary(held)}")
-    result["withheld"] = withheld([one for one in known if one.asked.is_language_model])
+    for name, mine in sorted(families.items()):
+        print(f"{name}, physics alone: {summary(mine)}")
+    rows = [one for one in (*known, *asked) if one.asked.is_language_model]
+    result["withheld"] = withheld(list({id(one.asked.row): one for one in rows}.values()), chosen)
     print(f"with all of one withheld: {result['withheld']}")
+    close = [percent(one.error) <= 25 for one in scores]
     result |= {
+        "llm_whole_within_25": share(close, len(texts) - len(scores)),
         "expressible_llm": round(len(expressible) / len(texts), 3) if texts else None,
         "expressible_all": round(len(asked) / len(asked_rows), 3) if asked_rows else None,
         "families": {name: summary(held) for name, held in families.items()},
         "missing": dict(missing),
     }
-    middle, largest, n = disagreement(asked_rows)
-    print(f"published tables disagree by a factor of {middle:.2f} (median), {largest:.1f} at most, n = {n}")
-    result["tables_disagree_factor"] = middle
-    result |= effects(chosen.effects, shipped_knowledge) if chosen.effects else dict.fromkeys(
+    if (apart := disagreement(asked_rows)) is not None:
+        print(
+            "published tables disagree by a factor of {:.2f} (median), {:.1f} at most, n = {}".format(*apart)
+        )
+    result["tables_disagree_factor"] = apart and apart[0]
+    result |= effects(chosen, shipped_knowledge) if chosen.effects else dict.fromkeys(
         ("effects_expressible", "effects_sign_balanced", "effects_within_factor_2")
     )  # fmt: skip
     if not chosen.quick:
         result["configurations_per_s"] = round(speed(shipped_knowledge))
-    last_line(result)
+    chosen.last_line(result, n=len(texts))
 
 
 if __name__ == "__main__":

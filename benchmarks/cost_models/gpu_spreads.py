@@ -4,27 +4,26 @@
 
 The files are cases (``.jsonl.gz``), one for each publication. A width is a standard deviation within 1.645 of which nine
 tenths of the logs of measured over modelled time lie: of all rows, by vendor, and by engine. ``nested`` has the share of
-each file's rows within the widths of the others, by vendor. The last line is one JSON object.
+each drawn file's rows within the widths of the others, by vendor; the seed also draws the rows.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks import harness
 from benchmarks.cost_models.end_to_end import points, read
-from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.shipped import ShippedKnowledge
 from recommender.cost_model.fit.anchoring import nine_tenths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 NORMAL_90 = 1.645
 
@@ -70,32 +69,30 @@ def widths(errors: Sequence[PhysicsError], key: Callable[[PhysicsError], str]) -
     return {name: round(nine_tenths(np.array(held)), 3) for name, held in sorted(groups.items())}
 
 
-def nested(errors: Sequence[PhysicsError]) -> dict[str, float]:
-    """Share of each table's rows within the widths that the other tables give their vendor."""
+def nested(errors: Sequence[PhysicsError], run: harness.Run) -> dict[str, float | None]:
+    """Share of each drawn table's rows within the widths that the other tables give their vendor."""
     shares = {}
-    for table in sorted({one.table for one in errors}):
-        others = [one for one in errors if one.table != table]
+    held = run.draw("table", (one.table for one in errors))
+    for table in sorted(held):
+        apart = {table} if run.all else held
+        others = [one for one in errors if one.table not in apart]
         if not others:
             continue
         by_vendor, overall = widths(others, lambda one: one.vendor), widths(others, lambda _: "")[""]
-        inside = [
-            abs(one.log_ratio) <= NORMAL_90 * by_vendor.get(one.vendor, overall)
-            for one in errors
-            if one.table == table
-        ]
-        shares[table] = round(float(np.mean(inside)), 3)
+        mine = [one for one in errors if one.table == table]
+        inside = [abs(one.log_ratio) <= NORMAL_90 * by_vendor.get(one.vendor, overall) for one in mine]
+        shares[table] = harness.mean(inside, 3)
     return shares
 
 
 def main() -> None:
     """Read, score, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    chosen = harness.read(
+        __doc__,
+        harness.place("--asked", nargs="+", help="cases of GPUs"),
+        harness.option("--rows", type=int, default=150, help="rows of each file"),
+        published=7,
     )
-    parser.add_argument("--asked", type=Path, nargs="+", required=True, help="cases of GPUs")
-    parser.add_argument("--rows", type=int, default=150, help="rows of each file")
-    parser.add_argument("--seed", type=int, default=7)
-    chosen = parser.parse_args()
     known = ShippedKnowledge.load()
     errors = [one for path in chosen.asked for one in physics_errors(path, chosen.rows, chosen.seed, known)]
     for table in sorted({one.table for one in errors}):
@@ -106,9 +103,9 @@ def main() -> None:
         )
     result = {
         "n": len(errors), "overall": widths(errors, lambda _: "all"), "vendor": widths(errors, lambda one: one.vendor),
-        "engine": widths(errors, lambda one: one.engine or "none"), "nested": nested(errors),
+        "engine": widths(errors, lambda one: one.engine or "none"), "nested": nested(errors, chosen),
     }  # fmt: skip
-    last_line(result)
+    chosen.last_line(result)
 
 
 if __name__ == "__main__":

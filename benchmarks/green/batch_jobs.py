@@ -1,6 +1,6 @@
 """The batch workload of Let's Wait Awhile (Wiesner et al., Middleware 2021, arXiv 2110.13234): 3,387 jobs of 2020.
 
-Drawn as the paper's simulator draws them (generator of numpy, seed 0): submitted on workdays from 9 to 17 h,
+Drawn as the paper's simulator draws them (generator of numpy; its own seed is 0): submitted on workdays from 9 to 17 h,
 4 to 90 h long in steps of 30 minutes. A job has to be done when its user comes back: on the next workday at
 9 h where it would end outside working hours, or at the next delivery on Monday or Thursday at 9 h.
 """
@@ -46,9 +46,8 @@ def _semi_weekly(end: datetime) -> datetime:
     raise AssertionError("a week has a Monday")
 
 
-def batch_jobs(count: int = JOBS) -> list[BatchJob]:
+def batch_jobs(rng: np.random.Generator, count: int = JOBS) -> list[BatchJob]:
     """The jobs in order of submission."""
-    rng = np.random.default_rng(0)
     days = [YEAR_START + timedelta(days=number) for number in range(366)]
     workdays = [day for day in days if day.weekday() < 5]
     submitted = rng.multinomial(JOBS, [1 / len(workdays)] * len(workdays))

@@ -1,6 +1,6 @@
 """Savings of `green wait` on past grids, beside simpler rules, an easier forecast and the perfect one.
 
-    python -m benchmarks.green.green_backtest --series DIR [--quick] [--json FILE]
+    python -m benchmarks.green.green_backtest --series DIR [--quick]
 
 DIR holds a CSV a region (`Time,Carbon Intensity`, such as ger_ci.csv), with all of 2020. A region is
 forecast by the shipped coefficients, which learned from no series of 2020 and from neither Germany nor Great
@@ -13,21 +13,19 @@ hour of the week. `noise`: Let's Wait Awhile's own forecast, which is the truth 
 `perfect`: the truth. `dirtier_48`: per cent of shifted jobs with a deadline of 48 h or more that emit more
 than at once. `promise_gap`: promised minus kept saving over the cells of the grid, in points, of `green wait`;
 `promise_gap_once` of `green plan`. `promise_held`: per cent of the jobs with a promise inside its 90 %
-interval. `coverage_90`: per cent of the forecasts inside theirs.
+interval. `coverage_90`: per cent of the forecasts inside theirs. The seed draws the jobs and the noise.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.green.batch_jobs import batch_jobs
+from benchmarks import harness
+from benchmarks.green.batch_jobs import JOBS, batch_jobs
 from ingest.formats.intensity.registry import read_intensity
 from recommender.green.backtest import BacktestResult, ForecastTable, backtest, floor_forecast
 from recommender.green.coefficients import NeighbourRegion
@@ -37,6 +35,11 @@ from recommender.green.placement import best_start, cheapest_slots
 from recommender.green.promises import promise_record
 from recommender.green.replanning import replan_split, replan_whole
 from recommender.green.series import IntensitySeries, series_from
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.harness import Run
 
 CELLS = (
     (1, 12), (4, 12), (4, 24), (8, 24), (8, 48), (16, 48), (24, 48), (8, 96), (24, 96), (48, 96)
@@ -65,16 +68,18 @@ def load(folder: Path) -> dict[str, IntensitySeries]:
     return found
 
 
-def workload(series: IntensitySeries, table: ForecastTable, first: int, every: int) -> dict[str, Any]:
+def workload(
+    series: IntensitySeries, table: ForecastTable, first: int, every: int, drawn: Run
+) -> dict[str, Any]:
     """The four rules of Let's Wait Awhile."""
     values = series.values
     history = IntensityHistory(values, series.local_start)
-    noisy = values + np.random.default_rng(0).normal(0, NOISE * values[first:].mean(), len(values))
+    noisy = values + drawn.rng().normal(0, NOISE * values[first:].mean(), len(values))
     result = {}
     for rule in ("next_workday", "semi_weekly"):
         for mode in ("whole", "split"):
             sums = np.zeros(6)
-            for job in batch_jobs()[::every]:
+            for job in batch_jobs(drawn.rng())[::every]:
                 a, n = first + job.arrival, job.length
                 end = first + (job.next_workday if rule == "next_workday" else job.semi_weekly)
                 if end > len(values):
@@ -147,9 +152,9 @@ def errors(values: Floats, table: ForecastTable, first: int, last: int) -> dict[
     }
 
 
-def run(series: dict[str, IntensitySeries], name: str, *, quick: bool) -> dict[str, Any]:
+def run(series: dict[str, IntensitySeries], name: str, drawn: Run) -> dict[str, Any]:
     """Everything about one region."""
-    own = series[name]
+    own, quick = series[name], drawn.quick
     clock = time.process_time()
     first = own.slot_of(datetime(2020, 1, 1, tzinfo=own.start.tzinfo))
     last = min(len(own.values), first + 366 * DAY + HORIZON)
@@ -164,7 +169,7 @@ def run(series: dict[str, IntensitySeries], name: str, *, quick: bool) -> dict[s
     history = IntensityHistory(own.values, own.local_start)
     table = ForecastTable.rolling(history, first, last, others[:3])
     forecast_s = time.process_time() - clock
-    found: dict[str, Any] = workload(own, table, first, 8 if quick else 1)
+    found: dict[str, Any] = workload(own, table, first, 8 if quick else 1, drawn)
     shares = [100 * row["ours"] / row["perfect"] for row in found.values() if isinstance(row, dict)]
     found["share_of_perfect"] = [round(share, 1) for share in shares]
     cells = {}
@@ -197,17 +202,15 @@ def run(series: dict[str, IntensitySeries], name: str, *, quick: bool) -> dict[s
 
 def main() -> None:
     """Run all regions and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.place("--series", "--known"),
+        quick="every eighth job, every third cell of the grid",
     )
-    parser.add_argument("--series", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
     series = load(arguments.series)
     result = {}
     for name in series:
-        found = run(series, name, quick=arguments.quick)
+        found = run(series, name, arguments)
         result[name] = found
         print(f"\n{name}: per cent of emissions saved against a start at once")
         print(f"{'':22}{'ours':>7}{'once':>7}{'floor':>7}{'noise':>7}{'perfect':>9}{'share':>8}{'goal':>6}")
@@ -226,11 +229,7 @@ def main() -> None:
         print(
             f"coverage_90 {found['coverage_90']}; MAPE {found['mape']}; {found['forecast_year_cpu_s']} CPU s"
         )
-    text = json.dumps({"jobs": "every 8th" if arguments.quick else "all", **result}, indent=1)
-    if arguments.json:
-        arguments.json.write_text(text + "\n", encoding="utf-8")
-    else:
-        print(text)
+    arguments.last_line(result, n=len(result) * JOBS // (8 if arguments.quick else 1))
 
 
 if __name__ == "__main__":

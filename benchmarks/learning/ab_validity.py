@@ -20,7 +20,6 @@ Run: ``python -m benchmarks.learning.ab_validity [--quick] [--real N]``. Ends in
 
 from __future__ import annotations
 
-import argparse
 import math
 import subprocess
 import threading
@@ -29,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from kg.nouns.entities import Better, Kind, Status
 from kg.nouns.values import Settings
 from recommender.experiment.design import CONTROL, ExperimentDesign
@@ -274,17 +273,17 @@ def real(tests: int, pairs: int, alpha: float) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true", help="fewer tests: a minute instead of some")
-    parser.add_argument("--tests", type=int, default=0, help="simulated tests of each kind")
-    parser.add_argument("--horizon", type=int, default=500, help="pairs")
-    parser.add_argument("--real", type=int, default=-1, help="real tests of a command against itself")
-    parser.add_argument("--seed", type=int, default=20260101)
-    options = parser.parse_args()
+    options = harness.read(
+        __doc__,
+        harness.option("--tests", type=int, default=0, help="simulated tests of each kind"),
+        harness.option("--horizon", type=int, default=500, help="pairs"),
+        harness.option("--real", type=int, default=-1, help="real tests of a command against itself"),
+        quick="fewer tests: a minute instead of some",
+        published=20260101,
+    )
     tests = options.tests or (1500 if options.quick else 10_000)
     reals = options.real if options.real >= 0 else (10 if options.quick else 200)
-    rng = np.random.default_rng(options.seed)
-    started = time.process_time()
+    rng = options.rng()
 
     shares: dict[str, dict[str, float]] = {}
     uppers: dict[str, dict[str, float]] = {}
@@ -333,8 +332,6 @@ def main() -> None:
     aa = real(reals, 60, 0.05) if reals else None
     print(f"real tests of a command against itself: {aa}")
     result = {
-        "benchmark": "ab_validity",
-        "quick": options.quick,
         "tests": tests,
         "horizon": options.horizon,
         "false_alarm": shares,
@@ -353,9 +350,8 @@ def main() -> None:
         "best_arm_detail": best,
         "real_aa": aa,
         "holds": all(uppers[name][str(alpha)] <= alpha + 0.005 for name in PROMISED for alpha in ALPHAS),
-        "cpu_s": round(time.process_time() - started, 1),
     }
-    last_line(result)
+    options.last_line(result, n=tests)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,15 @@ CPU time is user + system of this process. The last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 import math
-import random
 import shutil
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from kg.nouns.effects import Effect
 from kg.nouns.entities import (
     Baseline,
@@ -39,6 +38,9 @@ from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.experiment.concluding import Conclusion
 from recommender.workspace import Workspace
+
+if TYPE_CHECKING:
+    import random
 
 DEVICES = ("ascend-910b3", "ascend-910b2", "ascend-910a", "nvidia-h100-sxm")
 MODELS = ("llama-2-7b", "qwen3-32b", "bert-large")
@@ -123,15 +125,15 @@ def effects_in_order(folder: Path, told: list[Conclusion]) -> dict[object, Effec
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    options = harness.read(
+        __doc__,
+        harness.option("--problems", type=int, default=100_000),
+        harness.option("--outcomes", type=int, default=20_000),
+        quick="2,000 problems and outcomes",
+        published=1,
     )
-    parser.add_argument("--problems", type=int, default=100_000)
-    parser.add_argument("--outcomes", type=int, default=20_000)
-    parser.add_argument("--quick", action="store_true", help="2,000 problems and outcomes")
-    options = parser.parse_args()
     problems, outcomes = (2_000, 2_000) if options.quick else (options.problems, options.outcomes)
-    rng = random.Random(1)
+    rng = options.random()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         path = made(folder)
@@ -185,7 +187,7 @@ def main() -> None:
     }
     for name, value in result.items():
         print(f"{name:20} {value:,.4g}")
-    last_line(result)
+    options.last_line(result)
 
 
 if __name__ == "__main__":

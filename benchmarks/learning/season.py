@@ -2,7 +2,7 @@
 
     python -m benchmarks.learning.season [--known ../shared/data/cases] [--seeds 3] [--quick]
 
-* **Tables**: on each device of each corpus of many small tables, all other devices known, 200 problems arrive,
+* **Tables**: on drawn devices of each corpus of many small tables, all but these known (``--all``: each in turn), 200 problems arrive,
   drawn from 40 by Zipf's law (a team tunes the same few workloads again and again). A choice's outcome is its
   gain in the table with 2 % noise. Policies: *static* (what the other devices say, never updated), *greedy*
   (highest expected gain, every outcome told), *ours* (``recommend --explore``: Thompson sampling that explores
@@ -16,19 +16,17 @@ Without ``--known`` only what needs no tables is run; its keys are null otherwis
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
-import time
+from collections import Counter
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import harness
 from benchmarks.learning.season_beliefs import START, Beliefs, play
 from benchmarks.learning.season_hypotheses import KERNELS, judge, kernel_tables
-from benchmarks.protocols.lines import last_line
 from benchmarks.worlds.season_worlds import TABLES, foreign_world, static_knowledge, tables
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
@@ -40,6 +38,7 @@ from recommender.ranking.changes.posterior import Prior, effect_state
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from benchmarks.harness import Run
     from kg.triples.hardware_tree import HardwareTree
     from kg.triples.names import Names
 
@@ -49,19 +48,24 @@ KNOWN = 1500
 """Known tables of other devices that are told, drawn at random."""
 
 
-def seasons(found: dict[str, list[Any]], tree: HardwareTree, seeds: int) -> dict[str, float | None]:
-    """Cumulative regrets of the policies over all devices of all corpora."""
+def seasons(
+    found: dict[str, list[Any]], tree: HardwareTree, seeds: range, options: Run
+) -> dict[str, float | None]:
+    """Cumulative regrets of the policies over drawn devices of all corpora; none of these is known."""
     total: dict[str, list[float]] = {policy: [] for policy in POLICIES}
     first: list[float] = []
     print(f"\n{'corpus, device':52} " + " ".join(f"{policy:>8}" for policy in POLICIES))
     for name, arrivals in found.items():
-        for device in sorted({item.context.hardware for item in arrivals}):
+        count = Counter(item.context.hardware for item in arrivals)
+        held = options.draw(f"device, {name}", (device for device, n in count.items() if n >= 2 * POOL))
+        for device in sorted(held):
             asked = [item for item in arrivals if item.context.hardware == device]
-            others = [item for item in arrivals if item.context.hardware != device]
-            if len(asked) < 2 * POOL or not others:
+            hidden = {device} if options.all else held
+            others = [item for item in arrivals if item.context.hardware not in hidden]
+            if not others:
                 continue
             sums = dict.fromkeys(POLICIES, 0.0)
-            for seed in range(seeds):
+            for seed in seeds:
                 rng = np.random.default_rng(seed)
                 base = static_knowledge([others[i] for i in rng.permutation(len(others))[:KNOWN]], tree)
                 base.components = fit_components(list(base.effects.values())[::4], tree)
@@ -71,23 +75,23 @@ def seasons(found: dict[str, list[Any]], tree: HardwareTree, seeds: int) -> dict
                 for policy in POLICIES:
                     regret = play(season, base.copy(), policy, np.random.default_rng(seed), NOISE).sum()
                     total[policy].append(float(regret))
-                    sums[policy] += float(regret) / seeds
+                    sums[policy] += float(regret) / len(seeds)
             first.append(sums["static"])
             print(f"{name + ' ' + device:52} " + " ".join(f"{sums[policy]:8.2f}" for policy in POLICIES))
     return _reductions("season", total)
 
 
-def foreign(shipped: ShippedKnowledge, seeds: int) -> dict[str, float | None]:
+def foreign(shipped: ShippedKnowledge, seeds: range) -> dict[str, float | None]:
     """The same in a world that is not our model."""
     total: dict[str, list[float]] = {policy: [] for policy in POLICIES}
-    for seed in range(seeds):
+    for seed in seeds:
         base, season = foreign_world(shipped.graph, shipped.hardware, seed, PROBLEMS)
         for policy in POLICIES:
             regret = play(season, base.copy(), policy, np.random.default_rng(seed), NOISE).sum()
             total[policy].append(float(regret))
     print(
-        f"\nforeign world, {seeds} draws: "
-        + ", ".join(f"{name} {sum(v) / seeds:.2f}" for name, v in total.items())
+        f"\nforeign world, {len(seeds)} draws: "
+        + ", ".join(f"{name} {sum(v) / len(seeds):.2f}" for name, v in total.items())
     )
     return _reductions("foreign", total)
 
@@ -103,7 +107,9 @@ def _reductions(name: str, total: dict[str, list[float]]) -> dict[str, float | N
     }
 
 
-def sign_flips(found: dict[str, list[Any]], tree: HardwareTree) -> dict[str, float | None]:
+def sign_flips(
+    found: dict[str, list[Any]], tree: HardwareTree, rng: random.Random
+) -> dict[str, float | None]:
     """Outcomes until a strategy that gains in one context and loses in another has both signs right for good.
 
     Nothing is known of the strategy itself; the prior is what the tables say of the others.
@@ -115,7 +121,6 @@ def sign_flips(found: dict[str, list[Any]], tree: HardwareTree) -> dict[str, flo
             for name, gain in item.gains.items():
                 gains.setdefault((name, item.context), []).append(gain)
         means = {key: statistics.fmean(values) for key, values in gains.items() if len(values) >= 3}
-        rng = random.Random(0)
         known = static_knowledge(rng.sample(arrivals, min(len(arrivals), 400)), tree).effects
         for name in sorted({key[0] for key in means}):
             up = [key for key, mean in means.items() if key[0] == name and mean > 0.03]
@@ -148,12 +153,13 @@ def sign_flips(found: dict[str, list[Any]], tree: HardwareTree) -> dict[str, flo
     }
 
 
-def poison(tree: HardwareTree, repeats: int) -> dict[str, float | None]:
+def poison(tree: HardwareTree, seeds: range) -> dict[str, float | None]:
     """A source that tells the opposite, of low trust, of unknown trust, and after a step of evolution."""
     shifts: dict[str, list[float]] = {"low": [], "unknown": [], "found": []}
     caught = honest = 0
     devices = ("ascend-910b1", "ascend-910b2", "ascend-910b3", "ascend-910b4")
-    for seed in range(repeats):
+    repeats = len(seeds)
+    for seed in seeds:
         rng = random.Random(seed)
         truth = {
             (f"s{s}", device): base + rng.gauss(0, 0.04)
@@ -216,7 +222,7 @@ def _answers(
     return {key: beliefs.expected(key[0], Context(hardware=key[1])).expected for key in asked}
 
 
-def drift(repeats: int) -> dict[str, float | None]:
+def drift(seeds: range) -> dict[str, float | None]:
     """Outcomes after a shift until what stands is nearer the new mean for good; alarms without a shift."""
     empty = Effect(context=Context(hardware="here"), strategy="s", metric="m", kind=Kind.MEASURED)
 
@@ -232,7 +238,7 @@ def drift(repeats: int) -> dict[str, float | None]:
     needed: list[int] = []
     for size in (0.1, 0.2, 0.3):
         here: list[int] = []
-        for seed in range(repeats):
+        for seed in seeds:
             rng = random.Random(seed)
             gains = [rng.gauss(0.1, 0.05) for _ in range(100)] + [
                 rng.gauss(0.1 - size, 0.05) for _ in range(40)
@@ -249,8 +255,8 @@ def drift(repeats: int) -> dict[str, float | None]:
         )
         result[f"drift_median.{size:g}"] = float(statistics.median(here))
         result[f"drift_p90.{size:g}"] = float(np.quantile(here, 0.9))
-    alarms = 0
-    for seed in range(repeats):
+    alarms, repeats = 0, len(seeds)
+    for seed in seeds:
         rng = random.Random(10_000 + seed)
         steady = effects_after([rng.gauss(0.1, 0.05) for _ in range(200)])
         alarms += any(known.drift for effect in steady if (known := effect_state(effect)) is not None)
@@ -262,13 +268,13 @@ def drift(repeats: int) -> dict[str, float | None]:
     return result
 
 
-def hypotheses(folder: Path, names: Names, corpora: tuple[str, ...], starts: int) -> dict[str, float | None]:
+def hypotheses(options: Run, names: Names, corpora: tuple[str, ...], starts: int) -> dict[str, float | None]:
     """Share of proposals that are truly better, beside random pairs of changes."""
     ours: list[bool] = []
     gaining: list[bool] = []
     any_pair: list[bool] = []
-    for name, table in kernel_tables(folder, names, corpora).items():
-        rng = np.random.default_rng(len(name))
+    for name, table in kernel_tables(options.known, names, corpora).items():
+        rng = np.random.default_rng(len(name)) if options.all else options.rng(len(name))
         for _ in range(starts):
             found = judge(table, rng)
             for total, part in zip((ours, gaining, any_pair), found, strict=True):
@@ -294,33 +300,26 @@ def hypotheses(folder: Path, names: Names, corpora: tuple[str, ...], starts: int
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    options = harness.read(
+        __doc__,
+        harness.place("--known", help="folder of cases", required=False),
+        harness.option("--seeds", type=int, default=3),
+        quick="one seed, fewer tables",
     )
-    parser.add_argument("--known", type=Path, help="folder of cases")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="one seed, fewer tables")
-    options = parser.parse_args()
-    seeds = 1 if options.quick else options.seeds
+    quick, drawn = options.quick, options.seed_range
     shipped = ShippedKnowledge.load()
-    started = time.process_time()
-    result = foreign(shipped, 2 if options.quick else 10)
-    result |= poison(shipped.hardware, 3 if options.quick else 20) | drift(20 if options.quick else 200)
+    result = foreign(shipped, drawn(2 if quick else 10))
+    result |= poison(shipped.hardware, drawn(3 if quick else 20)) | drift(drawn(20 if quick else 200))
     if options.known is not None:
-        corpora = TABLES[1:2] if options.quick else TABLES
-        found = tables(options.known, shipped.names, corpora, 3000 if options.quick else 10**6)
-        result |= seasons(found, shipped.hardware, seeds) | sign_flips(found, shipped.hardware)
-        result |= hypotheses(
-            options.known,
-            shipped.names,
-            KERNELS[:1] if options.quick else KERNELS,
-            2 if options.quick else 10,
-        )
+        corpora = TABLES[1:2] if quick else TABLES
+        found = tables(options.known, shipped.names, corpora, 3000 if quick else 10**6)
+        result |= seasons(found, shipped.hardware, drawn(1 if quick else options.seeds), options)
+        result |= sign_flips(found, shipped.hardware, options.random())
+        result |= hypotheses(options, shipped.names, KERNELS[:1] if quick else KERNELS, 2 if quick else 10)
     else:
         names = ("season_reduction", "season_reduction_greedy", "sign_flip_median", "sign_flip_within_20")
         result |= dict.fromkeys((*names, "hypotheses_better", "random_better"))
-    result["cpu_s"] = round(time.process_time() - started, 1)
-    last_line(result)
+    options.last_line(result, n=int(result.get("season_seasons") or 0))
 
 
 if __name__ == "__main__":

@@ -6,14 +6,15 @@ DIR holds profile folders. Each that has a whole table of kernels is altered wit
 (benchmarks/profiles/profile_faults.py): one, a pair, or none. Tables of a cluster and a trace alone, on which nothing was
 debugged, are altered apart (benchmarks/profiles/left_out_layouts.py). Scored is what changes against the unaltered profile.
 Healthy are profiles whose own losses were taken out of the files, with run-to-run noise. Simulated runs come
+from benchmarks import harness
 from benchmarks/profiles/simulated_runs.py (scored in benchmarks/profiles/simulated_scores.py) and are told apart.
 The strict figures are of benchmarks/profiles/mechanisms/: faults by what the world does, with the job's own losses
-left in, on jobs that nothing was chosen on. The last line is one JSON object; a figure has its number beside (``_n``).
+left in, on jobs that nothing was chosen on. The seed draws every fault, its cost and place. A figure has its number beside
+(``_n``).
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import harness
 from benchmarks.profiles import (
     advice_checks,
     left_out_layouts,
@@ -36,7 +38,6 @@ from benchmarks.profiles import (
 )
 from benchmarks.profiles.fault_scores import Score, mean
 from benchmarks.profiles.profile_faults import FAULTS
-from benchmarks.protocols.lines import last_line
 from ingest.profiles.folders import read_profile
 from kg.nouns.knowledge import Bottleneck, Cause
 from recommender.diagnosis.analysis import analyse, new_losses, views
@@ -340,17 +341,13 @@ def large_trace(where: Path, size_mb: int) -> dict[str, object]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = harness.read(
+        __doc__,
+        harness.place("--profiles", "--known"),
+        harness.option("--trace-mb", type=int, help="Size of the generated trace; 1000 unless quick."),
+        quick="One repeat of each fault, few pairs, a small trace.",
     )
-    options.add_argument("--profiles", type=Path, required=True)
-    options.add_argument(
-        "--quick", action="store_true", help="One repeat of each fault, few pairs, a small trace."
-    )
-    options.add_argument("--trace-mb", type=int, help="Size of the generated trace; 1000 unless quick.")
-    options.add_argument("--seed", type=int, default=0)
-    given = options.parse_args()
-    random = np.random.default_rng(given.seed)
+    random = given.rng()
     quick = given.quick
     with tempfile.TemporaryDirectory() as temporary:
         where = Path(temporary)
@@ -393,9 +390,9 @@ def main() -> None:
         **strict, **advice, **mechanism_scores.ledger_figures(given.profiles),
         **ours_figures, "baselines": result, "kinds": kinds, "apart": apart(by_base, kinds), "without_earlier_run": without, "bases": applied, "simulated": simulated, "left_out_layouts": layouts,
         "readers": readers(given.profiles), "text_and_database": same_top(given.profiles), "trace": trace,
-        "costs": COSTS, "seed": given.seed,
+        "costs": COSTS,
     }  # fmt: skip
-    last_line(report)
+    given.last_line(report, n=sum(len(rows) for rows in scores["ours"].singles.values()))
 
 
 if __name__ == "__main__":

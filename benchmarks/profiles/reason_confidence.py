@@ -4,13 +4,12 @@
 
 Faults by mechanism are put into all jobs of benchmarks/profiles/mechanism_scores.py, the jobs' own losses left in.
 Each named cause gives one row: the part of the time that all named repairs save which is its own, and whether
-it is what was put in. The last line is one JSON object: the logistic curve of the one over the other for all jobs, and
-the nested figures: each job's rows are scored with the curve of the other jobs.
+it is what was put in. Printed: the logistic curve of the one over the other for all jobs, and the nested figures: the
+rows of drawn jobs (``--all``: of each) are scored with the curve of the other jobs.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import tempfile
 from pathlib import Path
@@ -18,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks import harness
 from benchmarks.profiles import mechanism_scores
 from benchmarks.profiles.diagnosis import NETWORK, THRESHOLDS
-from benchmarks.protocols.lines import last_line
 from recommender.diagnosis.causes.confidence import confidence_of
 from recommender.diagnosis.diagnosis import diagnose
 
@@ -61,30 +60,32 @@ def most_of(rows: Sequence[tuple[float, bool]]) -> float:
     return (sum(alone) + 1) / (len(alone) + 2)
 
 
-def nested(by_job: Mapping[str, list[tuple[float, bool]]]) -> list[tuple[float, bool]]:
-    """Confidence and outcome of every row, each with the curve of the other jobs."""
+def nested(
+    by_job: Mapping[str, list[tuple[float, bool]]], held: frozenset[str], *, together: bool
+) -> list[tuple[float, bool]]:
+    """Confidence and outcome of the rows of jobs ``held`` out, with the curve of the others."""
     told: list[tuple[float, bool]] = []
-    for job, rows in by_job.items():
-        others = [row for name, theirs in by_job.items() if name != job for row in theirs]
+    for job, rows in ((job, by_job[job]) for job in sorted(held)):
+        apart = held if together else {job}
+        others = [row for name, theirs in by_job.items() if name not in apart for row in theirs]
         slope = fitted([part for part, _ in others], [right for _, right in others])
         told += [(confidence(slope, part, most_of(others)), right) for part, right in rows]
     return told
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = harness.read(
+        __doc__,
+        harness.place("--profiles", "--known"),
+        harness.option("--runs", type=int, default=2),
+        published=61,
     )
-    options.add_argument("--profiles", type=Path, required=True)
-    options.add_argument("--seed", type=int, default=61)
-    options.add_argument("--runs", type=int, default=2)
-    given = options.parse_args()
     by_job: dict[str, list[tuple[float, bool]]] = {}
 
     def asked(now: Profile, before: Profile | None) -> Diagnosis:
         return diagnose(now, NETWORK, THRESHOLDS, before=before)
 
-    random = np.random.default_rng(given.seed)
+    random = given.rng()
     with tempfile.TemporaryDirectory() as temporary:
         for job in (*mechanism_scores.CHOOSING, *mechanism_scores.REPORTED):
             mechanism_scores.score(
@@ -98,18 +99,18 @@ def main() -> None:
             )
     rows = [row for mine in by_job.values() for row in mine]
     slope = fitted([part for part, _ in rows], [right for _, right in rows])
-    last_line(
+    held = given.draw("job", by_job)
+    given.last_line(
         {
             "slope": round(slope, 3),
             "most": round(most_of(rows), 4),
-            "n": len(rows),
             "by_job": {job: len(mine) for job, mine in by_job.items()},
-            "nested": mechanism_scores.reason_figures(nested(by_job)),
+            "nested": mechanism_scores.reason_figures(nested(by_job, held, together=not given.all)),
             "shipped": mechanism_scores.reason_figures(
                 [(confidence_of(part), right) for part, right in rows]
             ),
-            "seed": given.seed,
-        }
+        },
+        n=sum(len(by_job[job]) for job in held),
     )
 
 

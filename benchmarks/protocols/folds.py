@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from kg.triples.hardware_tree import Distance
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from benchmarks.harness import Run
     from embeddings.weights import BlockWeights
     from kg.nouns.entities import Problem
     from recommender.backtest.subset import SubsetRanker
@@ -63,13 +64,14 @@ class Fold:
         )
 
 
-def folds(known: World, asked: World, *, quick: bool) -> list[Fold]:
+def folds(known: World, asked: World, *, quick: bool, drawn: Run | None = None) -> list[Fold]:
     """What to hold back and what to ask, the largest first.
 
     With one world given twice one device is left out at a time; for ``other_vendor`` one foreign device is known
     at a time; then one task in five is left out. With two, a device that is known in the first is asked about
-    with its own tasks hidden.
+    with its own tasks hidden. A run that rotates asks devices and tasks that its seed draws, all of them hidden.
     """
+    rotates = drawn is not None and not drawn.all
     same = known is asked
     scorable = _scorable(asked)
     made: list[Fold] = []
@@ -87,10 +89,16 @@ def folds(known: World, asked: World, *, quick: bool) -> list[Fold]:
                 device: sorted(mine, key=lambda key: asked.problems[key].id)[:QUICK_ASKED]
                 for device, mine in targets.items()
             }
-        family_folds = _Family(reported_name(corpus, operator), family, known, asked, tuple(source))
+        name = reported_name(corpus, operator)
+        held = drawn.draw(f"device, {name}", targets) if drawn and rotates else frozenset(targets)
+        salt = f"{drawn.seed} " if drawn and rotates else ""
+        family_folds = _Family(name, family, known, asked, tuple(source), salt)
         made += family_folds.by_task(targets) if same else []
-        for device, wanted in sorted(targets.items()):
-            made += family_folds.by_device(device, wanted, is_same=same)
+        if rotates and same:
+            left = tuple(key for key in source if known.problems[key].hardware.name not in held)
+            family_folds = replace(family_folds, source=left)
+        for device in sorted(held):
+            made += family_folds.by_device(device, targets[device], is_same=same)
     return sorted(made, key=lambda fold: -len(fold.asked))
 
 
@@ -103,6 +111,7 @@ class _Family:
     known: World
     asked: World
     source: tuple[int, ...]
+    salt: str = ""
 
     def by_device(self, device: str, wanted: list[int], *, is_same: bool) -> list[Fold]:
         """The device itself hidden; of other vendors, each device known alone."""
@@ -126,7 +135,7 @@ class _Family:
         return made
 
     def by_task(self, targets: dict[str, list[int]]) -> list[Fold]:
-        """One task in five hidden, on devices that ran more than one."""
+        """One task in five hidden (a drawn fifth alone where the run rotates), on devices that ran more than one."""
         on = self._by_hardware()
         wanted = [
             key
@@ -134,7 +143,8 @@ class _Family:
             if len({self.known.problems[one].task_id for one in on.get(device, ())}) > 1
             for key in keys
         ]
-        parts = ([key for key in wanted if self._part(key) == part] for part in range(TASK_FOLDS))
+        asked = range(1 if self.salt else TASK_FOLDS)
+        parts = ([key for key in wanted if self._part(key) == part] for part in asked)
         return [self._fold(("known_device",), self.source, keys, hides_tasks=True) for keys in parts if keys]
 
     def _by_hardware(self) -> dict[str, list[int]]:
@@ -145,7 +155,7 @@ class _Family:
 
     def _part(self, key: int) -> int:
         """Which fold a task is in, by another chance than the one that samples tasks."""
-        name = f"fold {self.asked.problems[key].task_id}"
+        name = f"fold {self.salt}{self.asked.problems[key].task_id}"
         return next(part for part in range(TASK_FOLDS) if sampled(name, (part + 1) / TASK_FOLDS))
 
     def _fold(

@@ -10,7 +10,6 @@ modelled. The last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 import threading
 import time
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches.search_cost_model import BUDGET, tuner_of
 from benchmarks.worlds.shipped import ShippedKnowledge
@@ -113,17 +112,17 @@ def searched(task: Task, space: SearchSpace, seed: int) -> tuple[int, int, float
 
 def main() -> None:
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.option("--seeds", type=int, default=2),
+        quick="two spaces, one seed",
     )
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="two spaces, one seed")
-    arguments = parser.parse_args()
     shipped = ShippedKnowledge.load()
     tuner = tuner_of(shipped)
     cases = [("training", *item) for item in TRAINING] + [("serving", *item) for item in SERVING]
     if arguments.quick:
         cases, arguments.seeds = [cases[2], cases[-4]], 1
+    seeds = arguments.seed_range(arguments.seeds)
     print("space                                        of_space  without  with  best without/with")
     totals, rows = np.zeros(4), []
     for phase, *rest in cases:
@@ -137,8 +136,8 @@ def main() -> None:
         tally = fit_tally(task.space, most=1_000_000)
         assert tally is not None  # a generated space has memory to check
         of_space = 1 - tally.remaining / tally.checked
-        before = [searched(task, task.space.declared, seed) for seed in range(arguments.seeds)]
-        after = [searched(task, task.space, seed) for seed in range(arguments.seeds)]
+        before = [searched(task, task.space.declared, seed) for seed in seeds]
+        after = [searched(task, task.space, seed) for seed in seeds]
         shares = [sum(x[1] for x in runs) / sum(x[0] for x in runs) for runs in (before, after)]
         totals += [sum(x[k] for x in runs) for runs in (before, after) for k in (0, 1)]
         ratio = float(np.mean([a[2] / max(b[2], 1e-12) for a, b in zip(before, after, strict=True)]))
@@ -156,7 +155,7 @@ def main() -> None:
         "best_without_over_with_mean": table[:, 3].mean(),
         "cpu_with_over_without": table[:, 5].sum() / table[:, 4].sum(),
     }
-    last_line({key: round(value, 4) for key, value in report.items()})
+    arguments.last_line({key: round(value, 4) for key, value in report.items()}, n=int(totals[2]))
 
 
 if __name__ == "__main__":

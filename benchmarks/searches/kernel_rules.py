@@ -1,6 +1,6 @@
 """Whether the rules of kernel spaces leave out anything that ran, on tables of tuned kernels.
 
-``python -m benchmarks.searches.kernel_rules CASES [--quick]`` takes a folder of cases with the tables of vLLM, SGLang,
+``python -m benchmarks.searches.kernel_rules --cases CASES [--quick]`` takes a folder of cases with the tables of vLLM, SGLang,
 lightllm and Kernel Tuner and asks the rules of the generated space about every configuration that stands in
 them. A published winner counts as having run. ``refused_though_ran`` is the share of those that a rule leaves
 out; ``outside_values`` those with a value that the space does not list (a choice of values, no rule);
@@ -10,14 +10,12 @@ rule foretells. The last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter, defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.reading import read
@@ -87,12 +85,11 @@ def _space(kernel: str, case: Case, device: Device) -> tuple[GeneratedSpace, Gen
 
 def main() -> None:
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.place("--cases", "--known"),
+        quick="one file",
     )
-    parser.add_argument("cases", type=Path)
-    parser.add_argument("--quick", action="store_true", help="one file")
-    arguments = parser.parse_args()
     shipped = ShippedKnowledge.load()
     files = FILES[2:3] if arguments.quick else FILES
     spaces: dict[tuple[Any, ...], tuple[GeneratedSpace, GeneratedSpace]] = {}
@@ -152,7 +149,7 @@ def main() -> None:
         print(f"refused though it ran, {times}: {text}")
     total = sum(counts.values(), Counter())
     failed = total["failed"]
-    last_line(
+    arguments.last_line(
         {
             "n_ran": total["ran"],
             "refused_though_ran": round(total["refused"] / max(total["ran"], 1), 6),

@@ -6,16 +6,14 @@ configurations does; the toys are functions in common use and four with conditio
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import optuna
 
+from benchmarks import harness
 from recommender.search.bridges.optuna_sampler import SearchSampler
 
 if TYPE_CHECKING:
@@ -120,14 +118,14 @@ def repeats(study: optuna.Study) -> int:
     return len(study.trials) - len({tuple(sorted(trial.params.items())) for trial in study.trials})
 
 
-def regrets(seeds: int, trials: int) -> dict[str, dict[str, float]]:
+def regrets(seeds: range, trials: int) -> dict[str, dict[str, float]]:
     """Geometric mean of the regret over seeds, by toy and sampler."""
     found: dict[str, dict[str, float]] = {}
     for toy in TOYS:
         drawn = study_of(toy, optuna.samplers.RandomSampler(seed=10**6), 400).get_trials(deepcopy=False)
         unit = float(np.median([trial.value for trial in drawn])) - toy.optimum
-        rows = {name: [(name, 0.0, seed) for seed in range(seeds)] for name in SAMPLERS}
-        rows["ours, f - 5"] = [("ours", -5.0, seed) for seed in range(seeds)]
+        rows = {name: [(name, 0.0, seed) for seed in seeds] for name in SAMPLERS}
+        rows["ours, f - 5"] = [("ours", -5.0, seed) for seed in seeds]
         found[toy.name] = {}
         for label, runs in rows.items():
             logs = []
@@ -141,45 +139,42 @@ def regrets(seeds: int, trials: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def runs_with_threads(runs: int, trials: int) -> dict[str, dict[str, int]]:
+def runs_with_threads(runs: range, trials: int) -> dict[str, dict[str, int]]:
     """Studies that completed every trial, and repeats in all of them, by the number of threads."""
     found = {}
     for threads in (1, 2, 4, 8):
         complete = again = 0
-        for run in range(runs):
+        for run in runs:
             study = study_of(TOYS[4 + run % 3], SearchSampler(seed=run), trials, threads=threads)
             ended = study.get_trials(states=(optuna.trial.TrialState.COMPLETE,))
             complete += len(ended) == trials
             again += repeats(study)
-        found[str(threads)] = {"complete": complete, "runs": runs, "repeats": again}
-        print(f"{threads} threads: all trials in {complete} of {runs} runs, {again} repeats")
+        found[str(threads)] = {"complete": complete, "runs": len(runs), "repeats": again}
+        print(f"{threads} threads: all trials in {complete} of {len(runs)} runs, {again} repeats")
     return found
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=10, help="studies of each toy and sampler")
-    parser.add_argument("--trials", type=int, default=40, help="trials of each study")
-    parser.add_argument("--runs", type=int, default=20, help="studies for each number of threads")
-    parser.add_argument("--quick", action="store_true", help="two seeds, four runs, 20 trials")
-    given: Any = parser.parse_args()
+    given = harness.read(
+        __doc__,
+        harness.option("--seeds", type=int, default=10, help="studies of each toy and sampler"),
+        harness.option("--trials", type=int, default=40, help="trials of each study"),
+        harness.option("--runs", type=int, default=20, help="studies for each number of threads"),
+        quick="two seeds, four runs, 20 trials",
+    )
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    began = time.process_time()
     seeds, runs, trials = (2, 4, 20) if given.quick else (given.seeds, given.runs, given.trials)
-    table = regrets(seeds, trials)
+    table = regrets(given.seed_range(seeds), trials)
     labels = [*SAMPLERS, "ours, f - 5"]
     means = {
         label: round(math.exp(float(np.mean([math.log(row[label]) for row in table.values()]))), 5)
         for label in labels
     }
     print("all".ljust(11) + "".join(f"{label:>13}{value:8.4f}" for label, value in means.items()))
-    threads = runs_with_threads(runs, trials)
-    spent = time.process_time() - began
-    print(
-        json.dumps(
-            {"trials": trials, "seeds": seeds, "regret": means, "threads": threads, "cpu_s": round(spent, 1)}
-        )
+    threads = runs_with_threads(given.seed_range(runs), trials)
+    given.last_line(
+        {"trials": trials, "seeds": seeds, "regret": means, "threads": threads}, n=len(TOYS) * seeds
     )
 
 

@@ -12,7 +12,6 @@ again costs nothing and is counted as ``duplicates``. Everything is modelled. Th
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections import defaultdict
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches.hypervolume_gain import worth
 from benchmarks.worlds.shipped import ShippedKnowledge
@@ -230,20 +229,21 @@ def volume(world: World, configurations: list[Settings], count: int) -> float:
 
 def main() -> None:
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.option("files", nargs="*"),
+        harness.option("--seeds", type=int, default=5),
+        harness.option("--methods", nargs="+", choices=METHODS, default=METHODS, help="all, unless named"),
+        harness.option(
+            "--objectives", nargs="+", type=int, choices=(1, 2, 3), default=(1, 2, 3), help="how many"
+        ),
+        quick="one space, two seeds",
     )
-    parser.add_argument("files", nargs="*")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="one space, two seeds")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="all, unless named")
-    parser.add_argument(
-        "--objectives", nargs="+", type=int, choices=(1, 2, 3), default=(1, 2, 3), help="how many"
-    )
-    arguments = parser.parse_args()
     files = arguments.files or [n for n in shipped_names() if read_task_file(n)[0].get("cost_model")]
     files, seeds = (
-        (files[:1], range(min(2, arguments.seeds))) if arguments.quick else (files, range(arguments.seeds))
+        (files[:1], arguments.seed_range(min(2, arguments.seeds)))
+        if arguments.quick
+        else (files, arguments.seed_range(arguments.seeds))
     )
     shipped = ShippedKnowledge.load()
     report: dict[str, object] = {}
@@ -294,7 +294,7 @@ def main() -> None:
                 flush=True,
             )
     report["seeds"] = len(seeds)
-    last_line(report)
+    arguments.last_line(report, n=len(files) * len(seeds))
 
 
 if __name__ == "__main__":

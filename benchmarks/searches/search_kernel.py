@@ -10,16 +10,14 @@ miss counts as the cap) and share of runs that reached it by 10 and 20. ``warm``
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import statistics
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import ROOT
 
 CAP = 40
@@ -31,13 +29,12 @@ def evaluations_to(order: list[float], goal: float) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    options = harness.read(
+        __doc__,
+        harness.place("--known", default=ROOT / "data" / "cases" / "blocked_matmul.jsonl.gz"),
+        harness.option("--seeds", type=int, default=5),
+        quick="one seed",
     )
-    parser.add_argument("--known", type=Path, default=ROOT / "data" / "cases" / "blocked_matmul.jsonl.gz")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="one seed")
-    options = parser.parse_args()
     from kg.nouns.entities import Better, Objective
     from kg.nouns.values import Settings
     from recommender.search.engine.search import Search
@@ -57,7 +54,8 @@ def main() -> None:
             shape = "x".join(str(row["task"]["shape"][name]) for name in "MNK")
             tables.setdefault(shape, {})[Settings(row["config"])] = row["outcome"]["value"]
     counts: dict[str, list[int]] = {kind: [] for kind in ("warm", "estimate", "cold", "random")}
-    for shape, table in tables.items():
+    held = options.draw("shape", tables)
+    for shape, table in ((shape, tables[shape]) for shape in sorted(held)):
         goal = 1.05 * min(table.values())
         sources = [
             SourceTable(
@@ -70,7 +68,7 @@ def main() -> None:
         loops = CostEstimate.parse(str(content["estimate"]), space, sizes)
         estimated = [loops.source(space, np.random.default_rng(0))]
         known = {"warm": sources, "estimate": estimated, "cold": []}
-        for seed in range(1 if options.quick else options.seeds):
+        for seed in options.seed_range(1 if options.quick else options.seeds):
             for kind, given in known.items():
                 search = Search(
                     space=space, objectives=(objective,), sources=given, default=default, seed=seed
@@ -85,7 +83,7 @@ def main() -> None:
                 counts[kind].append(evaluations_to(seen, goal))
             drawn = np.random.default_rng(seed).permutation(list(table.values()))[:CAP]
             counts["random"].append(evaluations_to(drawn.tolist(), goal))
-    figures: dict[str, Any] = {"shapes": len(tables), "runs": len(counts["warm"]), "cap": CAP}
+    figures: dict[str, Any] = {"shapes": len(held), "runs": len(counts["warm"]), "cap": CAP}
     for kind, found in counts.items():
         figures[kind] = {
             "evals_to_5_median": statistics.median(found),
@@ -93,7 +91,7 @@ def main() -> None:
             "hit5_at_20": round(sum(count <= 20 for count in found) / len(found), 3),
         }
         print(f"{kind:9}{figures[kind]}")
-    last_line(figures)
+    options.last_line(figures, n=len(counts["warm"]))
 
 
 if __name__ == "__main__":

@@ -11,15 +11,12 @@ False: any diagnosis of a healthy search.
 
 from __future__ import annotations
 
-import argparse
 import math
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.kernel_spaces import OBJECTIVES, Space, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
@@ -179,15 +176,16 @@ def planted(
 
 def main() -> None:
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.place("--cases", "--known"),
+        harness.option("--seeds", type=int, default=4),
+        harness.option("--first-seed", type=int, help="of the searches; by --seed if none"),
+        quick="one seed",
     )
-    parser.add_argument("--cases", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="one seed")
-    arguments = parser.parse_args()
-    started = time.process_time()
+    seeds = arguments.seed_range(1 if arguments.quick else arguments.seeds)
+    if arguments.first_seed is not None:
+        seeds = range(arguments.first_seed, arguments.first_seed + len(seeds))
     spaces = load(arguments.cases, ShippedKnowledge.load().names)
     share_values(spaces)
     healthy: list[tuple[bool, str]] = []
@@ -195,9 +193,7 @@ def main() -> None:
     passed_over = 0
     for place, space in enumerate(spaces):
         others = [other for other in spaces if other.task == space.task and other is not space]
-        for seed in range(
-            arguments.first_seed, arguments.first_seed + (1 if arguments.quick else arguments.seeds)
-        ):
+        for seed in seeds:
             rng = np.random.default_rng([place, seed])
             good = sensible(space, others[0] if others else None, rng, seed, patience=10, most=100)
             if best_of(space, good) > 1.10 or sum(e.ok for e in good) < 12:
@@ -217,15 +213,15 @@ def main() -> None:
     for text in false:
         print(f"    {text}")
     every = [hit for hits in found.values() for hit in hits]
-    last_line(
+    arguments.last_line(
         {
             "found": round(sum(every) / len(every), 4) if every else None,
             "false": round(len(false) / len(healthy), 4) if healthy else None,
             "planted": len(every),
             "healthy": len(healthy),
             "found_by_problem": {name: round(sum(hits) / len(hits), 4) for name, hits in found.items()},
-            "cpu_s": round(time.process_time() - started, 1),
-        }
+        },
+        n=len(every) + len(healthy),
     )
 
 

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import children_import_from_here, one_thread
 from kg.nouns.values import Settings
 from recommender.search.log.study import SearchLog
@@ -328,7 +328,8 @@ def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) ->
     count, workspace = options.workers, folder / "workspace"
     runs: dict[str, list[Tried]] = {"one": [], "several": []}
     starts: dict[str, list[float]] = {"one": [], "several": []}
-    for seed in range(options.first, options.first + options.seeds):
+    first = options.seed_range(1)[0] if options.first is None else options.first
+    for seed in range(first, first + options.seeds):
         for kind, workers in (("one", 1), ("several", count)):
             tried, start_s = searched(
                 surface, url, f"{kind}-{mark}-{seed}", seed, workspace, workers, whole=not options.alone
@@ -376,21 +377,20 @@ def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) ->
 def main() -> None:
     one_thread()
     children_import_from_here()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    options = harness.read(
+        __doc__,
+        harness.option(
+            "--storage", help="URL of an empty PostgreSQL database; a server of its own if not given"
+        ),
+        harness.option("--workers", type=int, default=4),
+        harness.option("--seeds", type=int, default=8),
+        harness.option("--seconds", type=float, default=1.0, help="how long an evaluation sleeps"),
+        harness.option("--first", type=int, help="the first seed; by --seed if none"),
+        harness.option("--alone", action="store_true", help="only workers, and only to 1 %%"),
+        harness.option("--tpe", help=argparse.SUPPRESS),
+        harness.option("--folder", type=Path, help=argparse.SUPPRESS),
+        quick="one seed, a quarter of the sleep",
     )
-    parser.add_argument(
-        "--storage", help="URL of an empty PostgreSQL database; a server of its own if not given"
-    )
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long an evaluation sleeps")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--alone", action="store_true", help="only workers, and only to 1 %%")
-    parser.add_argument("--quick", action="store_true", help="one seed, a quarter of the sleep")
-    parser.add_argument("--tpe", help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
     if options.tpe:
         tpe_worker(options.storage, options.tpe, options.seeds, options.folder)
         return
@@ -404,7 +404,7 @@ def main() -> None:
 
             server = stack.enter_context(PostgresServer())
             url = server.url().replace("postgresql://", "postgresql+psycopg://")
-        last_line(measure(options, url, server, folder))
+        options.last_line(measure(options, url, server, folder))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,18 @@
 """The price of pruning a space by what is known of other devices.
 
-``python -m benchmarks.searches.space_pruning --cases DIR``: every exhaustively timed kernel space of ``kerneltuner_*`` with the tables
-of the same kernel on all other devices, and then on one alone, known. Told are the share of the space that is gone and the
+``python -m benchmarks.searches.space_pruning --cases DIR``: the exhaustively timed kernel spaces of ``kerneltuner_*`` on drawn devices
+(``--all``: on every one) with the tables of the same kernel on all other devices, and then on one alone, known. Told are the share of the space that is gone and the
 best of what is left over the best of all; beside it, the same share left out by value instead of by pair, and at random
 (expected price of a random subset). Spaces whose kernel no other device has are passed over.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import time
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.kernel_spaces import Space, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
@@ -64,19 +61,20 @@ def by_value(space: Space, others: list[Space], share: float) -> float:
 
 def main() -> None:
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.place("--cases", "--known"),
+        harness.option("--share", type=float, default=0.6),
+        quick="all others known alone",
     )
-    parser.add_argument("--cases", type=Path, required=True)
-    parser.add_argument("--share", type=float, default=0.6)
-    parser.add_argument("--quick", action="store_true", help="all others known alone")
-    arguments = parser.parse_args()
-    started = time.process_time()
     spaces = load(arguments.cases, ShippedKnowledge.load().names)
     share_values(spaces)
     results: dict[str, list[tuple[float, float, float, float]]] = {"all_others": [], "one_other": []}
-    for space in spaces:
-        others = [other for other in spaces if other.task == space.task and other is not space]
+    held = arguments.draw("device", (space.device for space in spaces))
+    hidden = frozenset() if arguments.all else held
+    for space in (space for space in spaces if space.device in held):
+        alike = [other for other in spaces if other.task == space.task and other is not space]
+        others = [other for other in alike if other.device not in hidden]
         given = [("all_others", others)] if others else []
         if not arguments.quick:
             given += [("one_other", [other]) for other in others]
@@ -108,7 +106,7 @@ def main() -> None:
             figures[f"{name}_{method}_worst"] = round(float(table[:, column].max()), 4)
         figures |= {f"{name}_n": len(rows), f"{name}_removed": round(float(table[:, 0].mean()), 4),
                     f"{name}_removed_least": round(float(table[:, 0].min()), 4)}  # fmt: skip
-    last_line({**figures, "cpu_s": round(time.process_time() - started, 1)})
+    arguments.last_line(figures, n=len(results["all_others"]))
 
 
 if __name__ == "__main__":

@@ -20,14 +20,12 @@ so far over the optimum. The last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches import layered
 from benchmarks.searches.kernel_searches import run, table
@@ -131,18 +129,16 @@ def _regret(group: list[Any], runs: dict[int, list[Any]], t: int) -> float:
 
 def main() -> None:
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.place("--cases", "--known"),
+        harness.option("--seeds", type=int, default=0, help="5; with --quick 2"),
+        harness.option("--only", nargs="+", choices=("kernels", "model", "noise", "parts", "model_parts")),
+        quick="few spaces, two seeds",
     )
-    parser.add_argument("--cases", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=0, help="5; with --quick 2")
-    parser.add_argument("--quick", action="store_true", help="few spaces, two seeds")
-    parser.add_argument("--only", nargs="+", choices=("kernels", "model", "noise", "parts", "model_parts"))
-    arguments = parser.parse_args()
     shipped = ShippedKnowledge.load()
     wanted = arguments.only or ["kernels", "model", "noise", "parts", "model_parts"]
-    seeds = range(arguments.seeds or (2 if arguments.quick else 5))
-    start = time.process_time()
+    seeds = arguments.seed_range(arguments.seeds or (2 if arguments.quick else 5))
     report: dict[str, Any] = {}
     spaces = load(arguments.cases, shipped.names)
     share_values(spaces)
@@ -177,8 +173,8 @@ def main() -> None:
         ("joint", "joint_apart"),
     ):
         report[f"{key}_evaluations_to_5"] = (report.get(name) or {}).get("evals_to_5_geomean")
-    report["cpu_s"], report["seeds"] = round(time.process_time() - start, 1), len(seeds)
-    last_line(report)
+    report["seeds"] = len(seeds)
+    arguments.last_line(report)
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -7,33 +7,33 @@ up; within 5 % of the best means of that table's least mean, noise included. A s
 60 evaluations of our own cold search on it, seed for seed. ``shapes``: the other shapes of the kernel.
 ``processor``: the same shape on another processor (the matrix product alone). ``kernel left out``: all other
 kernels, which share the compiler, its flags and the threads, and some a parameter named ``rows``.
-``estimate``: nothing but the arithmetic of the kernel's loops (``tools.sweeps.spaces``). Beside it ``copied``: the
+``estimate``: nothing but the arithmetic of the kernel's loops (``benchmarks.worlds.sweep_spaces``). Beside it ``copied``: the
 sources' bests first, then cold. Figures: evaluations to 5 %, geometric mean over runs (a miss counts 100), shares
-within 5 % by 10 and 20, and problems (of a kernel and shape). The last line is JSON.
+within 5 % by 10 and 20, and problems (of a kernel and shape). A seed draws kernels: they alone are asked, and none of
+them is a source of another.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import ROOT, one_thread
 from benchmarks.searches.kernel_searches import at_random, best_first, bests, run, table
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
+from benchmarks.worlds.sweep_spaces import SPACES
 from ingest.reading import read
 from kg.nouns.entities import Case
 from recommender.search.engine.search import Search
 from recommender.search.run.estimate import CostEstimate
-from tools.sweeps.spaces import SPACES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from kg.triples.names import Names
     from recommender.search.evaluations import SourceTable
@@ -50,7 +50,7 @@ SIMILARITY = {
 """What a source is trusted before anything is measured; a choice, as in ``benchmarks.searches.warm_start``."""
 
 
-def sources(kind: str, space: Space, spaces: Sequence[Space]) -> list[Space]:
+def sources(kind: str, space: Space, spaces: Sequence[Space], hidden: frozenset[str]) -> list[Space]:
     """The spaces that a protocol knows when it searches one."""
     if kind == "shapes":
         return [
@@ -62,7 +62,8 @@ def sources(kind: str, space: Space, spaces: Sequence[Space]) -> list[Space]:
         return [s for s in spaces if s.task == space.task and s.device != space.device]
     if kind == "estimate":
         return []
-    return [s for s in spaces if s.kernel != space.kernel and s.device == space.device]
+    apart = hidden | {space.kernel}
+    return [s for s in spaces if s.kernel not in apart and s.device == space.device]
 
 
 def sizes_of(folder: Path, names: Names) -> dict[str, dict[str, float]]:
@@ -93,20 +94,19 @@ def figures(needed: Sequence[int], problems: int) -> dict[str, float | int]:
 
 def main() -> None:
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    options = harness.read(
+        __doc__,
+        harness.place("--sweeps", default=ROOT / "data" / "sweeps"),
+        harness.option("--seeds", type=int, default=5),
+        quick="one seed",
     )
-    parser.add_argument("--sweeps", type=Path, default=ROOT / "data" / "sweeps")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="one seed")
-    options = parser.parse_args()
     names = ShippedKnowledge.load().names
     here = load(options.sweeps, names, "*.jsonl.gz", least=300)
     elsewhere = load(ROOT / "data" / "cases", names, "blocked_matmul.jsonl.gz", least=300)
     for group in (here, elsewhere):  # apart: the other processor's sweep has one compiler
         share_values(group)
     spaces, sizes = [*here, *elsewhere], sizes_of(options.sweeps, names)
-    seeds = range(1 if options.quick else options.seeds)
+    seeds = options.seed_range(1 if options.quick else options.seeds)
     logs: dict[tuple[int, int], list[Any]] = {}
 
     def cold(space: Space, seed: int) -> list[Any]:
@@ -118,9 +118,12 @@ def main() -> None:
 
     needed: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     count: dict[str, int] = defaultdict(int)
-    for space in here:
+    held = options.draw("kernel", (space.kernel for space in here))
+    hidden = frozenset() if options.all else held
+    asked = [space for space in here if space.kernel in held]
+    for space in asked:
         for kind, similarity in SIMILARITY.items():
-            known = sources(kind, space, spaces)
+            known = sources(kind, space, spaces, hidden)
             loops = [estimated(space, sizes[space.task])] if kind == "estimate" else []
             count[kind] += bool(known or loops)
             for seed in seeds if known or loops else ():
@@ -143,7 +146,7 @@ def main() -> None:
     for kind, by in result.items():
         for name, row in by.items():
             print(f"{kind:<20}{name:<8}{row}")
-    last_line({**result, "seeds": len(seeds)})
+    options.last_line({**result, "seeds": len(seeds)}, n=len(asked))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 ``python -m benchmarks.searches.warm_start --known DIR --asked DIR`` reads the exhaustively timed kernel spaces
 (``kerneltuner_*``) of both folders. Each asked space is searched with the devices of the known folder that
 ran the same kernel as its sources, itself left out. A source is known only through the 200 evaluations of
-our own cold search on it, seed for seed. Per space the median over seeds counts, over spaces the geometric
+our own cold search on it, seed for seed. A seed draws devices: their spaces alone are asked, none of them is a source.
+Two constants of the search were chosen with kernels left out (``tools.fitting.fit_search``) and are not chosen again. Per space the median over seeds counts, over spaces the geometric
 mean; a run that does not come within 5 % in 100 evaluations counts 100, and a failed run costs one.
 
 ``score`` is the performance score of the auto-tuning methodology over function evaluations: the mean over
@@ -25,16 +26,14 @@ last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches import kernel_tools
 from benchmarks.searches.kernel_searches import at_random, best_first, bests, rgpe, run, table
@@ -184,41 +183,46 @@ def chosen(external: list[str] | None, *, quick: bool) -> list[str]:
 
 def main() -> None:
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.place("--known"),
+        harness.place("--asked"),
+        harness.option("--seeds", type=int, default=0, help="10; with --quick 2"),
+        harness.option(
+            "--external",
+            nargs="*",
+            choices=(*kernel_tools.FAMILIES, *kernel_tools.NEEDS),
+            metavar="NAME",
+            help=f"also these tools or methods ({', '.join(kernel_tools.FAMILIES)}), all without names",
+        ),
+        harness.option("--tool-seeds", type=int, default=TOOL_SEEDS, help="seeds of other tools at most"),
+        harness.option(
+            "--sources",
+            choices=("all", "far", "other-vendor", "one"),
+            default="all",
+            help="what may be known",
+        ),
+        harness.option("--kernels", default="", help="only kernels whose name holds this"),
+        quick="no ensemble, no adversaries, no Optuna",
     )
-    parser.add_argument("--known", type=Path, required=True)
-    parser.add_argument("--asked", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=0, help="10; with --quick 2")
-    parser.add_argument("--quick", action="store_true", help="no ensemble, no adversaries, no Optuna")
-    parser.add_argument(
-        "--external",
-        nargs="*",
-        choices=(*kernel_tools.FAMILIES, *kernel_tools.NEEDS),
-        metavar="NAME",
-        help=f"also these tools or methods ({', '.join(kernel_tools.FAMILIES)}), all without names",
-    )
-    parser.add_argument("--tool-seeds", type=int, default=TOOL_SEEDS, help="seeds of other tools at most")
-    parser.add_argument(
-        "--sources", choices=("all", "far", "other-vendor", "one"), default="all", help="what may be known"
-    )
-    parser.add_argument("--kernels", default="", help="only kernels whose name holds this")
-    arguments = parser.parse_args()
     shipped = ShippedKnowledge.load()
-    same = arguments.known.resolve() == arguments.asked.resolve()
+    same = arguments.is_one_folder
     known = load(arguments.known, shipped.names)
     asked = known if same else load(arguments.asked, shipped.names)
     known, asked = ([s for s in spaces if arguments.kernels in s.kernel] for spaces in (known, asked))
     share_values(known if same else [*known, *asked])
+    held = arguments.draw("device", (space.device for space in asked))
+    if not arguments.all:
+        asked = [space for space in asked if space.device in held]
+        known = [space for space in known if not same or space.device not in held]
     cases = [
         (space, sources)
         for space in asked
         for sources in chosen_sources(arguments.sources, space, known, shipped.hardware)
     ]
     asked, pairs = [space for space, _ in cases], {k: sources for k, (_, sources) in enumerate(cases)}
-    seeds = range(arguments.seeds or (2 if arguments.quick else 10))
+    seeds = arguments.seed_range(arguments.seeds or (2 if arguments.quick else 10))
     methods = chosen(arguments.external, quick=arguments.quick)
-    start = time.process_time()
     logs: dict[tuple[int, int], list[Any]] = {}
 
     def cold(space: Space, seed: int, count: int) -> list[Any]:
@@ -248,13 +252,13 @@ def main() -> None:
             first = bests(space, source_logs, seed)
             results["best_first"][k].append(best_first(space, first, seed))
             results["random"][k].append(at_random(space, seed))
-            for method in methods if seed < arguments.tool_seeds else ():
+            for method in methods if seed < seeds[0] + arguments.tool_seeds else ():
                 for name, log in kernel_tools.searches(space, seed, method, first):
                     results[name][k].append(log)
             if arguments.quick:
                 continue
             results["rgpe"][k].append(rgpe(space, tables, seed))
-            if seed < 5:
+            if seed < seeds[0] + 5:
                 foreign = next((asked[j] for j in pairs if asked[j].task != space.task), None)
                 other = None if foreign is None else table(foreign, cold(foreign, seed, LOG), 0.8)
                 for kind in ("reversed", "shuffled", "other_kernel"):
@@ -279,7 +283,7 @@ def main() -> None:
                 f"[{min(five)}, {max(five)}]  score {np.mean(scores):6.3f}",
                 flush=True,
             )
-    report: dict[str, Any] = {
+    report: dict[str, Any] = {"ours": None} | {
         name: figures(runs, asked, pairs, results["cold_gp"]) for name, runs in results.items()
     }
     tuned = [name for name in report if name.startswith("kernel_tuner")]
@@ -296,7 +300,6 @@ def main() -> None:
     report["cold_gp_first_seeds"] = figures(first_five, asked, pairs, results["cold_gp"])
     report["cpu_ms_per_suggestion"], report["cpu_ms_start"] = (round(x, 2) for x in cpu)
     report["cpu_candidates"] = candidates
-    report["cpu_s"] = round(time.process_time() - start, 1)
     report["seeds"] = len(seeds)
     columns = (
         "evals_to_5_geomean",
@@ -310,7 +313,7 @@ def main() -> None:
     for name, row in report.items():
         if isinstance(row, dict):
             print(f"{name:<36}" + "".join(f"{row[c]:>20}" for c in (*columns, "score_worst", "harmed")))
-    last_line(report)
+    arguments.last_line(report, n=len(asked))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ that others share), and for each question the median and 95th percentile in ms a
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import subprocess
@@ -25,7 +24,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from recommender.service import openapi
 
 QUESTIONS: dict[str, Any] = {
@@ -146,17 +145,16 @@ def mcp_starts(workspace: Path) -> dict[str, float]:
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = harness.read(
+        __doc__,
+        harness.place("--workspace"),
+        harness.option("--requests", type=int, default=200, help="of each question"),
+        harness.option("--clients", type=int, default=50),
+        harness.option("--mcp", action="store_true"),
+        quick="20 requests",
     )
-    parser.add_argument("--workspace", type=Path, required=True)
-    parser.add_argument("--requests", type=int, default=200, help="of each question")
-    parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--mcp", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="20 requests")
-    given = parser.parse_args()
     figures = measure(given.workspace, 20 if given.quick else given.requests, given.clients)
-    last_line({**figures, **(mcp_starts(given.workspace) if given.mcp else {})})
+    given.last_line({**figures, **(mcp_starts(given.workspace) if given.mcp else {})})
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ recommendations without and beside the hostile queries.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import multiprocessing
@@ -34,7 +33,7 @@ import httpx
 import numpy as np
 from pyoxigraph import QueryBoolean, parse, parse_query_results
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.service.hostile_queries import hostile_requests
 from kg.triples.user_queries.results import TABLE_FORMATS, TRIPLE_FORMATS
 from recommender.service import openapi
@@ -244,16 +243,15 @@ def _send(
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = harness.read(
+        __doc__,
+        harness.option("--queries", type=int, default=1000),
+        harness.option("--deadline", type=float, default=LIMITS.seconds, help="of a query, in seconds"),
+        harness.option("--clients", type=int, default=3),
+        harness.place("--workspace", help="serve this one", required=False),
+        quick="100 queries",
+        published=1,
     )
-    parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--quick", action="store_true", help="100 queries")
-    parser.add_argument("--deadline", type=float, default=LIMITS.seconds, help="of a query, in seconds")
-    parser.add_argument("--clients", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workspace", type=Path, help="serve this one")
-    given = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="sparql-endpoint-") as folder:
         path = given.workspace or Path(folder) / "workspace"
@@ -261,7 +259,7 @@ def main() -> None:
             Workspace.create(path, cache=Path(folder) / "cache", text_model=None)
         queries = 100 if given.quick else given.queries
         figures = measure(path, queries, given.deadline, given.clients, given.seed)
-    last_line({**figures, "duration_s": round(time.monotonic() - started, 1)})
+    given.last_line({**figures, "duration_s": round(time.monotonic() - started, 1)})
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ kills_with_work_unacknowledged, ended_before, rounds, rows_not_recovered, second
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import itertools
 import json
@@ -29,7 +28,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.protocols.processes import children_import_from_here
 
 ROWS_A_FILE = 160
@@ -151,19 +150,18 @@ def finish(workspace: Path, cache: Path, folders: list[Path]) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    options = harness.read(
+        __doc__,
+        harness.place("--known", help="folder of case JSONL files"),
+        harness.place("--formats", help="folder of files of other formats", required=False),
+        harness.option("--kills", type=int, default=100),
+        harness.option("--minutes", type=float, default=600.0, help="stop earlier, after so long"),
+        quick="10 kills",
+        published=7,
     )
-    parser.add_argument("--known", type=Path, required=True, help="folder of case JSONL files")
-    parser.add_argument("--formats", type=Path, help="folder of files of other formats")
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--minutes", type=float, default=600.0, help="stop earlier, after so long")
-    parser.add_argument("--quick", action="store_true", help="10 kills")
-    parser.add_argument("--seed", type=int, default=7)
-    options = parser.parse_args()
     kills = 10 if options.quick else options.kills
     figures = measure(options.known, options.formats, kills, options.seed, options.minutes * 60)
-    last_line(figures)
+    options.last_line(figures)
 
 
 def measure(

@@ -10,14 +10,13 @@ the peak of the process while it takes in one generated JSONL file of 20,000 pro
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from benchmarks.speed.scale import run, subset
 
 PROBLEMS, ROWS = 20_000, 1_000_000
@@ -106,21 +105,18 @@ def measure(known: Path, folder: Path, cache: Path, *, quick: bool) -> dict[str,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    options = harness.read(
+        __doc__,
+        harness.place("--known", help="folder of case JSONL files"),
+        quick="the first 1,000 rows of each corpus, small files",
     )
-    parser.add_argument("--known", type=Path, required=True, help="folder of case JSONL files")
-    parser.add_argument(
-        "--quick", action="store_true", help="the first 1,000 rows of each corpus, small files"
-    )
-    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tunegraph-ingest-") as place:
         folder = Path(place)
         cache = Path(os.environ.get("TUNEGRAPH_CACHE") or folder / "cache")
         figures = measure(options.known, folder, cache, quick=options.quick)
     for name, value in figures.items():
         print(f"{name:24} {value:,.1f}")
-    last_line(figures)
+    options.last_line(figures)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ product. The last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import harness
 from benchmarks.speed.browser import Chromium, find_chromium
 from kg.nouns.entities import Better, Status
 from kg.nouns.values import Settings
@@ -268,10 +268,11 @@ def slider_page(rng: np.random.Generator) -> str:
 
 def main() -> None:
     """Measure, print, and print again as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="10,000 trials for the long search, fewer looks")
-    parser.add_argument("--keep", type=Path, help="folder that keeps the pages")
-    options = parser.parse_args()
+    options = harness.read(
+        __doc__,
+        harness.option("--keep", type=Path, help="folder that keeps the pages"),
+        quick="10,000 trials for the long search, fewer looks",
+    )
     with tempfile.TemporaryDirectory() as temporary:
         figures = measure(Path(temporary), quick=options.quick)
         if options.keep:
@@ -280,7 +281,7 @@ def main() -> None:
                 (options.keep / name).write_bytes((Path(temporary) / name).read_bytes())
     for name, value in figures.items():
         print(f"{name:<16} {value}")
-    print(json.dumps(figures))
+    options.last_line(figures)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,9 @@ The last line is JSON.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
-import random
 import resource
 import shutil
 import statistics
@@ -31,10 +29,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.protocols.lines import last_line
+from benchmarks import harness
 from embeddings.index import INDEX_NAME
 
 if TYPE_CHECKING:
+    import random
+
     from kg.nouns.entities import Case, Problem
     from recommender.workspace import Workspace
 
@@ -207,18 +207,18 @@ def shifted(case: Any, shift: int) -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    options = harness.read(
+        __doc__,
+        harness.place("--known", help="folder of case JSONL files", required=False),
+        harness.place("--workspace", help="ask this workspace; nothing is ingested", required=False),
+        harness.option("--generated", type=int, default=0, help="problems in all after generation"),
+        harness.option("--keep", type=Path, help="leave the workspace here"),
+        published=5,
+        quick="the first 1,000 rows of each corpus",
     )
-    parser.add_argument("--known", type=Path, help="folder of case JSONL files")
-    parser.add_argument("--workspace", type=Path, help="ask this workspace; nothing is ingested")
-    parser.add_argument("--generated", type=int, default=0, help="problems in all after generation")
-    parser.add_argument("--quick", action="store_true", help="the first 1,000 rows of each corpus")
-    parser.add_argument("--keep", type=Path, help="leave the workspace here")
-    options = parser.parse_args()
     if (options.known is None) is (options.workspace is None):
-        parser.error("--known or --workspace")
-    rng = random.Random(5)
+        harness.refuse("--known or --workspace: one of them")
+    rng = options.random()
     with tempfile.TemporaryDirectory(prefix="tunegraph-scale-") as place:
         folder = Path(place)
         workspace = options.workspace or options.keep or folder / "workspace"
@@ -226,7 +226,7 @@ def main() -> None:
         known = options.known
         if known and options.quick:
             known = subset(known, folder / "cases", 1000)
-        last_line(measure(workspace, cache, known, options.generated, rng))
+        options.last_line(measure(workspace, cache, known, options.generated, rng))
 
 
 def measure(

@@ -8,7 +8,6 @@ its problems: recall at 50 against exact search, mean and worst question.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import data
+from benchmarks import harness
 from embeddings.encoder import ProblemEncoder
 from embeddings.index import INDEX_NAME, ProblemIndex
 from embeddings.onnx_export import export
@@ -73,15 +73,14 @@ def recall(index: ProblemIndex, vectors: NDArray[np.float32], asked: NDArray[np.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = harness.read(
+        __doc__,
+        harness.place("--cases", "--known", help="folder of case JSONL files"),
+        harness.option("--models", type=Path, required=True, help="cache directory of text models"),
+        harness.option(
+            "--devices", type=int, default=5, help="devices to withhold, those with most problems"
+        ),
     )
-    parser.add_argument("--cases", type=Path, required=True, help="folder of case JSONL files")
-    parser.add_argument("--models", type=Path, required=True, help="cache directory of text models")
-    parser.add_argument(
-        "--devices", type=int, default=5, help="devices to withhold, those with most problems"
-    )
-    arguments = parser.parse_args()
     export(arguments.models)
     store = OxigraphStore()
     for name in [*data.files("hardware", ".yaml"), *data.files("models", ".yaml")]:
@@ -93,7 +92,7 @@ def main() -> None:
         if isinstance(item, Case):
             found.setdefault(item.problem.id, item.problem)
     problems = list(found.values())
-    rng = np.random.default_rng(0)
+    rng = arguments.rng()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         texts = CachedTextEncoder(OnnxTextEncoder(arguments.models), TextCache(folder / "texts.sqlite3"))
@@ -127,7 +126,7 @@ def main() -> None:
                 shares = recall(without, left, mine[rng.permutation(len(mine))[:100]])
             withheld[device] = {"mean": round(float(np.mean(shares)), 4), "worst": round(min(shares), 2)}
         figures["withheld"] = withheld
-    print(json.dumps(figures, indent=2))
+    arguments.last_line(figures)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ingest.reading import read
@@ -14,9 +17,9 @@ from kg.nouns.entities import Case, Problem
 from recommender.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping
 
+    from benchmarks.harness import Run
     from kg.rows.trials import TrialStore
     from kg.triples.hardware_tree import HardwareTree
 
@@ -70,13 +73,33 @@ def sampled(name: str, share: float) -> bool:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) < share * 2**32
 
 
-def load(source: Path, folder: Path, share_of: Mapping[str, float]) -> World:
+def load_both(run: Run, folder: Path, share_of: Callable[[Path], Mapping[str, float]]) -> tuple[World, World]:
+    """What a run knows and what it asks: one world twice where they are one folder."""
+    salt = "" if run.all else f"{run.seed} "
+    known = load(run.known, folder / "known", share_of(run.known), salt)
+    if run.is_one_folder:
+        return known, known
+    return known, load(run.asked, folder / "asked", share_of(run.asked), salt)
+
+
+@contextmanager
+def fresh_workspace() -> Iterator[Workspace]:
+    """A new workspace of what ships, gone afterwards."""
+    with TemporaryDirectory() as folder:
+        place, cache = Path(folder) / "workspace", Path(folder) / "cache"
+        Workspace.create(place, cache=cache, text_model=None)
+        with Workspace.open(place, cache=cache) as opened:
+            yield opened
+
+
+def load(source: Path, folder: Path, share_of: Mapping[str, float], salt: str = "") -> World:
     """Take a folder of cases into a new workspace under ``folder``.
 
     Args:
         source: Folder of cases, or one file of them.
         folder: Where the workspace goes.
         share_of: Share of tasks to keep by corpus; "*" for the others; 0 leaves the file out.
+        salt: Another one keeps other tasks.
     """
     folder.mkdir(parents=True)
     place, cache = folder / "workspace", folder / "cache"
@@ -89,7 +112,7 @@ def load(source: Path, folder: Path, share_of: Mapping[str, float]) -> World:
             share = share_of.get(corpus, share_of.get("*", 1.0))
             if not share or path.suffix not in {".gz", ".jsonl", ".json"}:
                 continue
-            for cases in _batches(path, opened, share):
+            for cases in _batches(path, opened, share, salt):
                 editor.add_cases(cases)
                 for case in cases:
                     if case.problem.id not in problems:
@@ -103,7 +126,7 @@ def load(source: Path, folder: Path, share_of: Mapping[str, float]) -> World:
     return world
 
 
-def _batches(path: Path, workspace: Workspace, share: float) -> Iterator[list[Case]]:
+def _batches(path: Path, workspace: Workspace, share: float, salt: str) -> Iterator[list[Case]]:
     waiting: list[Case] = []
     kept: dict[str, bool] = {}
     for item in read([path], workspace.names):
@@ -111,7 +134,7 @@ def _batches(path: Path, workspace: Workspace, share: float) -> Iterator[list[Ca
             continue
         task = item.problem.task_id
         if task not in kept:
-            kept[task] = share >= 1 or sampled(task, share)
+            kept[task] = share >= 1 or sampled(salt + task, share)
         if kept[task]:
             waiting.append(item)
         if len(waiting) >= _BATCH:

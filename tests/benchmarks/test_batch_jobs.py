@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from benchmarks.green.batch_jobs import JOBS, YEAR_START, batch_jobs
 
-JOBS_DRAWN = batch_jobs()
+JOBS_DRAWN = batch_jobs(np.random.default_rng(0))
 
 
 def test_all_jobs_are_submitted_on_workdays_in_office_hours() -> None:

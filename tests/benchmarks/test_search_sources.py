@@ -77,4 +77,10 @@ class SweptSources:
 def test_a_sweep_is_searched_from_one_kind_of_source(kind: str, expected: str) -> None:
     swept = SweptSources()
     spaces = [swept.here, swept.shape, swept.there, swept.other]
-    assert [id(s) for s in swept_kernels.sources(kind, swept.here, spaces)] == [id(getattr(swept, expected))]
+    found = swept_kernels.sources(kind, swept.here, spaces, frozenset())
+    assert [id(s) for s in found] == [id(getattr(swept, expected))]
+
+
+def test_a_drawn_kernel_is_no_source_of_another() -> None:
+    swept = SweptSources()
+    assert swept_kernels.sources("kernel left out", swept.here, [swept.other], frozenset({"attention"})) == []

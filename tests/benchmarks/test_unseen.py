@@ -59,7 +59,7 @@ def test_two_folders_with_a_device_in_both(
     known = fill(tmp_path / "known", DEVICES, 1)
     asked = fill(tmp_path / "asked", DEVICES[:1], 3)
     options = ["--quick"] if quick else []
-    arguments = ["unseen", "--known", str(known), "--asked", str(asked), "--jobs", "1", *options]
+    arguments = ["unseen", "--known", str(known), "--asked", str(asked), "--all", "--jobs", "1", *options]
     monkeypatch.setattr(sys, "argv", arguments)
     unseen.main()
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -74,7 +74,7 @@ def test_one_folder_leaves_devices_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     known = str(fill(tmp_path / "known", DEVICES, 1))
-    monkeypatch.setattr(sys, "argv", ["unseen", "--known", known, "--asked", known, "--jobs", "1"])
+    monkeypatch.setattr(sys, "argv", ["unseen", "--known", known, "--asked", known, "--all", "--jobs", "1"])
     unseen.main()
     tree = json.loads(capsys.readouterr().out.splitlines()[-1])
     figures = tree["copy"]
@@ -97,7 +97,7 @@ def test_a_corpus_of_one_device_and_task_is_refused_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     alone = str(fill(tmp_path / "alone", DEVICES[:1], 1, sizes=1))
-    monkeypatch.setattr(sys, "argv", ["unseen", "--known", alone, "--asked", alone, "--jobs", "1"])
+    monkeypatch.setattr(sys, "argv", ["unseen", "--known", alone, "--asked", alone, "--all", "--jobs", "1"])
     with pytest.raises(SystemExit) as ended:
         unseen.main()
     assert ended.value.code == 2
@@ -113,7 +113,7 @@ def test_contradictory_copies_and_another_sign_neither_stop_nor_turn_it(
     fill(folder, DEVICES[:1], 1, name="again", slower=2.0)
     fill(folder, DEVICES[1:], 1, name="turned", better="higher")
     monkeypatch.setattr(
-        sys, "argv", ["unseen", "--known", str(folder), "--asked", str(folder), "--jobs", "1"]
+        sys, "argv", ["unseen", "--known", str(folder), "--asked", str(folder), "--all", "--jobs", "1"]
     )
     unseen.main()
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])

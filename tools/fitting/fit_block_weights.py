@@ -16,29 +16,26 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks.harness import last_line
+from benchmarks.worlds.cost_tables import tables
 from benchmarks.worlds.shipped import ShippedKnowledge
 from embeddings.encoder import ProblemEncoder
 from embeddings.onnx_export import export
 from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.weights import BlockWeights
-from ingest.reading import read
-from kg.nouns.entities import Better, Case
 from recommender.calibration.similarity import PARTS, part_of
-from recommender.calibration.similarity_fit import SEEDS, CostTable, draw, fit_similarity, fit_without
+from recommender.calibration.similarity_fit import SEEDS, draw, fit_similarity, fit_without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from kg.triples.names import Names
     from recommender.calibration.similarity_fit import TransferSample
 
 PATH = Path(__file__).parents[2] / "data" / "retrieval" / "weights.json"
@@ -78,20 +75,6 @@ def left_out(folder: Path) -> dict[str, dict[str, float]]:
     learned = {name: without(samples, name).as_dict() for name in names}
     by_name = {name: learned[family(name)] for name in collections}
     return {name: learned[name] for name in names[:PARTS]} | by_name
-
-
-def tables(folder: Path, names: Names) -> list[CostTable]:
-    """Tables of at least two measured configurations that differ enough to matter."""
-    found: dict[str, CostTable] = {}
-    for path in sorted(folder.glob("*.jsonl*")):
-        for item in read([path], names):
-            if not isinstance(item, Case) or not item.measurement.value or item.measurement.value < 0:
-                continue
-            sign = 1 if item.problem.objective.better is Better.LOWER else -1
-            cost = sign * math.log(item.measurement.value)
-            table = found.setdefault(item.problem.id, CostTable(path.name.split(".")[0], item.problem, {}))
-            table.costs[item.configuration] = min(cost, table.costs.get(item.configuration, math.inf))
-    return [table for table in found.values() if len(table.costs) > 1]
 
 
 def short_lines(content: Mapping[str, object]) -> str:

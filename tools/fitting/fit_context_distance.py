@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.protocols.lines import last_line
+from benchmarks.harness import last_line
 from benchmarks.protocols.processes import ROOT
 
 if TYPE_CHECKING:

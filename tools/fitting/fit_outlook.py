@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.answers import unseen
 from benchmarks.answers.outlook_figures import figures, left_out, show
+from benchmarks.harness import last_line
 from benchmarks.protocols.folds import Fold, folds
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import ROOT
 from benchmarks.worlds.world import load
 from recommender.calibration.outlook import Checked, Outlook

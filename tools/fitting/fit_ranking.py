@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.answers import unseen
+from benchmarks.harness import last_line
 from benchmarks.protocols.folds import Fold, folds
 from benchmarks.protocols.groups import standard_error
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import ROOT, one_thread
 from benchmarks.worlds.world import load
 from kg.nouns.knowledge import Level

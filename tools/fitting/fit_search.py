@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import last_line
 from benchmarks.protocols.groups import nested
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches.kernel_searches import run, table
 from benchmarks.searches.warm_start import LOG, SIMILARITY

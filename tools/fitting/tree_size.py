@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.answers import unseen
+from benchmarks.harness import last_line
 from benchmarks.protocols.folds import folds
-from benchmarks.protocols.lines import last_line
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import load
 from recommender.calibration import trees

@@ -3,10 +3,10 @@
     python -m tools.sweeps.sweep_kernels attention --hardware epyc-virtual-25-17 \
         --out data/cases/tiled_attention.jsonl.gz [--cpu-s 600] [--share 0.05]
 
-Kernels and their spaces are in ``tools.sweeps.spaces``. Each configuration is built once and run on all
-shapes, in random order (seed 0), so that a drift of the machine favours none. A time is the mean over the
-repeats of the longest CPU time of a thread, after one warm-up run. A build that fails is a failed case, with
-what the compiler said. The last line is JSON.
+Kernels and their spaces are in ``benchmarks.worlds.sweep_spaces``. Each configuration is built once and run
+on all shapes, in random order (seed 0), so that a drift of the machine favours none. A time is the mean
+over the repeats of the longest CPU time of a thread, after one warm-up run. A build that fails is a failed
+case, with what the compiler said. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from benchmarks.protocols.lines import last_line
+from benchmarks.harness import last_line
 from benchmarks.protocols.processes import ROOT
-from tools.sweeps.spaces import BUILDS, SPACES, THREADS, SweptSpace
+from benchmarks.worlds.sweep_spaces import BUILDS, SPACES, THREADS, SweptSpace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import data
-from tools.sweeps.spaces import SPACES, THREADS, SweptSpace
+from benchmarks.worlds.sweep_spaces import SPACES, THREADS, SweptSpace
 
 KERNELS = {
     "matmul": (["37", "41", "53"], {"tile_m": 8, "rows": 4, "tile_n": 16, "tile_k": 16, "pack": 1}),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from benchmarks.worlds.sweep_spaces import SPACES
 from kg.errors import InputError
 from kg.nouns.entities import Better, Objective
 from recommender.search.engine.search import Search
@@ -17,7 +18,6 @@ from recommender.search.run.source_tables import MOST_ROWS
 from recommender.search.run.task_file import read_task_file
 from recommender.search.run.task_reader import read_task
 from recommender.space.space_file import read_space
-from tools.sweeps.spaces import SPACES
 
 if TYPE_CHECKING:
     from pathlib import Path
