@@ -64,11 +64,12 @@ class ProblemOptions:
         """
         from ingest.questions.launches.launch_facts import LaunchFacts, merge_facts
         from ingest.questions.problem_file import read_problem_file
+        from kg.nouns.situation import FactOrigin
 
         parts = facts_at_hand(from_command=self.from_command, config_json=self.config_json, smi=self.smi)
-        raw = merge_facts(
-            [*parts, LaunchFacts(question=read_problem_file(self.file))] if self.file else parts
-        )
+        if self.file:
+            parts.append(LaunchFacts(question=read_problem_file(self.file), origin=FactOrigin.FILE))
+        raw = merge_facts(parts)
         plain = {
             "model": self.model,
             "op": self.operator,
@@ -80,7 +81,7 @@ class ProblemOptions:
         }
         if self.model is not None and raw.get("model") not in (None, self.model):
             raw.pop("sizes", None)  # they are those of the model that the texts name
-        raw.update({name: value for name, value in plain.items() if value is not None})
+        told: dict[str, object] = {name: value for name, value in plain.items() if value is not None}
         tables: dict[str, dict[str, object]] = {
             "shape": pairs("--shape", self.shape),
             "traits": pairs("--trait", self.trait),
@@ -90,10 +91,10 @@ class ProblemOptions:
         }
         for name, table in tables.items():
             if table:
-                raw[name] = {**_table(name, raw.get(name)), **table}
+                raw[name], told[name] = _table(name, raw.get(name)), table
         if self.limit:
-            raw["limits"] = [*limits(raw.get("limits")), *self.limit]
-        return raw
+            told["limits"] = [*limits(raw.pop("limits", None)), *self.limit]
+        return merge_facts([LaunchFacts(question=told, origin=FactOrigin.TOLD)], onto=raw)
 
 
 def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

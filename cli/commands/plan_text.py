@@ -111,7 +111,9 @@ def _show_change(place: int, change: PlanChange) -> None:
 def _show_unfit(answer: Answer, plan: Plan) -> None:
     many = answer.place if answer.problem.hardware.count else f"1 x {answer.place}"
     layout = plan.start.layout
-    if layout is None:
+    if layout is None and plan.start.because:
+        say(f"It does not fit on {many}: {plan.start.because[0]}.")
+    elif layout is None:
         say(f"It does not fit on {many}, nor on any number up to 1,024.")
     else:
         say(f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices.")

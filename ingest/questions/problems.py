@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
+from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.launches.serving import name_and_format
 from ingest.questions.limits import parse_limit
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
-from kg.nouns.values import Settings
+from kg.nouns.situation import Fact, FactOrigin, Situation
+from kg.nouns.values import Settings, as_value
 from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
@@ -133,6 +135,19 @@ class _Reader:
             bottlenecks=bottlenecks,
             current=current if "current" in self.raw else None,
             software=software,
+            situation=self._situation(),
+        )
+
+    def _situation(self) -> Situation:
+        """Every fact of the question with its origin; what no reader of a text claims is told."""
+        stated = self.raw.get("origins")
+        origins = {**stated} if isinstance(stated, dict) else {}
+        return Situation.of(
+            Fact(name=name, value=_plain(value), origin=FactOrigin(origins.get(name, FactOrigin.TOLD)))
+            for key, table in self.raw.items()
+            if key not in {"notes", "origins"}
+            for name, value in facts_of(key, table).items()
+            if value is not None
         )
 
     def _attempt(self, key: str, read: Callable[[], object]) -> object:
@@ -351,6 +366,14 @@ class _Reader:
     def _note(self, resolved: ResolvedName) -> None:
         if resolved.note:
             self.notes.append(resolved.note)
+
+
+def _plain(value: object) -> Value:
+    """A value of a question; what is none as text."""
+    try:
+        return as_value(value)
+    except ValueError:
+        return str(value)
 
 
 def _unknown_metric(name: str) -> UnknownEntityError:

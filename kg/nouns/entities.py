@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kg.nouns.situation import Situation
 from kg.nouns.values import Settings, digest
 
 
@@ -195,6 +196,7 @@ class Problem:
         bottlenecks: Observed bottleneck ids and their share of the time, 0 to 1 (None: share unknown).
         current: The configuration in use; None if not given.
         software: Framework and compiler versions, by name.
+        situation: Where its facts come from; no part of its identity.
 
     Example:
         >>> workload = Workload(kind=WorkloadKind.OPERATOR, operator="matmul", shape=Settings({"M": 4096}))
@@ -212,6 +214,7 @@ class Problem:
     bottlenecks: Settings = field(default_factory=Settings)
     current: Configuration | None = None
     software: Settings = field(default_factory=Settings)
+    situation: Situation = field(default_factory=Situation, compare=False, repr=False)
     _ids: tuple[str, str] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -32,6 +32,11 @@ class Framework(Concept):
         """Whether it serves models with code of its own, and trains none."""
         return not set(self.phases) & {"training", "kernel"}
 
+    @property
+    def only_trains(self) -> bool:
+        """Whether it trains models and serves none."""
+        return set(self.phases) == {"training"}
+
     def reads(self, software: str) -> bool:
         """Whether settings of a software mean something where this framework runs."""
         return software == self.id or software in self.stack

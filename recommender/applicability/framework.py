@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kg.errors import UnknownEntityError
+from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import WorkloadKind
 
 if TYPE_CHECKING:
@@ -50,12 +50,14 @@ class RunningFramework:
         version: Its release; empty if unknown.
         is_assumed: Whether the question did not state its release, or did not name it at all.
         below: Software that it passes settings on to.
+        plugged: What the question names, where this is its plugin for the hardware; else empty.
     """
 
     id: str
     version: str = ""
     is_assumed: bool = False
     below: frozenset[str] = frozenset()
+    plugged: str = ""
 
     @property
     def note(self) -> str:
@@ -63,7 +65,8 @@ class RunningFramework:
         if not self.is_assumed:
             return ""
         named = f"{self.id} {self.version}".strip()
-        return f"{named} is assumed; --software NAME=VERSION names another"
+        why = f", as which {self.plugged} runs here" if self.plugged else ""
+        return f"{named} is assumed{why}; --software NAME=VERSION names another"
 
 
 def running_framework(
@@ -76,11 +79,22 @@ def running_framework(
         vendor: Root of the hardware's path in the tree.
         architecture: Of the model; empty if unknown.
         frameworks: Those that the graph knows.
+
+    Raises:
+        InputError: All that it names serve models, and it is about training, or the other way round.
+        NoEvidenceError: The one that it names is not known to run on such hardware.
     """
     by_id = {item.id: item for item in frameworks}
     trains = problem.workload.kind is WorkloadKind.TRAINING
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE), ""))
-    named = [by_id[n] for n in problem.software if n in by_id and not (trains and by_id[n].is_server)]
+    stated = [by_id[name] for name in problem.software if name in by_id]
+    named = [item for item in stated if not (item.is_server if trains else item.only_trains)]
+    if stated and not named:
+        does, not_this = ("serves", "training") if trains else ("trains", "serving")
+        raise InputError(
+            f"{stated[0].id} {does} models, and the question is about {not_this} one",
+            hint=f"--software names a program for {not_this}; --phase another phase",
+        )
     if usual is not None and usual.reads(LIBRARY):
         named = [item for item in named if item.id != LIBRARY]
     if named:  # the one that runs on the others: vllm-ascend before torch-npu
@@ -88,18 +102,24 @@ def running_framework(
         version = str(problem.software[top.id] or "")
         is_plugged = usual is not None and usual.id != top.id and usual.reads(top.id)
         runs_here = not top.hardware or vendor in top.hardware
+        if vendor and not runs_here and not is_plugged:
+            raise NoEvidenceError(
+                f"{top.id} is known on {', '.join(top.hardware)} alone, not on {vendor}",
+                hint="--software names another program" + (f", such as {usual.id}" if usual else ""),
+            )
         if usual is None or not is_plugged or (version and runs_here):
             return _running(top, version)
-        return _running(usual, "" if runs_here else version)  # vLLM on Ascend is its plugin
+        return _running(usual, "" if runs_here else version, top.id)  # vLLM on Ascend is its plugin
     return None if usual is None else _running(usual)
 
 
-def _running(framework: Framework, version: str = "") -> RunningFramework:
+def _running(framework: Framework, version: str = "", plugged: str = "") -> RunningFramework:
     return RunningFramework(
         id=framework.id,
         version=version or newest_release(framework.id),
         is_assumed=not version,
         below=frozenset(framework.stack),
+        plugged=plugged,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.nouns.situation import FactOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 MAXIMUM_BYTES = 1_000_000
 """A script, a configuration or a table of devices is small; a larger file is something else."""
 
-TABLES = ("shape", "sizes", "current", "software", "traits")
+TABLES = ("shape", "sizes", "current", "software", "traits", "bottlenecks")
 """Keys of a question whose values are names and values: later texts add to them."""
 
 
@@ -25,25 +26,57 @@ class LaunchFacts:
     Attributes:
         question: Keys of a question, as ``ingest.questions.problems.problem_from`` takes them.
         notes: Assumptions, and parts that could not be read, with the reason.
+        origin: Where the facts come from.
     """
 
     question: Mapping[str, object]
     notes: tuple[str, ...] = field(default=())
+    origin: FactOrigin = FactOrigin.SCRIPT
 
 
-def merge_facts(parts: Iterable[LaunchFacts]) -> dict[str, object]:
-    """One question from several texts: later ones win, tables are joined, every note is kept."""
-    question: dict[str, object] = {}
-    notes: list[str] = []
+def merge_facts(parts: Iterable[LaunchFacts], onto: Mapping[str, object] | None = None) -> dict[str, object]:
+    """One question from several texts: later ones win, tables are joined, every note is kept.
+
+    ``origins`` of the question says of each fact, as ``current.max_num_seqs``, where it comes from. Where
+    what is told contradicts a text, a note says so.
+
+    Args:
+        parts: The texts.
+        onto: A question that was merged before them; None for an empty one.
+    """
+    question = dict(onto or {})
+    before_notes, before_origins = question.pop("notes", None), question.pop("origins", None)
+    notes = [str(note) for note in before_notes] if isinstance(before_notes, list) else []
+    origins = {**before_origins} if isinstance(before_origins, dict) else {}
     for part in parts:
         for name, value in part.question.items():
             before = question.get(name)
             both = name in TABLES and isinstance(before, dict) and isinstance(value, dict)
             question[name] = {**before, **value} if both else value  # type: ignore[dict-item]
+            earlier = facts_of(name, before)
+            for fact, stated in facts_of(name, value).items():
+                if part.origin is FactOrigin.TOLD and _contradict(earlier.get(fact), stated):
+                    where = origins.get(fact, "text")
+                    notes.append(f"{fact} is told as {stated} and wins; the {where} says {earlier[fact]}")
+                origins[fact] = str(part.origin)
         notes += part.notes
     if notes:
         question["notes"] = list(dict.fromkeys(notes))
+    if origins:
+        question["origins"] = origins
     return question
+
+
+def facts_of(name: str, value: object) -> dict[str, object]:
+    """The facts of a key of a question by name: of a table each entry, as ``shape.input_len``."""
+    if isinstance(value, dict) and name in TABLES:
+        return {f"{name}.{key}": item for key, item in value.items()}
+    return {name: value}
+
+
+def _contradict(before: object, stated: object) -> bool:
+    """Whether two values of a fact differ; one that is not stated contradicts none."""
+    return before not in (None, "") and str(before).lower() != str(stated).lower()
 
 
 def read_text(path: Path) -> str:

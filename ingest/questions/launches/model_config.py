@@ -11,6 +11,7 @@ from ingest.questions.launches.model_facts import structure
 from ingest.questions.launches.serving import name_and_format
 from ingest.questions.launches.weight_format import weight_format
 from kg.errors import InputError
+from kg.nouns.situation import FactOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,7 +105,7 @@ def read_config(text: str, place: str) -> LaunchFacts:
     precision = _precision(content, described)
     if precision:
         question["precision"] = precision
-    return LaunchFacts(question=question, notes=tuple(notes))
+    return LaunchFacts(question=question, notes=tuple(notes), origin=FactOrigin.FILE)
 
 
 def _fill(described: Mapping[str, object], sizes: dict[str, object], notes: list[str]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ingest.questions.launches.launch_facts import LaunchFacts
 from kg.errors import InputError
+from kg.nouns.situation import FactOrigin
 
 _NPU_DEVICE = re.compile(r"^\|\s*(\d+)\s+([A-Za-z]*\d{3}[\w-]*)\s*\|\s*(\w+)\s*\|")
 _NPU_CHIP = re.compile(r"^\|\s*(\d+)(?:\s+(\d+))?\s*\|\s*(?:NA|[0-9A-Fa-f]{4}:[0-9A-Fa-f:.]+)\s*\|(.*)\|\s*$")
@@ -95,7 +96,7 @@ def _told(seen: list[_Seen], software: dict[str, object], place: str) -> LaunchF
         notes.append(
             f"{place}: {len(busy)} of {len(seen)} devices have memory in use: measurements are disturbed"
         )
-    return LaunchFacts(question=question, notes=tuple(notes))
+    return LaunchFacts(question=question, notes=tuple(notes), origin=FactOrigin.FILE)
 
 
 def _npu(text: str) -> list[_Seen]:

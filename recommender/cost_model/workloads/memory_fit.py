@@ -5,6 +5,7 @@ The same parts as an estimate has, for asking about many configurations at littl
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +56,18 @@ def not_modelled(model: ModelSizes) -> str:
     if model.layers or networks.written_elements(model):
         return ""
     return f"{model.id}: what its layers keep in memory is not known"
+
+
+def least_bytes(parameters: float, precision: str) -> float:
+    """Bytes of the weights alone in a number format: no layout on any number of devices needs less."""
+    bits = (_bits(part) for part in precision.split("/"))
+    return parameters * min(bits) / 8
+
+
+def _bits(name: str) -> float:
+    """Bits of a weight: ``int4``, ``mxfp4``, ``w4a8`` and ``fp8`` say so, other names are 16 bit or 32."""
+    found = re.match(r"w(\d+)a\d+|[a-z]*?(4|8|32)(?!\d)", name)
+    return float(found[1] or found[2]) if found else 16.0
 
 
 def complete_columns(model: ModelSizes, phase: str, settings: Columns, devices: int) -> Columns:

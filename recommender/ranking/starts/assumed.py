@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.layout_flags import MEGATRON, PLACES, VLLM
+from recommender.ranking.starts.lengths import PAGE, longest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,8 +22,6 @@ ADAPTED = "linear_qkv linear_proj linear_fc1 linear_fc2"
 """Products of a block that get an adapter, as MindSpeed-LLM's scripts for low-rank adapters name them."""
 INTEGERS = frozenset({"int8", "w4a8", "w4a16"})
 """Formats that vllm-ascend serves from a checkpoint made for it."""
-PAGE = 1024
-"""Lengths are rounded up to this many tokens; a choice."""
 
 
 def assumed_settings(
@@ -53,12 +52,6 @@ def assumed_settings(
         PlanSetting(where=where, key=key, value=value, origin=Origin.COST_MODEL, file=file)
         for key, value in pairs
     ]
-
-
-def longest(situation: StartSituation) -> int | None:
-    """Tokens of the longest sequence, rounded up; None where the lengths are not stated."""
-    prompt, answer = situation.number("input_len"), situation.number("output_len")
-    return math.ceil((prompt + answer) / PAGE) * PAGE if prompt and answer else None
 
 
 def _megatron(

@@ -42,6 +42,7 @@ class StartDraft:
         measured: Measured runs of the model near by.
         is_copied: Whether a measured run is kept as it was: what recipes set beyond it are changes.
         is_divided_anew: Whether the layout that runs now does not go, and another was chosen.
+        degrees: Parallel sizes that run now, where nothing prices them.
         weight_format: Number format that the weights are published in; empty for 16 bit.
     """
 
@@ -57,6 +58,7 @@ class StartDraft:
     is_copied: bool = False
     is_divided_anew: bool = False
     weight_format: str = ""
+    degrees: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def agreed(self) -> list[AgreedSetting]:

@@ -13,9 +13,11 @@ from kg.terms.purposes import plain_key
 from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
+from recommender.applicability.programs import refuse_unmodelled
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.measured.correction import RunCorrection
+from recommender.cost_model.workloads.memory_fit import least_bytes
 from recommender.ranking.measured.best_case import to_copy, told
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import StartConfiguration
@@ -34,6 +36,7 @@ from recommender.ranking.starts.layout_options import (
     on_devices,
     smallest_fit,
 )
+from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.pricing import (
     layout_question,
     started_question,
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
+    from kg.nouns.knowledge import Model
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.recipe import Recipe, Role
     from kg.nouns.values import Settings, Value
@@ -108,9 +112,9 @@ class StartFinder:
         name = problem.workload.model or ""
         model = self._models.of(problem)
         path = self._tree.path(problem.hardware.name)
-        framework = running_framework(
-            problem, path[-1] if path else "", model.architecture if model else "", self.frameworks
-        )
+        vendor = path[-1] if path else ""
+        refuse_unmodelled(problem, vendor, self.frameworks, _known_of(problem, model, self._tree))
+        framework = running_framework(problem, vendor, model.architecture if model else "", self.frameworks)
         if framework is None:
             return None
         facts = question_facts(problem, self._tree, model)
@@ -161,6 +165,7 @@ class StartFinder:
         draft.is_copied = is_copied
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
         draft.notes += self.unread(situation, sizes)
+        stretched_positions(situation, screen.release())  # refuses lengths that no setting makes possible
         agreed = _worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
@@ -259,7 +264,7 @@ class StartFinder:
         situation = draft.situation
         asked = layout_question(draft, sizes, self._tree)
         if asked is None:
-            return []
+            return self._unpriced(draft, sizes)
         if self._runs is not None:
             draft.measured = self._runs.near(asked.question)
             corrected = replace(asked.question, measured=RunCorrection(runs=draft.measured))
@@ -267,6 +272,10 @@ class StartFinder:
         draft.question = asked.question
         draft.weight_format = str(sizes.get("weight_format", ""))
         options = layout_options(asked)
+        if not options and (why := _why_not_judged(situation, asked)):
+            draft.notes.append(why)
+            draft.degrees = {name: int(float(str(size))) for name, size in asked.degrees.items()}
+            return [] if situation.problem.situation.has_script else self._unpriced(draft, sizes)
         if not options and asked.degrees:
             asked = replace(asked, degrees={})
             options = layout_options(asked)
@@ -297,6 +306,13 @@ class StartFinder:
             layout = one.option.layout
             kinds.setdefault((layout.tp, layout.pp, layout.ep > 1), one)
         return _shown(list(kinds.values()))
+
+    def _unpriced(
+        self, draft: StartDraft, sizes: Mapping[str, Value]
+    ) -> list[ChosenLayout] | StartConfiguration:
+        """No layout with a price; where the weights alone fill more than there is, none at all."""
+        bound = _beyond_memory(draft.situation, sizes, self._tree)
+        return replace(self._unfit(draft, None, None), because=(bound,)) if bound else []
 
     def _chosen(
         self, draft: StartDraft, asked: LayoutQuestion, options: Sequence[LayoutOption]
@@ -340,6 +356,49 @@ class StartFinder:
 
     def _traits(self, name: str) -> ModelTraits:
         return ModelTraits.of(self._models.find(name), name)
+
+
+def _known_of(problem: Problem, model: Model | None, tree: HardwareTree) -> str:
+    """Parameters of the model and memory of the devices, as far as they are known."""
+    facts = {fact.name: fact.value for fact in model.facts} if model is not None else {}
+    parts, held = [], facts.get("parameters")
+    if isinstance(held, int | float):
+        parts.append(f"{held / 1e9:,.1f} billion parameters take {2 * held / 1e9:,.0f} GB in 16 bit")
+    memory = tree.facts(problem.hardware.name).get("memory_bytes")
+    if isinstance(memory, int | float):
+        count = problem.hardware.count or 1
+        parts.append(f"{count} x {problem.hardware.name} hold {count * memory / 1e9:,.0f} GB")
+    return "; ".join(parts) or "neither is its model"
+
+
+def _beyond_memory(situation: StartSituation, sizes: Mapping[str, Value], tree: HardwareTree) -> str:
+    """Why the weights alone fill more than all devices have, whatever runs them; empty where they do not."""
+    memory = tree.facts(situation.hardware[0]).get("memory_bytes") if situation.hardware else None
+    parameters, devices = sizes.get("parameters"), situation.devices
+    if not (isinstance(memory, int | float) and isinstance(parameters, int | float) and devices):
+        return ""
+    precision = situation.problem.workload.precision or str(sizes.get("weight_format") or "16 bit")
+    needed = least_bytes(parameters, precision)
+    if needed <= devices * memory:
+        return ""
+    least = math.ceil(needed / memory)
+    where = f"{devices} x {situation.hardware[0]}"
+    return (
+        f"{parameters / 1e9:,.1f} billion parameters in {precision} take {needed / 1e9:,.0f} GB, and {where}"
+        f" hold {devices * memory / 1e9:,.0f} GB: at least {least:,} devices"
+    )
+
+
+def _why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
+    """Why "does not fit" cannot be said: the program's memory is not modelled, or a script says it runs."""
+    if not asked.splits and asked.question.model.layers:
+        return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
+    if situation.problem.situation.has_script:
+        return (
+            "by the memory model it does not fit, but your script says that it runs: narrower weights"
+            " (--precision), shorter lengths (--shape) or fewer requests (--trait concurrency=N) may be why"
+        )
+    return ""
 
 
 def _has_own_launcher(recipe: Recipe) -> bool:

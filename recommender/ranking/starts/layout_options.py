@@ -95,6 +95,7 @@ class LayoutQuestion:
         objective: Metric to improve.
         limits: Bounds on other metrics.
         concurrency: Requests at once on all devices, stated or assumed; None where nothing says.
+        is_load_told: Whether the question states them: then as many run at once as the memory holds.
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
     """
@@ -103,6 +104,7 @@ class LayoutQuestion:
     objective: str
     limits: tuple[Limit, ...] = ()
     concurrency: float | None = None
+    is_load_told: bool = False
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
 
@@ -117,7 +119,7 @@ def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
     for pipeline, rows in itertools.groupby(_rows(asked), key=lambda row: row["pipeline_parallel"]):
         for option in _priced(asked, list(rows), int(pipeline)):
             other = best.get(option.layout)
-            if other is None or _order(option) < _order(other):
+            if other is None or _best(asked, option) < _best(asked, other):
                 best[option.layout] = option
     return sorted(_without_idle(asked, list(best.values())), key=_order)
 
@@ -161,6 +163,13 @@ def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:
     """The same question for another number of devices."""
     machine = replace(asked.question.machine, count=count)
     return replace(asked, question=replace(asked.question, machine=machine))
+
+
+def _best(asked: LayoutQuestion, option: LayoutOption) -> tuple[float, ...]:
+    """What orders the batches of one layout: a load that is told runs whole, as far as it fits."""
+    batch = option.settings.get("batch")
+    at_once = float(str(batch)) if asked.is_load_told and batch is not None else 0.0
+    return (-at_once, *_order(option))
 
 
 def _order(option: LayoutOption) -> tuple[float, float, int, int, int]:

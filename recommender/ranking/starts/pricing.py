@@ -78,6 +78,7 @@ def layout_question(
         objective=problem.objective.metric,
         limits=problem.limits,
         concurrency=draft.load,
+        is_load_told=situation.at_once is not None,
         splits=situation.framework.id in SPLITTING and not is_network,
         degrees=degrees,
     )
@@ -152,8 +153,10 @@ def _drafts(draft: StartDraft, question: Question) -> Mapping[str, object]:
 
 
 def _precision(draft: StartDraft, question: Question) -> str:
-    """The precision of the weights: what the start quantises to, what is asked for, or the device's own."""
+    """The precision of the weights: what is asked for, what the start quantises to, or the device's own."""
     quantised = draft.value(QUANTISATION)
+    if draft.situation.problem.workload.precision:
+        quantised = None
     if quantised == "fp8":
         return "fp8"
     if quantised is not None:

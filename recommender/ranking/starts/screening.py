@@ -30,6 +30,18 @@ if TYPE_CHECKING:
 
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
 _QUANTISES = ("quantization", "kv_cache_dtype")
+_STORED = {"w8a8": "int8"}
+"""Names of number formats as recipes write them."""
+FORMATS_OF = {
+    "ascend": frozenset({"int8", "w4a8", "w4a16", "w8a16", "w4a4"}),
+    "modelslim": frozenset({"int8", "w4a8", "w4a16", "w8a16", "w4a4"}),
+    "fp8": frozenset({"fp8"}),
+    "awq": frozenset({"w4a16", "int4"}), "gptq": frozenset({"w4a16", "int4", "int8"}),
+    "mxfp4": frozenset({"mxfp4", "fp4"}), "modelopt_fp4": frozenset({"nvfp4", "fp4"}),
+    "modelopt": frozenset({"fp8"}),
+}  # fmt: skip
+"""Formats of weights by what a server calls their quantisation: vllm-ascend and SGLang on Ascend take all
+that msModelSlim writes under one name (docs of vllm-ascend, user_guide/feature_guide/quantization)."""
 WITHOUT_PREFIXES = frozenset({"no_enable_prefix_caching", "disable_radix_cache"})
 """Recipes switch the prefix cache off because they are timed on random prompts."""
 
@@ -76,9 +88,13 @@ class Screen:
         return kept, [why for place, why in refused.items() if place not in seen] + alone
 
     def _by_what_runs(self, item: AgreedSetting) -> NotHere | None:
-        """Other weights are no setting of what runs: they are a change, with a checkpoint of its own."""
+        """Other weights are no setting of what runs: they are a change, with a checkpoint of its own.
+
+        A script states all that it sets; settings that are told alone leave the others open.
+        """
         current = {plain_key(name) for name in self.situation.current or {}}
-        if not current or plain_key(item.key) != QUANTISATION or QUANTISATION in current:
+        runs = self.situation.problem.situation.has_script
+        if not runs or plain_key(item.key) != QUANTISATION or QUANTISATION in current:
             return None
         return NotHere(strategy=item.key, because="what runs now has other weights", fact="current")
 
@@ -158,7 +174,9 @@ class Screen:
         """What the question itself rules out: formats of other widths, drafts where there are none."""
         plain, facts = plain_key(item.key), self.situation.facts
         precision = str(facts.get("precision", ""))
-        if plain in _QUANTISES and precision in SIXTEEN_BIT:
+        if (plain in _QUANTISES and precision in SIXTEEN_BIT) or (
+            plain == QUANTISATION and precision and not _is_in(item, precision)
+        ):
             return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
         if plain.startswith(DRAFTS):
             if "speculative" in self.situation.problem.workload.traits and facts.get("speculative") is False:
@@ -200,6 +218,14 @@ class Screen:
                 strategy=strategy.label, because=verdict.because, fact=item.key, source=verdict.source
             )
         return failed
+
+
+def _is_in(item: AgreedSetting, precision: str) -> bool:
+    """Whether a quantisation that recipes set is one of weights in a number format."""
+    formats = FORMATS_OF.get(item.value.lower())
+    if formats is None:
+        formats = frozenset({_STORED.get(name, name) for name in (item.first.precision.lower(), item.value)})
+    return _STORED.get(precision, precision) in formats
 
 
 def _moved(item: AgreedSetting, key: str, release: ReleaseSettings) -> tuple[AgreedSetting, LookUp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.layout import ParallelLayout
@@ -18,6 +19,10 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
     situation, devices = draft.situation, draft.situation.devices
     if not devices:
         return None
+    if draft.degrees:
+        layout = replace(ParallelLayout.of_degrees(draft.degrees), dp=1)
+        if devices % layout.devices == 0:
+            return replace(layout, dp=devices // layout.devices)
     plain = ParallelLayout(dp=devices)
     if situation.is_training or situation.framework.id not in SPLITTING or not draft.weighed:
         return plain

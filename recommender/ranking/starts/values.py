@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
-from recommender.ranking.starts.assumed import longest
+from recommender.ranking.starts.lengths import are_stated, longest
 from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, AT_ONCE_OF_AN_ENGINE
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def adapted(
     """
     plain = plain_key(item.key)
     tokens = longest(situation)
+    if plain in _LONGEST and tokens and not are_stated(situation) and item.value.isdecimal():
+        tokens = max(tokens, int(item.value))
     if plain in _LONGEST and tokens:
         return str(tokens), "input and output lengths"
     most = situation.model.most_tokens

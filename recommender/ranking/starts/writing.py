@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp, isfinite
+from math import ceil, exp, isfinite
 from typing import TYPE_CHECKING
 
 from kg.nouns.gain import NORMAL_90
@@ -19,6 +19,7 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
+from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 from recommender.ranking.starts.screening import SIXTEEN_BIT
@@ -75,11 +76,12 @@ def written(
             origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
-    load = draft.load or situation.at_once
+    load = situation.at_once or draft.load
     at_once = None
     if chosen is not None and chosen.option.log_merit is not None and "batch" in chosen.option.settings:
         at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
-        load = min(load, at_once) if load else None
+        if situation.at_once is None:  # what is told is let in, also where some of it waits
+            load = min(load, at_once) if load else None
     settings += [
         _planned(item, situation, layout, load or (at_once if is_for_latency(item.first) else None))
         for item in draft.agreed
@@ -88,6 +90,8 @@ def written(
         priced = {**chosen.settings, **chosen.option.settings}
         if chosen.option.log_merit is None:
             priced.pop("batch", None)  # nothing told one from another
+        if situation.at_once and "batch" in priced:
+            priced["batch"] = ceil(situation.at_once / layout.dp)
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
     beside: list[str] = []
     if layout is not None:
@@ -102,6 +106,8 @@ def written(
     runs = _runs_of(draft, chosen)
     if runs:
         settings = _with_case(settings, case_settings(_fastest(runs), screen.release()))
+    if not any("rope_" in item.key for item in settings):
+        settings += stretched_positions(situation, screen.release())
     settings = _with_current(settings, situation, screen, is_divided=draft.is_divided_anew)
     return StartConfiguration(
         framework=framework.id,

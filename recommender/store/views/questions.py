@@ -35,6 +35,12 @@ class WorkspaceQuestions(WorkspaceContents):
                 hint="tunegraph ingest FOLDER reads cases, tunegraph kb add hardware FILE adds a device; "
                 "a workspace made anew begins with the shipped knowledge",
             ) from None
+        if problem.software:
+            from kg.nouns.framework import Framework
+            from kg.triples.serialisation import all_of
+            from recommender.applicability.programs import with_programs
+
+            problem = with_programs(problem, list(all_of(self.graph, Framework)))
         return problem, (*notes, self.age_note) if self.age_note else notes
 
     def with_defaults(

@@ -30,9 +30,9 @@ def test_the_longest_sequence_is_rounded_up_to_a_page(prompt: int, answer: int, 
     assert tokens % PAGE == 0
 
 
-def test_without_both_lengths_none_is_assumed() -> None:
-    assert longest(situation(input_len=1000)) is None
-    assert flags("vllm", ParallelLayout(), {"batch": 8.0}, output_len=100) == {"--max-num-seqs": 8}
+def test_the_length_that_is_not_stated_is_as_the_price_takes_it() -> None:
+    assert longest(situation(input_len=1000)) == 2048
+    assert flags("vllm", ParallelLayout(), {"batch": 8.0}) == {"--max-num-seqs": 8}
 
 
 def test_servers_count_requests_each_in_its_own_way() -> None:

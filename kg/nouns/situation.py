@@ -1,0 +1,75 @@
+"""A situation: what is known of a case, each fact with its origin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from kg.nouns.values import Value
+
+
+class FactOrigin(StrEnum):
+    """Where a fact comes from, the one that wins first."""
+
+    TOLD = "told"
+    SCRIPT = "script"
+    FILE = "file"
+    MEASURED = "measured"
+    DERIVED = "derived"
+    RELEASE_DEFAULT = "release default"
+    ASSUMED = "assumed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One fact of a case.
+
+    Attributes:
+        name: Such as ``"precision"``, ``"shape.input_len"`` or ``"current.max_num_seqs"``.
+        value: Its value.
+        origin: Where it comes from.
+        otherwise: The option that says otherwise, for what is assumed; empty if there is none.
+    """
+
+    name: str
+    value: Value
+    origin: FactOrigin
+    otherwise: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """The facts of a case by name; of two of one name that with the stronger origin holds.
+
+    Attributes:
+        facts: By name.
+    """
+
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, facts: Iterable[Fact]) -> Situation:
+        """The facts, of each name the one whose origin is strongest; of equals the first."""
+        strength = list(FactOrigin).index
+        kept: dict[str, Fact] = {}
+        for fact in facts:
+            before = kept.get(fact.name)
+            if before is None or strength(fact.origin) < strength(before.origin):
+                kept[fact.name] = fact
+        return cls(facts=kept)
+
+    def __iter__(self) -> Iterator[Fact]:
+        return iter(self.facts.values())
+
+    @property
+    def has_script(self) -> bool:
+        """Whether a launch script states what runs: then it states all of it."""
+        return any(fact.origin is FactOrigin.SCRIPT and fact.name.startswith("current.") for fact in self)
+
+    def to_json(self) -> dict[str, dict[str, Value]]:
+        """Plain content: value and origin by name."""
+        return {fact.name: {"value": fact.value, "origin": str(fact.origin)} for fact in self}

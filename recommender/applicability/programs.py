@@ -1,0 +1,90 @@
+"""The programs that a question names: known ones by their ids, and those that are read but not modelled."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING
+
+import data
+from kg.errors import NoEvidenceError, UnknownEntityError
+from kg.nouns.values import Settings
+from kg.terms.setting_registry import softwares
+from kg.triples.names import normalise
+from recommender.cost_model.question import BELOW_ENGINES, is_step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kg.nouns.entities import Problem
+    from kg.nouns.framework import Framework
+
+FILE = "runtime/programs.csv"
+ALIKE = 0.6
+"""Likeness (``difflib``'s ratio) from which an unknown name is taken for a misspelling; a choice."""
+
+
+@cache
+def unmodelled() -> Mapping[str, tuple[str, ...]]:
+    """Programs whose launches people have and whose layouts nothing models: their names by id."""
+    rows = csv.DictReader(data.text(FILE).splitlines())
+    return {row["program"]: (row["program"], *row["names"].split()) for row in rows}
+
+
+def with_programs(problem: Problem, frameworks: Sequence[Framework]) -> Problem:
+    """The question with its programs under their ids; other questions than those about a model stay.
+
+    Raises:
+        UnknownEntityError: A program that nothing knows; the hint has the nearest.
+    """
+    if not problem.software or not is_step(problem):
+        return problem
+    ids = _names(frameworks)
+    software = {}
+    for name, version in problem.software.items():
+        found = ids.get(normalise(name))
+        if found is None:
+            near = get_close_matches(normalise(name), ids, 1, ALIKE)
+            known = ", ".join(sorted({item.id for item in frameworks} | set(unmodelled())))
+            raise UnknownEntityError(
+                f"no program named {name!r} is known",
+                hint=f"did you mean {ids[near[0]]}?" if near else f"known: {known}",
+            )
+        software[found] = version
+    return problem if software == dict(problem.software) else replace(problem, software=Settings(software))
+
+
+def refuse_unmodelled(problem: Problem, vendor: str, frameworks: Sequence[Framework], facts: str) -> None:
+    """Abstain where the only program that a question names is one that nothing models.
+
+    Args:
+        problem: The question, its programs under their ids.
+        vendor: Root of the hardware's path in the tree.
+        frameworks: Those that the graph knows.
+        facts: What is known of model and hardware, in a sentence.
+
+    Raises:
+        NoEvidenceError: It is.
+    """
+    named = [name for name in problem.software if name not in BELOW_ENGINES]
+    others = sorted(set(named) & set(unmodelled()))
+    if not others or set(named) & {item.id for item in frameworks}:
+        return
+    phase = "training" if str(problem.workload.kind) == "training" else "inference"
+    modelled = sorted(item.id for item in frameworks if phase in item.phases and vendor in item.hardware)
+    raise NoEvidenceError(
+        f"{others[0]} is known by name, but neither its layouts nor its settings are modelled: {facts}",
+        hint=f"modelled for {phase}: {', '.join(modelled)}; --software NAME=VERSION asks about one of them",
+    )
+
+
+def _names(frameworks: Sequence[Framework]) -> dict[str, str]:
+    """Ids of programs by every name that is known of them, without case and punctuation."""
+    ids = {normalise(name): name for item in frameworks for name in item.stack}
+    ids |= {normalise(name): name for name in BELOW_ENGINES | set(softwares())}
+    ids |= {normalise(name): key for key, names in unmodelled().items() for name in names}
+    for item in frameworks:
+        ids |= dict.fromkeys(map(normalise, (*item.labels.values(), *item.aliases, item.id)), item.id)
+    return ids
