@@ -1,0 +1,71 @@
+"""Programs that a question names: known under every spelling, refused where nothing knows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.errors import NoEvidenceError, UnknownEntityError
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.framework import Framework
+from kg.nouns.values import Settings
+from recommender.applicability.programs import refuse_unmodelled, unmodelled, with_programs
+
+FRAMEWORKS = [
+    Framework(id="tensorrt-llm", labels={"en": "TensorRT-LLM"}, phases=("inference",), hardware=("nvidia",)),
+    Framework(id="megatron-lm", labels={}, phases=("training",), hardware=("nvidia",), stack=("torch",)),
+]
+
+
+def question(*software: str, phase: str = "training", model: str | None = "m") -> Problem:
+    return Problem(
+        workload=Workload(kind=WorkloadKind(phase), operator=phase, model=model),
+        hardware=Hardware(name="chip"),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
+        software=Settings(dict.fromkeys(software, "1.0")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "known"),
+    [
+        ("TensorRT_LLM", "tensorrt-llm"), ("torch", "torch"), ("DeepSpeed", "deepspeed"),
+        ("llamafactory", "llama-factory"), ("fsdp2", "fsdp"),
+    ],
+)  # fmt: skip
+def test_a_program_goes_by_every_spelling(written: str, known: str) -> None:
+    assert dict(with_programs(question(written), FRAMEWORKS).software) == {known: "1.0"}
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("deepspeeed", "deepspeed"), ("trtllm", "tensorrt-llm"), ("megatronlm2", "megatron-lm")],
+)
+def test_a_misspelt_program_is_refused_with_what_was_meant(written: str, meant: str) -> None:
+    with pytest.raises(UnknownEntityError, match=written) as refused:
+        with_programs(question(written), FRAMEWORKS)
+    assert refused.value.hint == f"did you mean {meant}?"
+
+
+def test_nothing_near_is_refused_with_all_that_is_known() -> None:
+    with pytest.raises(UnknownEntityError) as refused:
+        with_programs(question("qqqqqqqqqq"), FRAMEWORKS)
+    assert "megatron-lm" in refused.value.hint
+    assert "verl" in refused.value.hint
+
+
+def test_a_question_about_no_model_keeps_its_programs() -> None:
+    asked = question("of-nobody", model=None)
+    assert with_programs(asked, FRAMEWORKS) is asked
+
+
+@pytest.mark.parametrize("name", sorted(unmodelled()))
+def test_a_program_that_nothing_models_is_never_replaced(name: str) -> None:
+    with pytest.raises(NoEvidenceError, match=f"{name} is known by name") as refused:
+        refuse_unmodelled(question(name), "nvidia", FRAMEWORKS, "8 GB")
+    assert "8 GB" in str(refused.value)
+    assert "modelled for training: megatron-lm;" in refused.value.hint
+
+
+def test_beside_a_modelled_program_it_is_no_reason_to_abstain() -> None:
+    refuse_unmodelled(question("deepspeed", "megatron-lm"), "nvidia", FRAMEWORKS, "")
+    refuse_unmodelled(question("torch"), "nvidia", FRAMEWORKS, "")
