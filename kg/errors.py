@@ -7,7 +7,8 @@
     │   ├── CaseFormatError                  every fault of the file, with its line
     │   ├── QueryLimitError                  a query takes too much time or memory
     │   └── UnknownEntityError(LookupError)  hint: the nearest known names
-    │       └── AmbiguousEntityError         the name fits several: hint lists them
+    │       ├── AmbiguousEntityError         the name fits several: hint lists them
+    │       └── UnsizedModelError            a network without known sizes: config.json tells  exit 3
     ├── NoEvidenceError                      too far from every case: abstain exit 3
     │   └── MissingFactError                 a needed fact is unknown: named
     ├── InfeasibleError                      no configuration fits the limits exit 4
@@ -105,6 +106,12 @@ class AmbiguousEntityError(UnknownEntityError):
     def __init__(self, message: str, *, choices: Sequence[str], hint: str = "") -> None:
         super().__init__(message, hint=hint or f"choose one of: {', '.join(choices)}")
         self.choices = tuple(choices)
+
+
+class UnsizedModelError(UnknownEntityError):
+    """A name of a network that is published, or of a known family, and whose sizes nobody has told."""
+
+    exit_code = 3
 
 
 class NoEvidenceError(TuningError):

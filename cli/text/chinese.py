@@ -207,8 +207,10 @@ TEMPLATES: dict[str, str] = {
         "假定使用能装下的最少卡数 {count}；用 --count N 另行指定"
     ),
     "{name} is taken as {other}": "{name} 按 {other} 处理",
-    "{name} is taken as {other}: the rest names a format of its weights": (
-        "{name} 按 {other} 处理：其余部分是权重格式"
+    "{name} is taken as {other}, on which it is built": "{name} 按其基础模型 {other} 处理",
+    "{name} is taken as {other}: not known is {words}": "{name} 按 {other} 处理：不认识 {words}",
+    "{place} says {told} and {where} {other}: {same} is taken": (
+        "{place} 为 {told}，{where} 为 {other}：采用 {same}"
     ),
     "no phase given: training is assumed": "未给出阶段：假定为训练",
     "recognised as {model} by its sizes": "根据尺寸识别为 {model}",

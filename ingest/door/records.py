@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.door.search_space import SearchSpaceFile
+    from kg.triples.names import ResolvedModel
 
 T = TypeVar("T")
 
@@ -69,21 +70,13 @@ class RecordError(ValueError):
         self.reasons = tuple(reasons)
 
 
-class Identified(Protocol):
-    """Something that has an id."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-
 class NameResolver(Protocol):
     """A resolver of the names of hardware and models (``kg.triples.names``)."""
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
         """The id of the hardware that ``text`` names, or a slug of it; and whether it is known."""
 
-    def model(self, text: str) -> Identified:
+    def model(self, text: str) -> ResolvedModel:
         """The model that ``text`` names; raises UnknownEntityError."""
 
 
@@ -185,11 +178,12 @@ class Records:
         return self._names.hardware_or_slug(text)
 
     def model(self, text: str) -> str | None:
-        """Id of the model that ``text`` names; None if the knowledge has none, or several."""
+        """Id of the model that ``text`` names; None if none has that name alone."""
         try:
-            return self._names.model(text).id
+            found = self._names.model(text)
         except UnknownEntityError:
             return None
+        return None if found.passed_over else found.id
 
     def _cached(self, cache: dict[bytes, T], raw: Any, make: Callable[[], T], faults: list[str]) -> T | None:
         """The result of ``make``, cached by the raw content; its faults are added to ``faults``."""

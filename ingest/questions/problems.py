@@ -11,26 +11,30 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
 from ingest.questions.launches.launch_facts import facts_of
-from ingest.questions.launches.serving import name_and_format
 from ingest.questions.limits import parse_limit
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.situation import Fact, FactOrigin, Situation
 from kg.nouns.values import Settings, as_value
 from kg.terms.metrics import METRICS, canonical_metric
+from kg.terms.model_name import quantised_format, read_name
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
 from kg.terms.precisions import canonical_precision, is_precision
 from kg.terms.units import share_of
-from kg.triples.model_sizes import DECISIVE
-from kg.triples.names import normalise, slug
+from kg.triples.model_finder import DECISIVE
+from kg.triples.names import slug
 from kg.triples.network_table import network_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kg.nouns.values import Value
-    from kg.triples.names import ResolvedName
+    from kg.triples.names import ResolvedModel, ResolvedName
+
+
+_FORMATS_ALIKE = {"w8a8": "int8", "float4": "nvfp4", "fp4": "nvfp4", "int4": "w4a16"}
+"""Formats of weights that two words name."""
 
 
 class Resolver(Protocol):
@@ -39,7 +43,7 @@ class Resolver(Protocol):
     def hardware(self, text: str) -> ResolvedName:
         """A node of the hardware tree."""
 
-    def model(self, text: str) -> ResolvedName:
+    def model(self, text: str) -> ResolvedModel:
         """A model."""
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
@@ -102,6 +106,7 @@ class _Reader:
         self.names = names
         self.operators = operators
         self.errors: list[InputError] = []
+        self.derived: list[Fact] = []
         content = raw.get("notes")
         self.notes: list[str] = [str(note) for note in content] if isinstance(content, list) else []
 
@@ -139,16 +144,15 @@ class _Reader:
         )
 
     def _situation(self) -> Situation:
-        """Every fact of the question with its origin; what no reader of a text claims is told."""
-        stated = self.raw.get("origins")
-        origins = {**stated} if isinstance(stated, dict) else {}
-        return Situation.of(
-            Fact(name=name, value=_plain(value), origin=FactOrigin(origins.get(name, FactOrigin.TOLD)))
+        """Every fact of the question with its origin, and what its names say besides."""
+        stated = (
+            Fact(name=name, value=_plain(value), origin=self._origin(name))
             for key, table in self.raw.items()
             if key not in {"notes", "origins"}
             for name, value in facts_of(key, table).items()
             if value is not None
         )
+        return Situation.of([*self.derived, *stated])
 
     def _attempt(self, key: str, read: Callable[[], object]) -> object:
         try:
@@ -220,17 +224,15 @@ class _Reader:
                 kind, name = stage.kind, stage.activity
                 if not name:
                     raise InputError(f"phase {phase} needs --op")
+            precision = self._precision(model)
             model, own = self._model(model, sizes)
             words = {name: word for name, word in sizes.items() if isinstance(word, str)} if own else {}
-            precision = self._text("precision")
-            if precision is not None and not is_precision(precision):
-                self.notes.append(f"no number format named {precision!r} is known: it is compared as a name")
             return Workload(
                 kind=kind,
                 operator=name,
                 model=model,
                 shape=Settings({**own, **self._sizes()}),
-                precision=None if precision is None else canonical_precision(precision),
+                precision=precision,
                 traits=Settings({**words, **self._settings("traits")}),
             )
 
@@ -242,18 +244,17 @@ class _Reader:
         fitting: tuple[str, ...] = self.names.models_of_size(sizes) if sizes else ()
         nothing = Settings()
         if model is not None:
-            try:
-                resolved = self._named(model)
-            except UnknownEntityError:
-                facts = dict(network_facts(model))
-                if not sizes and not facts:
-                    raise
-                if not sizes:
-                    self.notes.append(
-                        f"{model}: its operations are those of {facts.pop('operations_source')}"
-                    )
-                    return slug(model), Settings(facts)
-            else:
+            resolved, unknown = self._named(model)
+            if (
+                (resolved is None or resolved.passed_over)
+                and (facts := dict(network_facts(model)))
+                and not sizes
+            ):
+                self.notes.append(f"{model}: its operations are those of {facts.pop('operations_source')}")
+                return slug(model), Settings(facts)
+            if resolved is None and not sizes:
+                raise unknown
+            if resolved is not None:
                 self._note(resolved)
                 if any(name not in sizes for name in DECISIVE) or resolved.id in fitting:
                     return resolved.id, nothing
@@ -270,19 +271,45 @@ class _Reader:
             self.notes.append(f"recognised as {first} by its sizes{others}")
             return first, nothing
         self.notes.append("no known model has these sizes: advice for one model or family is left out")
-        return slug(model or "") or "own-model", Settings(dict(sizes.numbers()))
+        return slug(read_name(model or "").short) or "own-model", Settings(dict(sizes.numbers()))
 
-    def _named(self, model: str) -> ResolvedName:
-        """A model by its name; a number format at the end of the name does not make it another model."""
+    def _named(self, model: str) -> tuple[ResolvedModel | None, UnknownEntityError]:
+        """The model that has a name, or the error that says why none has."""
         try:
-            return self.names.model(model)
-        except UnknownEntityError:
-            name, _ = name_and_format(model)
-            if normalise(name) == normalise(model):
-                raise
-            resolved = self.names.model(name)
-        self.notes.append(f"{model} is taken as {resolved.id}: the rest names a format of its weights")
-        return resolved
+            return self.names.model(model), UnknownEntityError("")
+        except UnknownEntityError as error:
+            return None, error
+
+    def _precision(self, model: str | None) -> str | None:
+        """The number format that is told, else of the quantisation in use, else of the model's name."""
+        told = self._text("precision")
+        if told is not None and not is_precision(told):
+            self.notes.append(f"no number format named {told!r} is known: it is compared as a name")
+        current = self.raw.get("current")
+        method = current.get("quantization") if isinstance(current, dict) else None
+        said = (
+            ("precision", "" if told is None else canonical_precision(told)),
+            ("current.quantization", quantised_format(method) if isinstance(method, str) else ""),
+            ("model", read_name(model).weights if model else ""),
+        )
+        strength = list(FactOrigin).index
+        stated = sorted(
+            ((strength(self._origin(fact)), name, fact) for fact, name in said if name),
+            key=lambda item: item[0],
+        )
+        if not stated:
+            return None
+        (_, chosen, first), *others = stated
+        for _, name, fact in others:
+            if _FORMATS_ALIKE.get(name, name) != _FORMATS_ALIKE.get(chosen, chosen):
+                self.notes.append(f"{first} says {chosen} and {fact} {name}: {chosen} is taken")
+        self.derived.append(Fact(name="precision", value=chosen, origin=self._origin(first)))
+        return chosen
+
+    def _origin(self, fact: str) -> FactOrigin:
+        """Where a fact of the question comes from; what no reader of a text claims is told."""
+        stated = self.raw.get("origins")
+        return FactOrigin(stated.get(fact, FactOrigin.TOLD) if isinstance(stated, dict) else FactOrigin.TOLD)
 
     def _sizes(self) -> Settings:
         shape = self._settings("shape")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
-from kg.errors import AmbiguousEntityError, UnknownEntityError
+from kg.errors import AmbiguousEntityError, UnknownEntityError, UnsizedModelError
 from kg.nouns.knowledge import Level
 from kg.nouns.values import digest
+from kg.terms.model_name import read_name
 from kg.triples import nodes
 from kg.triples.iris import name_of
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
@@ -23,14 +24,18 @@ from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from kg.terms.model_name import ModelName
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareNode, HardwareTree
+    from kg.triples.model_finder import ModelSearch
 
 _SIGNS = re.compile(r"[®™©]")
 _MARKS = re.compile(r"\((?:r|tm|c)\)")
 _NOT_WORD = re.compile(r"[\W_]+")
 
 _NEAREST = 5
+_MOST_SIZES = 12
+_OWN_MODEL = "of your own: --config-json FILE, or the sizes as flags of the launch script"
 _LIKE_IN_CHINESE = 0.45
 """Similarity from which on a Chinese name is offered for another: two letters of four or five say much."""
 
@@ -65,6 +70,19 @@ class ResolvedName:
 
     id: str
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedModel(ResolvedName):
+    """The model that a name stands for.
+
+    Attributes:
+        weights: Number format in which the name says that the weights are stored; empty if it says none.
+        passed_over: Words of the name that nobody explained: it may be another network of that size.
+    """
+
+    weights: str = ""
+    passed_over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,13 +179,49 @@ class Names:
             self._in_files[text] = (ids[0], True) if len(ids) == 1 else (otherwise, False)
         return self._in_files[text]
 
-    def model(self, text: str) -> ResolvedName:
-        """Resolve the name of a model; ``"org/model"`` is known by its last part."""
-        return ResolvedName(id=self._one(_MODEL, text, self._find_model(text)))
+    def model(self, text: str) -> ResolvedModel:
+        """Resolve the name of a model, as hubs, scripts and people write it (:mod:`kg.terms.model_name`).
+
+        Raises:
+            UnsizedModelError: It is one of a family, or published, and nothing is known of its sizes.
+        """
+        from kg.triples.model_finder import find_model
+
+        for spelling in (text, *([] if text.isascii() else self._in_latin(text))):
+            search = find_model(self._store, spelling, self.model_ids)
+            if search.found:
+                break
+        name = read_name(text)
+        if not search.found:
+            raise self._missing_model(text, name, search)
+        found = search.found[0]
+        self._one(_MODEL, text, [one.id for one in search.found])
+        note = ""
+        if found.base:
+            note = f"{text} is taken as {found.id}, on which it is built"
+        elif found.passed_over:
+            note = f"{text} is taken as {found.id}: not known is {', '.join(found.passed_over)}"
+        return ResolvedModel(id=found.id, note=note, weights=name.weights, passed_over=found.passed_over)
+
+    def _missing_model(self, text: str, name: ModelName, search: ModelSearch) -> UnknownEntityError:
+        """The error of a name that no model has: a size that its family lacks, a network without facts."""
+        if search.sizes:
+            has = ", ".join(search.sizes[:_MOST_SIZES])
+            return UnknownEntityError(
+                f"no model named {text!r}: its family has other sizes", hint=f"it has {has}; {_OWN_MODEL}"
+            )
+        unknown = self._unknown(_MODEL, text)
+        if search.family or (name.organisation and "did you mean" not in unknown.hint):
+            return UnsizedModelError(f"no sizes are known of {text!r}", hint=unknown.hint)
+        return unknown
+
+    def model_ids(self, name: str) -> list[str]:
+        """Return the ids of the models that have exactly this name, however it is punctuated."""
+        return self._find(_MODEL, normalise(name))
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
         """Return the ids of the models whose facts agree with all given sizes."""
-        from kg.triples.model_sizes import models_of_size
+        from kg.triples.model_finder import models_of_size
 
         return models_of_size(self._store, sizes)
 
@@ -232,10 +286,6 @@ class Names:
                 break
         return ids
 
-    def _find_model(self, text: str) -> list[str]:
-        names = [text, text.rpartition("/")[2], *([] if text.isascii() else self._in_latin(text))]
-        return next((ids for name in names if (ids := self._find(_MODEL, normalise(name)))), [])
-
     def _in_latin(self, text: str) -> Iterator[str]:
         """Yield a model's name with each Chinese name of a family replaced by the family's id."""
         for node in self._families():
@@ -266,7 +316,8 @@ class Names:
         ids_by_key: dict[str, list[str]] = {}
         for key, name in self._keys(kind):
             ids_by_key.setdefault(key, []).append(name)
-        spellings = [normalise(text), *(self._in_latin(text) if kind is _MODEL else ())]
+        text_alone = read_name(text).short if kind is _MODEL else text
+        spellings = [normalise(text_alone), *(self._in_latin(text) if kind is _MODEL else ())]
         near = [
             key
             for wanted in spellings
@@ -277,10 +328,10 @@ class Names:
         ]
         ids = list(dict.fromkeys(name for key in near for name in ids_by_key[key]))[:_NEAREST]
         if kind is _MODEL and text.isascii():  # "large-v3" alone makes no two models alike
-            ids = [name for name in ids if get_close_matches(_first_word(text), [_first_word(name)])]
+            ids = [name for name in ids if get_close_matches(_first_word(text_alone), [_first_word(name)])]
         hints = [f"did you mean {', '.join(ids)}?"] if ids else []
         if kind.add:
-            config = "; of your own: --config-json FILE" if kind is _MODEL else ""
+            config = f"; {_OWN_MODEL}" if kind is _MODEL else ""
             hints.append(f"add your own with: tunegraph kb add {kind.name} FILE{config}")
         return UnknownEntityError(f"no {kind.name} named {text!r}", hint="; or ".join(hints))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 import data
+from kg.triples.names import ResolvedModel
 
 if TYPE_CHECKING:
     from ingest.knowledge.files import Noun
@@ -95,11 +95,6 @@ def recipes() -> list[Recipe]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: str
-
-
 class _Ids:
     """Takes every name for the id that it is in a shipped file."""
 
@@ -107,6 +102,6 @@ class _Ids:
         """The text, known."""
         return text, True
 
-    def model(self, text: str) -> _Id:
+    def model(self, text: str) -> ResolvedModel:
         """The text."""
-        return _Id(text)
+        return ResolvedModel(id=text)

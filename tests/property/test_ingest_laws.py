@@ -31,6 +31,7 @@ from kg.nouns.entities import (
 from kg.nouns.values import Settings
 from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension
+from kg.triples.names import ResolvedModel
 
 SYMBOLS = {
     Dimension.TIME: "s",
@@ -49,7 +50,7 @@ class EveryName:
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
         return text, True
 
-    def model(self, text: str) -> Source:
+    def model(self, text: str) -> ResolvedModel:
         raise UnknownEntityError(text)
 
 

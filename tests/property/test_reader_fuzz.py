@@ -26,8 +26,9 @@ from ingest.formats.format import Format
 from ingest.formats.registry import FORMATS, recognise
 from ingest.reading import FileReport, read
 from kg.errors import Fault, InputError, UnknownEntityError
-from kg.nouns.entities import Case, Source
+from kg.nouns.entities import Case
 from kg.nouns.recipe import Recipe
+from kg.triples.names import ResolvedModel
 from recommender.store.ingestion import Options
 from recommender.store.inspection import Severity
 from recommender.workspace import Workspace
@@ -43,7 +44,7 @@ class EveryName:
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
         return text, True
 
-    def model(self, text: str) -> Source:
+    def model(self, text: str) -> ResolvedModel:
         raise UnknownEntityError(text)
 
 

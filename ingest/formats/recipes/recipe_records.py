@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingest.door.records import RecordError
 from ingest.door.values import settings
-from ingest.questions.launches.serving import name_and_format
 from kg.nouns.entities import Source
 from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, digest
+from kg.terms.model_name import Part, read_name
 from kg.triples.names import slug
 
 if TYPE_CHECKING:
@@ -140,11 +140,10 @@ def _model(raw: dict[str, Any], records: Records, faults: list[str]) -> tuple[st
         faults.append("model: missing")
         return "", ""
     reported = _text(raw, "reported_model", faults) or text
-    for name in (text, name_and_format(text)[0]):
-        if (found := records.model(name)) is not None:
-            return found, reported
+    if (found := records.model(text)) is not None:
+        return found, reported
     records.guess(f"model {text!r} is not in the knowledge; kept as it is")
-    return slug(name_and_format(text)[0]) or text, reported
+    return slug(read_name(text).without(Part.FORMAT)) or text, reported
 
 
 def _hardware(raw: dict[str, Any], records: Records, faults: list[str]) -> tuple[str, str]:

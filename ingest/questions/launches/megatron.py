@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
-from kg.triples.model_sizes import DECISIVE
+from kg.triples.model_finder import DECISIVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

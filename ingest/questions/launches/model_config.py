@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.model_facts import structure
-from ingest.questions.launches.serving import name_and_format
 from ingest.questions.launches.weight_format import weight_format
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
+from kg.terms.model_name import Part, read_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +101,7 @@ def read_config(text: str, place: str) -> LaunchFacts:
     question: dict[str, object] = {"sizes": sizes}
     name = content.get("_name_or_path")
     if isinstance(name, str) and name.strip("./ "):
-        question["model"] = name_and_format(name)[0]
+        question["model"] = read_name(name).without(Part.FORMAT)  # which is stated beside it
     precision = _precision(content, described)
     if precision:
         question["precision"] = precision

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.shell import UNKNOWN, readable
+from kg.terms.model_name import read_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,11 +52,6 @@ trust_remote_code uvicorn_log_level
 NOT_TUNED = frozenset(_NOT_TUNED_NAMES.split())
 """Options of addresses, users and logs of a server, which do not affect speed."""
 
-_QUANTISED = re.compile(
-    r"[-_.](w8a8|w4a8|w4a4|w4a16|w8a16|awq|gptq(?:-int[48])?|fp8|int8|int4|bf16|fp16)(?:c8|sc)?(?![a-z0-9]).*$",
-    re.IGNORECASE,
-)
-_FORMATS = MappingProxyType({"w8a8": "int8", "int8": "int8", "fp8": "fp8", "bf16": "bf16", "fp16": "fp16"})
 _NO_FORMAT = frozenset({"auto", "half", "float"})
 
 
@@ -90,24 +85,12 @@ def _told(
     if model and UNKNOWN in model:
         notes.append(f"could not be read: the model is {readable(model)}")
     elif model:
-        name, precision = name_and_format(model)
-        question["model"] = name
-        if precision:
-            question["precision"] = precision
-    dtype = given.text("dtype")
-    if dtype and dtype not in _NO_FORMAT and "precision" not in question:
-        question["precision"] = dtype
+        question["model"] = model
+    dtype, is_quantised = given.text("dtype"), "quantization" in given.values
+    if dtype and dtype not in _NO_FORMAT and not (is_quantised or read_name(model or "").weights):
+        question["precision"] = dtype  # of quantised weights it is what they are widened to
     settings = {name: value for name, value in given.values.items() if name not in NOT_TUNED}
     question["current"] = {**environment, **settings}
     if "config" in given.values:
         notes.append(f"not read: the settings in {given.values['config']}")
     return LaunchFacts(question=question, notes=tuple(notes))
-
-
-def name_and_format(text: str) -> tuple[str, str]:
-    """A model's name without path and number format, and the format: ``org/X-W8A8`` gives X and int8."""
-    last = text.rstrip("/").rpartition("/")[2]
-    found = _QUANTISED.search(last)
-    if found is None or found.start() == 0:
-        return last, ""
-    return last[: found.start()], _FORMATS.get(found[1].lower(), "")

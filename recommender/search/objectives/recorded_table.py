@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from threading import Event
 
-    from ingest.door.records import Identified
     from kg.nouns.values import Settings
+    from kg.triples.names import ResolvedModel
 
 
 class PlainNames:
@@ -26,7 +26,7 @@ class PlainNames:
         """The name itself."""
         return text, True
 
-    def model(self, text: str) -> Identified:
+    def model(self, text: str) -> ResolvedModel:
         """No model is known.
 
         Raises:

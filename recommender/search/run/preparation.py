@@ -16,7 +16,7 @@ from ingest.questions.problems import KnownOperator, Resolver, problem_from
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
 from kg.nouns.values import Settings
-from kg.triples.names import Names, ResolvedName
+from kg.triples.names import Names, ResolvedModel, ResolvedName
 from recommender.measuring.environment import capture
 from recommender.measuring.masking import masked_environment, masked_words
 from recommender.search.evaluations import SourceTable
@@ -245,7 +245,7 @@ class _LenientNames:
         node, is_known = self.names.hardware_or_slug(text)
         return ResolvedName(id=node, note="" if is_known else f"hardware {text!r} is not in the knowledge")
 
-    def model(self, text: str) -> ResolvedName:
+    def model(self, text: str) -> ResolvedModel:
         """A model."""
         return self.names.model(text)
 

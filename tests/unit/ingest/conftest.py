@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +9,10 @@ import pytest
 from ingest.reading import FileReport, read
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import Case
+from kg.triples.names import ResolvedModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-@dataclass(frozen=True)
-class Known:
-    id: str
 
 
 class PlainNames:
@@ -38,9 +33,9 @@ class PlainNames:
         key = "".join(letter for letter in text.lower() if letter.isalnum())
         return self.devices.get(key, key), key in self.devices
 
-    def model(self, text: str) -> Known:
+    def model(self, text: str) -> ResolvedModel:
         if text == "BERT Large":
-            return Known("bert-large")
+            return ResolvedModel(id="bert-large")
         raise UnknownEntityError(text)
 
 

@@ -13,17 +13,21 @@ from ingest.questions.limits import parse_limit
 from ingest.questions.problems import KnownOperator, problem_from
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, WorkloadKind
-from kg.triples.names import ResolvedName
+from kg.triples.names import ResolvedModel, ResolvedName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KNOWN = {
+KNOWN: dict[str, dict[str, ResolvedName]] = {
     "hardware": {
         "910b3": ResolvedName(id="ascend-910b3"),
         "910": ResolvedName(id="ascend-910a", note="910 is taken as 910A"),
     },
-    "model": {"bert": ResolvedName(id="bert-large")},
+    "model": {
+        "bert": ResolvedModel(id="bert-large"),
+        "bert-awq": ResolvedModel(id="bert-large", weights="w4a16"),
+        "bert-of-mine": ResolvedModel(id="bert-large", note="bert-of-mine is taken", passed_over=("mine",)),
+    },
     "bottleneck": {"wait": ResolvedName(id="collective-wait"), "memory": ResolvedName(id="memory")},
 }
 
@@ -34,8 +38,10 @@ class Names:
     def hardware(self, text: str) -> ResolvedName:
         return self._find("hardware", text)
 
-    def model(self, text: str) -> ResolvedName:
-        return self._find("model", text)
+    def model(self, text: str) -> ResolvedModel:
+        found = self._find("model", text)
+        assert isinstance(found, ResolvedModel)
+        return found
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
         return ("bert-large", "bert-twin") if sizes.get("layers") == 24 else ()
@@ -259,3 +265,23 @@ def test_a_model_of_ones_own_is_its_sizes() -> None:
 
 def test_what_a_reader_of_other_forms_assumed_is_passed_on() -> None:
     assert ask(notes=["x.sh: could not be read: --a is $B"])[1] == ("x.sh: could not be read: --a is $B",)
+
+
+def test_the_format_of_the_weights_is_told_by_the_name_unless_something_else_is() -> None:
+    assert ask(model="bert-awq")[0].workload.precision == "w4a16"
+    problem, notes = ask(model="bert-awq", precision="fp8")
+    assert problem.workload.precision == "fp8"
+    assert "precision says fp8 and model w4a16: fp8 is taken" in notes
+    problem, notes = ask(model="bert-awq", current={"quantization": "modelopt_fp4"})
+    assert problem.workload.precision == "nvfp4"
+    assert "current.quantization says nvfp4 and model w4a16: nvfp4 is taken" in notes
+    assert ask(model="bert", current={"quantization": "w8a8_int8"}, precision="w8a8")[1] == ()
+    problem, _ = ask(model="bert-awq", precision="bfloat16", origins={"precision": "file"})
+    assert problem.workload.precision == "w4a16"
+    assert problem.situation.facts["precision"].origin == "told"
+
+
+def test_a_name_with_an_unknown_word_is_answered_with_a_note() -> None:
+    problem, notes = ask(model="bert-of-mine")
+    assert problem.workload.model == "bert-large"
+    assert notes == ("bert-of-mine is taken",)

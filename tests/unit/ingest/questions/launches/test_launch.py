@@ -58,30 +58,30 @@ def test_what_of_it_could_not_be_read_is_listed_and_no_key_is_kept() -> None:
         (
             "vllm serve Qwen/Qwen3-32B -tp 4 -dp 2 --no-enable-prefix-caching --port 80",
             8,
-            "Qwen3-32B",
+            "Qwen/Qwen3-32B",
             {"tensor_parallel_size": 4, "data_parallel_size": 2, "enable_prefix_caching": False},
         ),
         (
             "python -m vllm.entrypoints.openai.api_server --model=/w/Qwen3-8B-W8A8/ --max-num-seqs=64",
             1,
-            "Qwen3-8B",
+            "/w/Qwen3-8B-W8A8/",
             {"max_num_seqs": 64},
         ),
         (
             """vllm serve x/Y --compilation-config '{"cudagraph_mode": "FULL_DECODE_ONLY"}' \\
             --speculative-config '{"method": "mtp", "num_speculative_tokens": 1}'""",
             1,
-            "Y",
+            "x/Y",
             {"cudagraph_mode": "FULL_DECODE_ONLY", "speculative_method": "mtp", "num_speculative_tokens": 1},
         ),
         (
             "nohup python3 -m sglang.launch_server --model-path a/B --tp 16 --dp-size 16 --enable-dp-attention &",
             16,
-            "B",
+            "a/B",
             {"tp_size": 16, "dp_size": 16, "enable_dp_attention": True},
         ),
-        ("docker run --gpus all vllm/vllm-openai:v1 a/B -tp 2", 2, "B", {"tensor_parallel_size": 2}),
-        ('docker run img bash -c "vllm serve a/B -tp 2"', 2, "B", {"tensor_parallel_size": 2}),
+        ("docker run --gpus all vllm/vllm-openai:v1 a/B -tp 2", 2, "a/B", {"tensor_parallel_size": 2}),
+        ('docker run img bash -c "vllm serve a/B -tp 2"', 2, "a/B", {"tensor_parallel_size": 2}),
     ],
 )
 def test_servers(command: str, count: int, model: str, current: dict[str, object]) -> None:
@@ -90,8 +90,9 @@ def test_servers(command: str, count: int, model: str, current: dict[str, object
     assert told["current"] == current
 
 
-def test_a_quantised_weight_names_the_format() -> None:
-    assert read_launch("vllm serve org/X-7B-W8A8", "c").question["precision"] == "int8"
+def test_a_type_is_the_format_of_weights_that_are_not_quantised() -> None:
+    assert "precision" not in read_launch("vllm serve org/X-7B-W8A8 --dtype half", "c").question
+    assert "precision" not in read_launch("vllm serve org/X-7B -q awq --dtype half", "c").question
     assert read_launch("vllm serve org/X-7B --dtype bfloat16", "c").question["precision"] == "bfloat16"
 
 
@@ -185,5 +186,5 @@ def test_no_launch_is_a_fault_with_what_is_known() -> None:
 
 def test_several_launches_are_told() -> None:
     told = read_launch("vllm serve a/B\nvllm serve a/C", "c")
-    assert told.question["model"] == "B"
+    assert told.question["model"] == "a/B"
     assert told.notes == ("c: 2 launches are found; the first is read",)

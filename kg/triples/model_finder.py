@@ -1,0 +1,269 @@
+"""Models of a graph found by what the words of a name say, or by their sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal, NamedNode
+
+from kg.terms.model_name import VARIANTS, Part, read_name
+from kg.triples import nodes
+from kg.triples.iris import family_iri, model_iri, name_of, named, value_of
+from kg.triples.vocabulary import TG, Shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from kg.terms.model_name import ModelName
+    from kg.triples.graph import GraphStore
+
+DECISIVE = ("hidden_size", "layers", "attention_heads")
+"""Facts that must be told and agree."""
+
+PADDED = frozenset({"vocabulary_size"})
+"""Facts that a launch may round up, and that therefore decide nothing."""
+
+_MODELS = model_iri("").value
+_FAMILIES = family_iri("").value
+_PASSED = (
+    (),
+    (Part.FORMAT, Part.PACKING),
+    (Part.FORMAT, Part.PACKING, Part.RUN),
+    (Part.FORMAT, Part.PACKING, Part.RUN, Part.DATE),
+    (Part.FORMAT, Part.PACKING, Part.RUN, Part.ROLE),
+    (Part.FORMAT, Part.PACKING, Part.RUN, Part.DATE, Part.ROLE),
+)
+"""Words that make no other network, in the order in which they are left out until a name is known."""
+
+_NEAR = 0.05
+"""Difference up to which a size is that of a model whose own name states none: 671 and 685 are both said of
+DeepSeek-V3, without and with its draft layer."""
+
+_NEAR_ACTIVE = 0.2
+"""The same for the active size, which names cut down as well: 3.6 is A3B of one and A4B of another."""
+
+_LEAST_HEAD = 3
+"""Letters from which the beginning of a word may name a family: ``gptoss`` and ``hunyuanlarge``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundModel:
+    """A model that a name says.
+
+    Attributes:
+        id: Of the node.
+        passed_over: Words of the name that nobody explained, before and after the model's own.
+        base: The name says what was built on this model, as a distillation does.
+    """
+
+    id: str
+    passed_over: tuple[str, ...] = ()
+    base: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSearch:
+    """What a graph has for a name.
+
+    Attributes:
+        found: The models that it may mean: one where it is known, several where it fits more.
+        sizes: Models of its family and version where it states a size that none of them has.
+        family: Whether its first word is one of a family, so that there is such a network.
+    """
+
+    found: tuple[FoundModel, ...] = ()
+    sizes: tuple[str, ...] = ()
+    family: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One name of a model of the graph."""
+
+    id: str
+    letters: str
+    version: str
+    name: ModelName
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """How an entry fits the words of a name: the fewer words are left over, the better."""
+
+    entry: _Entry
+    unknown: tuple[str, ...]
+    missing: str
+    has_size: bool
+
+
+def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]]) -> ModelSearch:
+    """Find the models that a name says.
+
+    A key of the graph comes first, then the name without the words that make no other network (number format,
+    role, date), then its family, version and size word by word, from the words in front on.
+
+    Args:
+        store: The graph.
+        text: The name, in any spelling of :func:`kg.terms.model_name.read_name`.
+        by_key: Ids of the models that have a name, however it is punctuated.
+    """
+    name = read_name(text)
+    for passed in _PASSED:
+        if (short := name.without(*passed)) and (ids := by_key(short)):
+            return ModelSearch(found=tuple(FoundModel(id=one) for one in ids))
+    if not name.units:
+        return ModelSearch()
+    entries = list(_entries(store, name))
+    sizes: list[tuple[bool, bool, float, str]] = []
+    fits: list[tuple[tuple[int, int, int, int], FoundModel]] = []
+    core = [at for at, word in enumerate(name.words) if word.part is Part.CORE]
+    for front, start in enumerate(core):
+        part = name.after(start)
+        before = tuple(name.words[at].text for at in core[:front])
+        for fit in _fits(part, entries):
+            agrees = _agrees(store, fit, part)
+            if agrees is None:
+                own = fit.entry.name.size
+                sizes.append((bool(fit.missing), own is None, own or 0.0, fit.entry.id))
+            elif agrees:
+                is_base = bool(before) and any(map(str.isdigit, before[-1][-1:]))
+                found = FoundModel(id=fit.entry.id, passed_over=(*before, *fit.unknown), base=is_base)
+                roles = len(part.roles ^ fit.entry.name.roles)
+                fits.append(((len(fit.unknown) + front, bool(fit.missing), -fit.has_size, roles), found))
+    if fits:
+        best = min(rank for rank, _ in fits)
+        chosen = {found.id: found for rank, found in fits if rank == best}
+        return ModelSearch(found=tuple(chosen[one] for one in sorted(chosen)), family=True)
+    return ModelSearch(sizes=tuple(dict.fromkeys(one for *_, one in sorted(sizes))), family=bool(entries))
+
+
+def _fits(part: ModelName, entries: list[_Entry]) -> Iterator[_Fit]:
+    """Yield the entries whose letters and version the words have, in order; other words are unknown."""
+    for entry in entries:
+        rest, version, unknown = entry.letters, "", list[str]()
+        is_known = True
+        for at, (letters, digits) in enumerate(part.units):
+            if letters and rest.startswith(letters):
+                rest, is_known = rest[len(letters) :], True
+            elif letters:
+                is_known = False
+                if not at:
+                    break
+                unknown.append(letters + digits)
+                continue
+            if is_known:
+                version += digits
+            elif digits:
+                unknown.append(digits)
+        else:
+            if version == entry.version and (not rest or rest in VARIANTS):
+                has_size = entry.name.size is not None and entry.name.size == part.size
+                yield _Fit(entry, tuple(unknown), rest, has_size)
+
+
+def _agrees(store: GraphStore, fit: _Fit, part: ModelName) -> bool | None:
+    """Whether the sizes of a name are the model's; None if its family and version have others.
+
+    Where a size is told and agrees, words that nobody explained are passed over: family, version and size
+    are the same. Without a size, a word that stands for another network is not.
+    """
+    own = fit.entry.name
+    if part.experts is not None and own.experts is not None and part.experts != own.experts:
+        return None
+    agrees = None if part.size is None else part.size == own.size
+    if own.size is None:
+        agrees = _is_near(part.size, _number(store, fit.entry.id, "parameters"), _NEAR)
+    counted = own.active or _number(store, fit.entry.id, "active_parameters")
+    active = _is_near(part.active, counted, _NEAR_ACTIVE)
+    if agrees is False or active is False:
+        return None
+    if agrees is None and part.size is not None:
+        return False  # nobody knows whether it is that size
+    is_told = bool(agrees or (part.size is None and active))
+    if not is_told and part.size is None and own.size is not None:
+        return False  # which of the family's sizes is open
+    return is_told or not (fit.missing or set(fit.unknown) & VARIANTS)
+
+
+def _is_near(told: float | None, counted: float | None, near: float) -> bool | None:
+    """Whether a size is nearly the count; None if one of them is not known."""
+    return None if told is None or counted is None else abs(told / counted - 1) <= near
+
+
+def _entries(store: GraphStore, name: ModelName) -> Iterator[_Entry]:
+    """Yield the names of the models whose family one of the words may be."""
+    heads = {letters for letters, _ in name.units if letters}
+    starts = tuple(head[:_LEAST_HEAD] for head in heads if len(head) >= _LEAST_HEAD) + tuple(
+        head for head in heads if len(head) < _LEAST_HEAD
+    )
+    members: dict[NamedNode, str] = {}
+    for triple in store.triples(None, TG.KEY):
+        node, key = triple.subject, triple.object
+        if not (isinstance(node, NamedNode) and isinstance(key, Literal) and key.value.startswith(starts)):
+            continue
+        if node.value.startswith(_MODELS):
+            members.setdefault(node, "")
+        elif node.value.startswith(_FAMILIES) and key.value in heads:
+            members |= dict.fromkeys(nodes.subjects(store, TG.FAMILY, node), key.value)
+    for node, family in members.items():
+        if not node.value.startswith(_MODELS):
+            continue
+        for predicate in (Shared.PREF_LABEL, Shared.ALT_LABEL):
+            for label in nodes.literals(store, node, predicate):
+                yield from _of_label(name_of(node), label.value, family)
+
+
+def _of_label(identifier: str, label: str, family: str) -> Iterator[_Entry]:
+    """Yield the ways in which a name of a model may be written: ``DeepSeek-V3`` is ``deepseek3``, too."""
+    own = read_name(label)
+    units = own.units
+    if not units or not units[0][0]:
+        return
+    version = "".join(digits for _, digits in units)
+    spellings = {"".join(letters for letters, _ in units)}
+    without = [
+        letters for at, (letters, digits) in enumerate(units) if not (at and digits and letters in {"v", "m"})
+    ]
+    spellings.add("".join(without))
+    if family and version and units[0][0] != family:
+        spellings.add("".join((family, *without[1:])))  # Hy3 is Hunyuan 3
+    for letters in spellings:
+        yield _Entry(identifier, letters, version, own)
+
+
+def _number(store: GraphStore, identifier: str, fact: str) -> float | None:
+    value = _fact(store, model_iri(identifier), fact)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the ids of the models whose facts agree with all given sizes, sorted.
+
+    Args:
+        store: The graph.
+        sizes: Facts by name, such as ``hidden_size``; other names are passed over.
+
+    Returns:
+        Empty where one of :data:`DECISIVE` is not given, or no model agrees.
+    """
+    if any(not isinstance(sizes.get(name), int) for name in DECISIVE):
+        return ()
+    given = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
+    models: list[str] = []
+    wanted = Literal(int(str(sizes[DECISIVE[0]])))
+    for node in nodes.subjects(store, named("property", DECISIVE[0]), wanted):
+        if not node.value.startswith(_MODELS):
+            continue
+        facts = {name: _fact(store, node, name) for name in given}
+        if "experts" not in given and _fact(store, node, "experts") is not None:
+            continue  # what has experts says so
+        if all(facts.get(name) == sizes[name] for name in DECISIVE) and all(
+            value is None or value == sizes[name] for name, value in facts.items()
+        ):
+            models.append(name_of(node))
+    return tuple(sorted(models))
+
+
+def _fact(store: GraphStore, node: NamedNode, name: str) -> object:
+    return next(map(value_of, nodes.literals(store, node, named("property", name))), None)

@@ -1,0 +1,87 @@
+"""A name of a model says family, size, role, date and format by the form of its words alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.terms.model_name import Part, quantised_format, read_name
+
+
+@pytest.mark.parametrize(
+    ("text", "organisation", "network", "weights"),
+    [
+        ("acme/Wolf-7B-Instruct", "acme", "wolf-7b-instruct", ""),
+        ("models--acme--Wolf-7B-AWQ", "acme", "wolf-7b", "w4a16"),
+        ("/data/hub/models--acme--Wolf-7B/snapshots/" + "0a" * 20, "acme", "wolf-7b", ""),
+        ("/models/Wolf-7B-w8a8-QuaRot/", "", "wolf-7b", "int8"),
+        ("C:\\models\\Wolf-7B.gguf", "C:", "wolf-7b", ""),
+        ("Wolf-7B-Q4_K_M.gguf", "", "wolf-7b", "w4a16"),
+        ("Wolf-7B-GPTQ-Int8", "", "wolf-7b", "w8a16"),
+        ("Wolf-7B-AWQ-INT4", "", "wolf-7b", "w4a16"),
+        ("Wolf-7B-bnb-4bit", "", "wolf-7b", "w4a16"),
+        ("Wolf-7B-NVFP4", "", "wolf-7b", "nvfp4"),
+        ("Wolf-7B-w4a8-mtp", "", "wolf-7b", "w4a8"),
+        ("Wolf-7B-FP8-dynamic", "", "wolf-7b", "fp8"),
+        ("wolf2_5_1point7b", "", "wolf2.5-1.7b", ""),
+        ("wolf_m2p7_7b_tp2pp1_8p", "", "wolf-m2.7-7b", ""),
+    ],
+)
+def test_a_name_is_told_from_where_it_lies_and_how_it_is_packed(
+    text: str, organisation: str, network: str, weights: str
+) -> None:
+    name = read_name(text)
+    assert (name.organisation, name.weights) == (organisation, weights)
+    assert name.without(Part.FORMAT, Part.PACKING, Part.RUN) == network
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "active", "experts"),
+    [
+        ("wolf-235b-a22b", 235e9, 22e9, None),
+        ("wolf3_06b", 0.6e9, None, None),
+        ("wolf-350m", 350e6, None, None),
+        ("wolf-2.4T-A95B", 2.4e12, 95e9, None),
+        ("wolf-8x7b", 56e9, None, None),
+        ("wolf-4-17B-16E", 17e9, None, 16.0),
+        ("wolf-v3", None, None, None),
+    ],
+)
+def test_sizes_are_read_by_their_letters(
+    text: str, size: float | None, active: float | None, experts: float | None
+) -> None:
+    name = read_name(text)
+    assert (name.size, name.active, name.experts) == (size, active, experts)
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "date"),
+    [
+        ("wolf-7b-thinking-2507", "thinking", "2507"),
+        ("wolf-7b-it", "it", ""),
+        ("wolf-7b-instruct-v0.2", "instruct v0.2", ""),
+        ("wolf-v3-0324", "", "0324"),
+        ("wolf-large-chat-20241022", "chat", "20241022"),
+    ],
+)
+def test_a_role_and_a_date_are_no_part_of_the_network(text: str, role: str, date: str) -> None:
+    words = read_name(text).words
+    assert " ".join(word.text for word in words if word.part is Part.ROLE) == role
+    assert " ".join(word.text for word in words if word.part is Part.DATE) == date
+
+
+def test_a_folder_that_names_no_model_gives_way_to_the_one_above() -> None:
+    assert read_name("/ckpt/wolf2.1/pretrain").without() == "wolf2.1"
+    assert read_name("wolf").units == (("wolf", ""),)
+    assert read_name("").words == ()
+
+
+@pytest.mark.parametrize(
+    ("method", "weights"),
+    [
+        ("awq_marlin", "w4a16"), ("gptq", "w4a16"), ("bitsandbytes", "w4a16"), ("moe_wna16", "w4a16"),
+        ("fp8", "fp8"), ("modelopt", "fp8"), ("modelopt_fp4", "nvfp4"), ("mxfp4", "mxfp4"),
+        ("ascend", "int8"), ("w8a8_int8", "int8"), ("compressed-tensors", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_word_of_quantization_says_a_format_or_nothing(method: str, weights: str) -> None:
+    assert quantised_format(method) == weights
