@@ -16,7 +16,7 @@ from pyoxigraph import Literal, NamedNode
 from kg.errors import AmbiguousEntityError, UnknownEntityError, UnsizedModelError
 from kg.nouns.knowledge import Level
 from kg.nouns.values import digest
-from kg.terms.model_name import read_name
+from kg.terms.model_name import VARIANTS, read_name
 from kg.triples import nodes
 from kg.triples.iris import name_of
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
@@ -211,7 +211,9 @@ class Names:
                 f"no model named {text!r}: its family has other sizes", hint=f"it has {has}; {_OWN_MODEL}"
             )
         unknown = self._unknown(_MODEL, text)
-        if search.family or (name.organisation and "did you mean" not in unknown.hint):
+        is_near = "did you mean" in unknown.hint
+        is_network = bool(name.organisation or {word for word, digits in name.units if not digits} & VARIANTS)
+        if is_network and (search.family or not is_near):
             return UnsizedModelError(f"no sizes are known of {text!r}", hint=unknown.hint)
         return unknown
 

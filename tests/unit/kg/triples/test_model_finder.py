@@ -135,7 +135,7 @@ def test_family_version_and_size_say_the_network(
     assert found.base is (text == "Wolf-V3-Wolf3-8B")
 
 
-@pytest.mark.parametrize("text", ["Wolf3-VL", "Wolf-V3-Flash", "Fox-Omni", "Wolf-V4", "wolf"])
+@pytest.mark.parametrize("text", ["Wolf3-VL", "Wolf-V3-Flash", "Fox-Omni", "acme/Wolf-V4"])
 def test_another_network_of_a_family_is_not_taken_for_one_that_is_known(
     zoo: OxigraphStore, text: str
 ) -> None:
@@ -169,7 +169,8 @@ def test_a_name_that_fits_two_models_is_asked_back(zoo: OxigraphStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code"), [("bear", 2), ("acme/bear-7b", 3), ("wulf3-8b", 2), ("acme/wulf3-8b", 2)]
+    ("text", "code"),
+    [("bear", 2), ("Wolf-V4", 2), ("acme/bear-7b", 3), ("wulf3-8b", 2), ("acme/wulf3-8b", 2)],
 )
 def test_an_unknown_name_is_bad_input_unless_somebody_published_it(
     zoo: OxigraphStore, text: str, code: int
