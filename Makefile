@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 EXTRAS ?= encoder
 DEMO_WORKSPACE ?= demo-workspace
 CASES ?=
+DATA ?=
 COMMA := ,
 
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
@@ -25,7 +26,8 @@ help:
 	@echo "make mutants            change the code on lines that differ from main, and print what no test sees"
 	@echo "make check              format, lint, types, import contracts, wheel contents"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
-	@echo "make figures CASES=FOLDER recompute a row of the published figures, drawn at random, and compare it"
+	@echo "make figures DATA=FOLDER run all benchmarks with the seed of the week and publish what they find (ALL=1: every"
+	@echo "                        group; ONLY=TEXT: some of them; SEED=N; CHECK=1: run a kept run again and compare)"
 	@echo "make site               build the documentation as a site with a search, in build/site"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"
 
@@ -99,8 +101,8 @@ site: $(VENV)/.made
 	$(BIN)/python -m tools.shipping.website build/site
 
 figures: $(VENV)/.test
-	@test -n "$(CASES)" || (echo "make figures CASES=FOLDER: which folder of cases?" && exit 2)
-	$(BIN)/python -m tools.figures $(CASES)
+	@test -n "$(DATA)" || (echo "make figures DATA=FOLDER: which folder of data (cases, recipes, profiles)?" && exit 2)
+	$(BIN)/python -m tools.figures $(DATA) $(if $(SEED),--seed $(SEED)) $(if $(ALL),--all) $(if $(CHECK),--check) $(if $(ONLY),--only '$(ONLY)')
 
 clean:
 	rm -rf $(VENV) $(DEMO_WORKSPACE) build

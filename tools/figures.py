@@ -1,155 +1,215 @@
-"""Recomputes a row of published figures that is drawn at random, and compares it with the page.
+"""Runs the benchmarks, keeps what each found, and publishes development, nested and rotating figures.
 
-``python -m tools.figures CASES`` draws a row of the nested table of docs/figures-by-class.md, runs
-the command that the page names, and ends with exit code 1 where a cell differs by more than its last digit.
-``--seed`` draws the same row again; ``--from FILE`` takes the last line of an earlier run; ``--write`` puts
-all rows of that run into the page instead.
+    python -m tools.figures DATA [--seed N|week] [--all] [--only TEXT ...] [--limit SECONDS]
+    python -m tools.figures DATA --check [--seed N]
+
+``benchmarks/figures.yaml`` says what is run and which figures count. Each run adds a line to
+``benchmarks/figures.jsonl`` (a benchmark, mode and seed has one line; a run that failed or took too long
+says so), and the table of docs/figures-rotating.md is written anew from all of them: **development** with the
+constants that ship, **nested** with what is fitted fitted again without each asked group (both by ``--all``),
+the **last** draw with its seed and number of questions, and the **mean** over all seeds.
+
+``--check`` runs a kept run again that a seed draws among those within ``--limit`` CPU seconds, and ends with
+exit code 1 where a figure differs by more than a hundredth of itself.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
+import math
 import random
+import shlex
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import last_line
-from benchmarks.protocols.folds import CLASSES
+import yaml
+
+from benchmarks.harness import Run, last_line, mean, option, place, read, refuse
 from benchmarks.protocols.processes import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-PAGE = ROOT / "docs" / "figures-by-class.md"
-HEAD = (
-    "| problems | class | n (devices) | ours k1 | nearest | robust | popular | random"
-    " | ours k3 | nearest | k1 above nearest | log regret above nearest |"
-)
-METHODS = ("nearest", "robust", "popular", "random")
-COMMAND = ("benchmarks.answers.unseen", "--quick", "--jobs", "1")
+PAGE = ROOT / "docs" / "figures-rotating.md"
+RUNS = ROOT / "benchmarks" / "figures.jsonl"
+TABLE = ROOT / "benchmarks" / "figures.yaml"
+HEAD = "| benchmark and figure | development | nested | rotating: last (seed, n) | mean (seeds) |"
+KINDS = {"d": "development", "n": "nested", "r": "rotating"}
+NEAR = 0.01
+
+Row = dict[str, Any]
 
 
-def rows(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The rows of the table, one a collection and class that was asked, with standard errors over devices."""
-    baselines = figures["baselines"]
-    for name, by_class in figures.items():
-        if name not in baselines["nearest"]:
-            continue  # not a collection
-        for part in CLASSES:
-            ours = by_class[part]
-            if ours is None:
-                continue
-            above = figures["above_copying"][name][part]
-            others = {method: baselines[method][name][part] for method in baselines}
-            shares = [f"{others[method]['k1']:.2f}" for method in METHODS]
+def at(result: Mapping[str, Any], where: str) -> float | None:
+    """The number at a place of a last line; None where there is none."""
+    found: Any = result
+    for key in where.split("/"):
+        if isinstance(found, list):
+            found = found[int(key)]
+        else:
+            found = found.get(key) if isinstance(found, dict) else None
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+def row_of(
+    name: str, figures: Mapping[str, Mapping[str, str]], result: Mapping[str, Any], is_all: bool
+) -> Row:
+    """What is kept of a run: its seed, numbers, and figures by kind."""
+    kinds = ("d", "n") if is_all else ("r",)
+    return {
+        "benchmark": name,
+        "mode": "all" if is_all else "rotating",
+        "seed": result["seed"],
+        "n": result["n"],
+        "cpu_s": result["cpu_s"],
+        "held_out": {
+            kind: drawn if drawn == "each" else len(drawn) for kind, drawn in result["held_out"].items()
+        },
+        "figures": {
+            KINDS[kind]: {label: at(result, where[kind]) for label, where in figures.items() if kind in where}
+            for kind in kinds
+        },
+    }
+
+
+def run(words: str, data: Path, seed: int | None, limit: float) -> Row:
+    """The last line of a benchmark: with every group if no seed is given.
+
+    Raises:
+        ValueError: It failed or took too long; the reason is the message.
+    """
+    told = ["--all"] if seed is None else ["--seed", str(seed)]
+    command = [sys.executable, "-m", *shlex.split(words.format(data=data)), *told]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=limit)
+    except subprocess.TimeoutExpired as late:
+        raise ValueError(f"took more than {limit:.0f} s") from late
+    if done.returncode:
+        raise ValueError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    result: Row = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def kept_runs(path: Path) -> list[Row]:
+    """The runs of a file, in order."""
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def keep(path: Path, row: Row) -> None:
+    """Add a run; one of the same benchmark, mode and seed is replaced."""
+    key = ("benchmark", "mode", "seed")
+    others = [one for one in kept_runs(path) if any(one[name] != row[name] for name in key)]
+    path.write_text("".join(json.dumps(one) + "\n" for one in [*others, row]), encoding="utf-8")
+
+
+def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
+    """The rows of the published table, and what could not be run."""
+    for name, bench in table.items():
+        mine = [row for row in rows if row["benchmark"] == name and "figures" in row]
+        every = next((row for row in reversed(mine) if row["mode"] == "all"), None)
+        rotating = [row for row in mine if row["mode"] == "rotating"]
+        for label in bench["figures"] if mine else ():
+            told = [(row, row["figures"]["rotating"].get(label)) for row in rotating]
+            values = [value for _, value in told if value is not None]
+            last = f"{_shown(told[-1][1])} ({told[-1][0]['seed']}, {told[-1][0]['n']:,})" if told else "-"
             cells = [
-                name,
-                part.replace("_", " "),
-                f"{ours['n']:,} ({ours['devices']})",
-                _with_error(ours["k1"], ours["se"]["k1"], 2),
-                *shares,
-                f"{ours['k3']:.2f}",
-                f"{others['nearest']['k3']:.2f}",
-                _with_error(above["k1"], above["k1_se"], 2),
-                _with_error(above["log_regret_k1"], above["log_regret_k1_se"], 3),
+                f"{name}: {label}",
+                *(
+                    _shown(every["figures"][kind].get(label) if every else None)
+                    for kind in ("development", "nested")
+                ),
+                last if label in _labels(rotating) else "-",
+                f"{_shown(mean(values, 6))} ({len(values)})" if values else "-",
             ]
             yield "| " + " | ".join(cells) + " |"
 
 
-def _with_error(value: float | None, error: float | None, digits: int) -> str:
+def failures(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
+    """Benchmarks that no run has figures of, and why."""
+    for name in table:
+        mine = [row for row in rows if row["benchmark"] == name]
+        if mine and not any("figures" in row for row in mine):
+            yield f"* {name}: {mine[-1]['failed']}"
+
+
+def _labels(rows: Iterable[Row]) -> set[str]:
+    return {label for row in rows for label in row["figures"]["rotating"]}
+
+
+def _shown(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.{digits}f}" + ("" if error is None else f" +- {error:.{digits}f}")
+    digits = 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1
+    return f"{value:.{digits}f}"
 
 
-def published(page: str) -> list[str]:
-    """The rows that a page holds under the head of the table.
-
-    Raises:
-        ValueError: It has no such table.
-    """
-    lines = page.splitlines()
-    if HEAD not in lines:
-        raise ValueError(f"{PAGE.name}: no table that begins with {HEAD[:40]}...")
-    start = lines.index(HEAD) + 2
-    end = next((at for at in range(start, len(lines)) if not lines[at].startswith("|")), len(lines))
-    return lines[start:end]
+def write(page: Path, table: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Put the table and the list of failures under their head, to the end of a page."""
+    before = page.read_text(encoding="utf-8").partition(HEAD)[0]
+    missing = list(failures(table, rows))
+    after = ["", "Could not be run:", "", *missing] if missing else []
+    content = [HEAD, "|---|---|---|---|---|", *lines(table, rows), *after]
+    page.write_text(before + "\n".join(content) + "\n", encoding="utf-8")
 
 
-def differences(told: str, again: str) -> list[str]:
-    """Cells of two rows that differ by more than one of the last digit: "column: page, recomputed"."""
-    names = [cell.strip() for cell in HEAD.strip("|").split("|")]
-    pairs = zip(names, told.strip("|").split("|"), again.strip("|").split("|"), strict=True)
-    return [
-        f"{name}: {one.strip()}, recomputed {other.strip()}"
-        for name, one, other in pairs
-        if not _same(one, other)
-    ]
+def differences(row: Row, again: Row) -> list[str]:
+    """Figures of a run that another run of the same seed does not give."""
+    wrong = []
+    for kind, figures in row["figures"].items():
+        for label, told in figures.items():
+            value = again["figures"][kind].get(label)
+            same = value == told if told is None or value is None else math.isclose(value, told, rel_tol=NEAR)
+            if not same:
+                wrong.append(f"{row['benchmark']}, {label}, {kind}: {told} kept, {value} recomputed")
+    return wrong
 
 
-def _same(one: str, other: str) -> bool:
-    first, second = one.split(), other.split()
-    if len(first) != len(second):
-        return False
-    for left, right in zip(first, second, strict=True):
-        try:
-            digits = len(left.partition(".")[2])
-            if abs(float(left) - float(right)) > 1.01 * 10**-digits:
-                return False
-        except ValueError:
-            if left != right:
-                return False
-    return True
-
-
-def run(cases: Path) -> dict[str, Any]:
-    """Run the command of the page and return its figures.
-
-    Raises:
-        ValueError: It failed; its last words are in the message.
-    """
-    command = [sys.executable, "-m", *COMMAND, "--known", str(cases), "--asked", str(cases)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ValueError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1]}")
-    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return figures
+def check(table: Mapping[str, Any], given: Run) -> None:
+    """Run a drawn kept run again; exit code 1 where it differs."""
+    cheap = [row for row in kept_runs(RUNS) if "figures" in row and row["cpu_s"] <= given.limit]
+    if not cheap:
+        refuse(f"{RUNS.name} keeps no run within {given.limit:g} CPU seconds")
+    row = random.Random(given.seed).choice(cheap)
+    bench, is_all = table[row["benchmark"]], row["mode"] == "all"
+    result = run(bench["run"], given.data.resolve(), None if is_all else row["seed"], 20 * given.limit)
+    wrong = differences(row, row_of(row["benchmark"], bench["figures"], result, is_all=is_all))
+    sys.stderr.writelines(f"{line}\n" for line in wrong)
+    last_line({"benchmark": row["benchmark"], "mode": row["mode"], "seed": row["seed"], "same": not wrong})
+    if wrong:
+        raise SystemExit(1)
 
 
 def main() -> None:
-    """Read the options, and compare or write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    """Read the options; run and publish, or check."""
+    given = read(
+        __doc__,
+        place("data", help="folder that holds cases, recipes, profiles and the other data"),
+        option("--only", nargs="+", default=[], help="benchmarks whose name or module holds one of these"),
+        option("--limit", type=float, default=600.0, help="seconds that a benchmark may take"),
+        option("--check", action="store_true", help="run a drawn kept run again, and compare"),
+        option("--no-run", action="store_true", help="write the page alone"),
     )
-    parser.add_argument("cases", type=Path, help="folder of cases")
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--from", dest="earlier", type=Path, help="output of an earlier run")
-    parser.add_argument("--write", action="store_true", help="write all rows into the page")
-    arguments = parser.parse_args()
-    page = PAGE.read_text(encoding="utf-8")
-    try:
-        told = published(page)
-        drawn = random.Random(arguments.seed).choice(told) if told else ""
-        earlier = arguments.earlier.read_text(encoding="utf-8").splitlines() if arguments.earlier else []
-        figures = json.loads(earlier[-1]) if earlier else run(arguments.cases)
-    except ValueError as error:
-        parser.exit(2, f"{error}\n")
-    made = list(rows(figures))
-    if arguments.write:
-        PAGE.write_text(page.replace("\n".join(told), "\n".join(made)), encoding="utf-8")
-        last_line({"written": len(made)})
+    table: dict[str, Any] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    if given.check:
+        check(table, given)
         return
-    key = drawn.split("|")[1:3]
-    again = next((row for row in made if row.split("|")[1:3] == key), None)
-    wrong = ["the row is not there any more"] if again is None else differences(drawn, again)
-    for line in wrong:
-        print(f"{'/'.join(cell.strip() for cell in key)}: {line}", file=sys.stderr)
-    last_line({"row": drawn, "constants": figures["constants"], "same": not wrong})
-    if wrong:
-        parser.exit(1)
+    for name, bench in table.items() if not given.no_run else ():
+        about = {"benchmark": name, "mode": "all" if given.all else "rotating", "seed": given.seed}
+        if given.only and not any(text in f"{name} {bench['run']}" for text in given.only):
+            continue
+        try:
+            result = run(bench["run"], given.data.resolve(), None if given.all else given.seed, given.limit)
+            keep(RUNS, row_of(name, bench["figures"], result, is_all=given.all))
+        except ValueError as fault:
+            keep(RUNS, about | {"failed": str(fault)})
+        print(json.dumps(kept_runs(RUNS)[-1]), flush=True)
+    rows = kept_runs(RUNS)
+    write(PAGE, table, rows)
+    last_line({"runs": len(rows), "failed": sum("failed" in row for row in rows)})
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.cost_models.effect_scores import effects, rank_correlation
 from benchmarks.cost_models.floors import FLOORS, Work, floor_values, work_of
-from benchmarks.cost_models.published_rows import PublishedQuestion, question_of, read_rows
+from benchmarks.cost_models.published_rows import question_of, read_rows
 from benchmarks.harness import Run, mean, percentile, share
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
 from kg.errors import InputError, MissingFactError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from benchmarks.cost_models.published_question import PublishedQuestion
     from recommender.cost_model.workloads.steps import Steps
 
 ENOUGH = 5

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.cost_models.published_rows import PublishedQuestion, down_from, engine_of, possible
+from benchmarks.cost_models.published_question import PublishedQuestion, down_from, engine_of, possible
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import UnknownEntityError
 from recommender.cost_model.machine import device_and_server, machine

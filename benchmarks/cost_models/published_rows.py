@@ -10,15 +10,13 @@ import csv
 import gzip
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from benchmarks.cost_models.published_cases import question_of_case
+from benchmarks.cost_models.published_question import PublishedQuestion, down_from, engine_of, possible
 from benchmarks.cost_models.row_recipes import recipe_of
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
-from kg.errors import InputError
-from recommender.cost_model.estimate import estimate, sweep
+from recommender.cost_model.estimate import sweep
 from recommender.cost_model.settings.engine_defaults import largest_captured
 from recommender.cost_model.workloads.inference import feeds_forward
 
@@ -194,14 +192,6 @@ def serving_settings(
     return found
 
 
-def down_from(most: int) -> list[int]:
-    """Batches down from the largest, each a fifth below the last: an engine lets in all that its cache holds."""
-    found = [most]
-    while found[-1] > 1:
-        found.append(found[-1] * 5 // 6)
-    return found
-
-
 def _manner(row: dict[str, str], given: dict[str, object]) -> dict[str, object]:
     """How the row was run: the share of its input that was cached, captured or not, prefill elsewhere or not."""
     held = re.search(r"prefix_?(\d+)", row["source"])
@@ -248,45 +238,6 @@ def devices_of(row: dict[str, str]) -> list[int]:
     return [count * 2 if row["hardware"] == "CloudMatrix384" else count]  # its rows count cards of two dies
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedQuestion:
-    """A published row as the cost model is asked about it.
-
-    Attributes:
-        row: The row.
-        model: Its model.
-        machine: Its devices.
-        phase: ``training`` or ``serving``.
-        settings: Every setting that the row leaves open; the fastest that fits is meant.
-        quantity: Which result the row's value is (:func:`target`).
-        shares: Among how many devices or cards the value is divided: 1 for a value of all of them.
-        value: What was measured; a share of the peak as tokens per second.
-        engine: Engine or framework as people write it, without its version.
-        version: Its version; empty if not stated.
-    """
-
-    row: dict[str, str]
-    model: ModelSizes
-    machine: Machine
-    phase: str
-    settings: list[dict[str, object]]
-    quantity: str
-    shares: float
-    value: float
-    engine: str
-    version: str
-
-    @property
-    def family(self) -> str:
-        """Kind of model and phase, as figures are listed."""
-        return f"{self.row['family'].split('/')[0]}, {self.phase}"
-
-    @property
-    def is_language_model(self) -> bool:
-        """Whether the row is one of a language model, dense or with experts."""
-        return self.row["family"].startswith("LLM")
-
-
 def read_rows(path: Path) -> list[dict[str, str]]:
     """Published rows of a table (``.csv``), or of a file of cases (``.jsonl.gz``), each with its JSON beside."""
     if path.name.endswith(".jsonl.gz"):
@@ -311,15 +262,6 @@ def case_row(case: dict[str, Any], line: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def engine_of(row: dict[str, str]) -> tuple[str, str]:
-    """Engine that a row names, and its version; empty where it states none."""
-    words = row["framework"].split()
-    if not words:
-        return "", ""
-    version = next((word for word in words[1:] if word == "nightly" or re.match(r"v?\d", word)), "")
-    return words[0].lower(), version
-
-
 def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuestion:
     """The question that a row answers.
 
@@ -328,8 +270,6 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
         MissingFactError: A fact that is not known.
     """
     if row.get("case"):
-        from benchmarks.cost_models.published_cases import question_of_case
-
         return question_of_case(row, known)
     quantity, per_device = target(row)
     device, server = place(row)
@@ -353,28 +293,6 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
         raise NotExpressibleError(f"refused: {reason.split(' (', maxsplit=1)[0]}")
     value, shares = reading(row, model, where, valid[0], per_device=per_device)
     return PublishedQuestion(row, model, where, phase, valid, quantity, shares, value, *engine_of(row))
-
-
-def possible(
-    model: ModelSizes, where: Machine, phase: str, settings: list[dict[str, object]]
-) -> tuple[list[dict[str, object]], str]:
-    """The settings that can be and fit, of each layout the largest batch, and why the last other cannot."""
-    valid: list[dict[str, object]] = []
-    reason = "does not fit in memory as far as it is described"
-    filled: set[str] = set()
-    for one in settings:
-        layout = repr({name: value for name, value in one.items() if name != "batch"})
-        if layout in filled:  # an engine lets in all that its cache holds
-            continue
-        try:
-            steps = estimate(model=model, machine=where, phase=phase, settings=[one])
-        except InputError as refused:
-            reason = str(refused)
-            continue
-        if steps.fits[0] or not np.isfinite(steps.capacity_bytes):
-            valid.append(one)
-            filled |= {layout} if "batch" in one else set()
-    return valid, reason
 
 
 def reading(

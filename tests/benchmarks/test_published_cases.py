@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from benchmarks.cost_models.published_cases import release_on
-from benchmarks.cost_models.published_rows import case_row, down_from, question_of
+from benchmarks.cost_models.published_question import down_from
+from benchmarks.cost_models.published_rows import case_row, question_of
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 
 pytestmark = pytest.mark.long

@@ -1,4 +1,4 @@
-"""A drawn row of published figures beside the same row of a run."""
+"""Runs that are kept, the table that is written from them, and a kept run that is run again."""
 
 from __future__ import annotations
 
@@ -7,73 +7,131 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
+from tests.benchmarks.test_scripts import SCRIPTS
 from tools import figures
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+TABLE = {
+    "a bench": {
+        "run": "benchmarks.speed.nothing --known {data}/cases",
+        "figures": {
+            "hits": {"d": "shipped/k1", "n": "nested/k1", "r": "nested/k1"},
+            "second": {"d": "list/1"},
+        },
+    },
+    "another": {"run": "benchmarks.none", "figures": {"time": {"r": "time"}}},
+}
 
-def run(k1: float = 0.5) -> dict[str, Any]:
-    ours = {
-        "n": 1200,
-        "devices": 6,
-        "k1": k1,
-        "k3": 0.75,
-        "log_regret_k1": 0.1234,
-        "se": {"k1": 0.05, "log_regret_k1": None},
-    }
-    empty = dict.fromkeys(("other_class", "other_vendor", "known_device"))
-    tree = {"kernels": {"same_vendor": ours, **empty}}
-    above = {"k1": k1 - 0.5, "k1_se": 0.01, "log_regret_k1": -0.1, "log_regret_k1_se": None}
-    paired = {"kernels": {"same_vendor": above}}
+
+def result(seed: int, k1: float | None) -> dict[str, Any]:
     return {
-        "nested": True,
-        "constants": "abc",
-        **tree,
-        "above_copying": paired,
-        "baselines": dict.fromkeys(figures.METHODS, tree),
+        "seed": seed,
+        "n": 1200,
+        "cpu_s": 3.0,
+        "held_out": {"family": ["x", "y"], "device": "each"},
+        "nested": {"k1": k1},
+        "shipped": {"k1": 0.75},
+        "list": [1, 12.5],
+        "flag": True,
     }
 
 
-def page(k1: float) -> str:
-    return "\n".join(["# A page", "", figures.HEAD, "|---|", *figures.rows(run(k1)), "", "more"])
+def row(seed: int, k1: float | None, *, is_all: bool = False) -> dict[str, Any]:
+    return figures.row_of("a bench", TABLE["a bench"]["figures"], result(seed, k1), is_all=is_all)  # type: ignore[arg-type]
 
 
-def test_rows_of_a_run_are_found_on_the_page() -> None:
-    assert figures.published(page(0.5)) == list(figures.rows(run()))
-    [row] = figures.rows(run())
-    assert row.startswith("| kernels | same vendor | 1,200 (6) | 0.50 +- 0.05 | 0.50 |")
-    with pytest.raises(ValueError, match="no table"):
-        figures.published("# Nothing")
+def test_a_kept_run_has_what_its_mode_can_tell() -> None:
+    assert row(7, 0.5)["figures"] == {"rotating": {"hits": 0.5}}
+    assert row(7, 0.5)["held_out"] == {"family": 2, "device": "each"}
+    every = row(0, 0.5, is_all=True)
+    assert every["figures"] == {"development": {"hits": 0.75, "second": 12.5}, "nested": {"hits": 0.5}}
 
 
-def test_a_cell_may_differ_by_its_last_digit_alone() -> None:
-    [told] = figures.rows(run(0.50))
-    assert figures.differences(told, next(figures.rows(run(0.51)))) == []
-    assert [line.split(":")[0] for line in figures.differences(told, next(figures.rows(run(0.53))))] == [
-        "ours k1",
-        *figures.METHODS,
-        "k1 above nearest",
+@pytest.mark.parametrize("where", ["nothing", "nested/k9", "flag", "nested/k1/deeper"])
+def test_what_a_run_does_not_say_is_null(where: str) -> None:
+    assert figures.at(result(7, 0.5), where) is None
+
+
+def test_the_same_seed_replaces_and_another_adds(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    for one in (row(7, 0.5), row(8, 0.25), row(7, 0.0), row(7, 1.0, is_all=True)):
+        figures.keep(path, one)
+    kept = [(one["mode"], one["seed"]) for one in figures.kept_runs(path)]
+    assert kept == [("rotating", 8), ("rotating", 7), ("all", 7)]
+
+
+def test_the_table_has_both_columns_the_last_draw_and_the_mean_of_all(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# A page\n\n{figures.HEAD}\nold\n", encoding="utf-8")
+    failed = {"benchmark": "another", "mode": "rotating", "seed": 7, "failed": "took more than 5 s"}
+    rows = [row(0, 0.4, is_all=True), row(7, 0.5), row(8, 0.25), row(9, None), failed]
+    figures.write(page, TABLE, rows)
+    assert page.read_text(encoding="utf-8").splitlines() == [
+        "# A page",
+        "",
+        figures.HEAD,
+        "|---|---|---|---|---|",
+        "| a bench: hits | 0.750 | 0.400 | - (9, 1,200) | 0.375 (2) |",
+        "| a bench: second | 12.5 | - | - | - |",
+        "",
+        "Could not be run:",
+        "",
+        "* another: took more than 5 s",
     ]
 
 
+def test_a_figure_may_differ_by_a_hundredth_of_itself_alone() -> None:
+    assert figures.differences(row(7, 0.5), row(7, 0.504)) == []
+    assert figures.differences(row(7, None), row(7, None)) == []
+    [said] = figures.differences(row(7, 0.5), row(7, 0.51))
+    assert said == "a bench, hits, rotating: 0.5 kept, 0.51 recomputed"
+    assert len(figures.differences(row(7, 0.5), row(7, None))) == 1
+
+
 @pytest.mark.parametrize(("k1", "code"), [(0.5, None), (0.6, 1)])
-def test_a_page_that_says_another_figure_ends_with_an_error(
+def test_a_kept_run_that_says_another_figure_ends_with_an_error(
     k1: float,
     code: int | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(figures, "PAGE", tmp_path / "page.md")
-    figures.PAGE.write_text(page(k1))
-    (tmp_path / "run.json").write_text("noise\n" + json.dumps(run()) + "\n")
-    monkeypatch.setattr(sys, "argv", ["figures", "cases", "--from", str(tmp_path / "run.json")])
+    (tmp_path / "table.yaml").write_text(yaml.safe_dump(TABLE), encoding="utf-8")
+    monkeypatch.setattr(figures, "TABLE", tmp_path / "table.yaml")
+    monkeypatch.setattr(figures, "RUNS", tmp_path / "runs.jsonl")
+    monkeypatch.setattr(figures, "run", lambda *_: result(7, k1))
+    figures.keep(figures.RUNS, row(7, 0.5))
+    monkeypatch.setattr(sys, "argv", ["figures", str(tmp_path), "--check"])
     if code is None:
         figures.main()
     else:
         with pytest.raises(SystemExit) as ended:
             figures.main()
         assert ended.value.code == code
-    assert json.loads(capsys.readouterr().out)["same"] is (code is None)
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["same"] is (code is None)
+
+
+def test_a_benchmark_that_fails_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is not there"):
+        figures.run("benchmarks.answers.gains --effects {data}/no.csv", tmp_path, 7, 60)
+    with pytest.raises(ValueError, match="took more than 0 s"):
+        figures.run("benchmarks.answers.gains", tmp_path, 7, 0.01)
+
+
+def test_the_table_names_scripts_that_exist_and_places_that_are_told() -> None:
+    table = yaml.safe_load(figures.TABLE.read_text(encoding="utf-8"))
+    for name, bench in table.items():
+        assert bench["run"].split()[0] in SCRIPTS, name
+        assert all(set(where) <= set(figures.KINDS) for where in bench["figures"].values()), name
+
+
+def test_the_page_is_written_from_the_kept_runs(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(figures.PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    table = yaml.safe_load(figures.TABLE.read_text(encoding="utf-8"))
+    figures.write(page, table, figures.kept_runs(figures.RUNS))
+    assert page.read_text(encoding="utf-8") == figures.PAGE.read_text(encoding="utf-8")
