@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from benchmarks.service.hostile_queries import hostile_requests
-from benchmarks.service.sparql_endpoint import fault_of, measure
+from tests.endurance.hostile_queries import hostile_requests
+from tests.endurance.sparql_endpoint import fault_of, measure
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ as the next writer would, and asks: is everything acknowledged there, is every p
 answer, does the index heal. Kills share a workspace in rounds. At the end of a round everything is ingested
 to the end, and the workspace must hold just the rows of one that was never killed.
 
-    python -m benchmarks.speed.crash --known ../shared/data/cases [--formats ../shared/data/formats]
+    python -m tests.endurance.crash --known ../shared/data/cases [--formats ../shared/data/formats]
                                [--kills 100] [--quick]
 
 Children are forked from a process that has imported everything, so a kill costs tenths of a second; one that

@@ -5,7 +5,7 @@ commands that write are killed with signal 9 at random moments; files are flippe
 older copies; the first lines of an export are imported; files cannot grow or may not be written; clocks jump;
 twenty processes read beside a writer. After each, readers, the next writer and doctor say what they see.
 
-    python -m benchmarks.chaos [--kills 1000] [--flips 500] [--prefixes 200] [--quick] [--seed 1]
+    python -m tests.endurance.chaos [--kills 1000] [--flips 500] [--prefixes 200] [--quick] [--seed 1]
 
 Prints a line for whatever is wrong; the last line is JSON: silent (damage that nobody tells, and workspaces that
 are neither as before nor as after), rows_lost, tracebacks, share_told (of damage outside free space), and the
@@ -24,12 +24,12 @@ from pathlib import Path
 from random import Random
 
 from benchmarks import harness
-from benchmarks.disorder import places
-from benchmarks.disorder.children import run
-from benchmarks.disorder.conditions import clock_jumps, many_readers, no_permission, no_room
-from benchmarks.disorder.damage import flip_often, import_prefixes, restore_parts
-from benchmarks.disorder.kills import kill_often
 from benchmarks.protocols.processes import children_import_from_here
+from tests.endurance.disorder import places
+from tests.endurance.disorder.children import run
+from tests.endurance.disorder.conditions import clock_jumps, many_readers, no_permission, no_room
+from tests.endurance.disorder.damage import flip_often, import_prefixes, restore_parts
+from tests.endurance.disorder.kills import kill_often
 
 READERS = 20
 LONG = {"kills": 1000, "flips": 500, "prefixes": 200, "parts": 60, "tight": 100, "reading_s": 30.0}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.speed import crash
+from tests.endurance import crash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

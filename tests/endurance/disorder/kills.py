@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.disorder.acts import ACTS, EVALUATIONS, ONE_STEP, act, look
-from benchmarks.disorder.children import run
-from benchmarks.disorder.conditions import clear
+from tests.endurance.disorder.acts import ACTS, EVALUATIONS, ONE_STEP, act, look
+from tests.endurance.disorder.children import run
+from tests.endurance.disorder.conditions import clear
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.disorder.acts import act, examine, look
-from benchmarks.disorder.children import run
-from benchmarks.disorder.places import content, editor, reader
+from tests.endurance.disorder.acts import act, examine, look
+from tests.endurance.disorder.children import run
+from tests.endurance.disorder.places import content, editor, reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from benchmarks.disorder.acts import ACTS, ONE_STEP, act, look
-from benchmarks.disorder.children import context, run
-from benchmarks.disorder.places import cases, content, editor, faults
+from tests.endurance.disorder.acts import ACTS, ONE_STEP, act, look
+from tests.endurance.disorder.children import context, run
+from tests.endurance.disorder.places import cases, content, editor, faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,7 +191,7 @@ def _allow(path: Path, *, writing: bool) -> None:
 
 
 def _steps(_: Callable[[object], None], place: Path, path: Path) -> dict[str, object]:
-    from benchmarks.disorder.places import reader
+    from tests.endurance.disorder.places import reader
 
     for number, clock in enumerate(CLOCKS):
         (place / "clock.jsonl").write_text(cases(400 + 10 * number, 4))

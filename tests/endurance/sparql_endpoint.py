@@ -4,7 +4,7 @@ A server of its own runs in a process over a new workspace of what ships (or ove
 generated queries over HTTP: cross products, deep paths, texts of a megabyte, SERVICE, LOAD and updates, sorts and groups
 of everything, patterns that blow up, odd Unicode, torn text, wide rows. Beside them one client asks for recommendations.
 
-    python -m benchmarks.service.sparql_endpoint [--queries 1000] [--quick] [--deadline 10] [--clients 3] [--seed 1]
+    python -m tests.endurance.sparql_endpoint [--queries 1000] [--quick] [--deadline 10] [--clients 3] [--seed 1]
 
 Prints a line for whatever is wrong; the last line is JSON: torn (200 with a body that is cut, cannot be read, or has
 other rows than it says), late (by more than half a second), holes (200 where a query asks another server or changes
@@ -34,7 +34,6 @@ import numpy as np
 from pyoxigraph import QueryBoolean, parse, parse_query_results
 
 from benchmarks import harness
-from benchmarks.service.hostile_queries import hostile_requests
 from kg.triples.user_queries.results import TABLE_FORMATS, TRIPLE_FORMATS
 from recommender.service import openapi
 from recommender.service.access import Access
@@ -42,12 +41,13 @@ from recommender.service.app import TuningService
 from recommender.service.server import listening_socket, make_server
 from recommender.service.sparql import LIMITS
 from recommender.workspace import Workspace
+from tests.endurance.hostile_queries import hostile_requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
 
-    from benchmarks.service.hostile_queries import HostileRequest
+    from tests.endurance.hostile_queries import HostileRequest
 
 GRACE_S = 0.5
 """After the deadline, an answer is late."""

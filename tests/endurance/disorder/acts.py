@@ -6,8 +6,8 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.disorder.places import NOW, content, editor, faults, reader
 from recommender.workspace import Workspace
+from tests.endurance.disorder.places import NOW, content, editor, faults, reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The short form of ``benchmarks/chaos.py``: nothing is lost, torn or silent; the quick form in the long tier."""
+"""The short form of ``chaos.py`` beside it: nothing is lost, torn or silent; the quick form in the long tier."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import chaos
-from benchmarks.disorder import places
-from benchmarks.disorder.acts import ONE_STEP, act, look
-from benchmarks.disorder.children import run
-from benchmarks.disorder.damage import flip_often
-from benchmarks.disorder.kills import KillFigures, Reference, judge, kill_often
 from benchmarks.protocols.processes import children_import_from_here
+from tests.endurance import chaos
+from tests.endurance.disorder import places
+from tests.endurance.disorder.acts import ONE_STEP, act, look
+from tests.endurance.disorder.children import run
+from tests.endurance.disorder.damage import flip_often
+from tests.endurance.disorder.kills import KillFigures, Reference, judge, kill_often
 
 
 @pytest.fixture(scope="module")

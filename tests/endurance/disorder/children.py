@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 120.0
 PRELOADED = [
-    "benchmarks.disorder.places",
-    "benchmarks.disorder.acts",
+    "tests.endurance.disorder.places",
+    "tests.endurance.disorder.acts",
     "recommender.workspace",
     "recommender.store.editor",
     "recommender.store.lineage",
