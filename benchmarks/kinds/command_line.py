@@ -1,0 +1,117 @@
+"""The command line in one process, on one open workspace: what it exits with, prints, and takes."""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+from unittest.mock import patch
+
+from cli.main import main
+from recommender.workspace import Workspace
+from tunegraph.places import Places
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+BUDGET_S = 5
+"""CPU seconds that any question may take (DESIGN.md section 14, law 14)."""
+
+
+class BudgetSpentError(BaseException):
+    """The processor time of a question is spent; no handler of the program holds it up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResult:
+    """How a command line ended.
+
+    Attributes:
+        code: Its exit code; -1 if it broke, -2 if its time was spent.
+        out: What it printed.
+        err: What it said aside; the exception, where it broke.
+        cpu_s: Processor time.
+    """
+
+    code: int
+    out: str
+    err: str
+    cpu_s: float
+
+
+class _SharedWorkspace(Workspace):
+    """A workspace that stays open from one command to the next."""
+
+    def close(self) -> None:
+        """Stay open."""
+
+    def keep_completions(self) -> None:
+        """Leave the names as they are: nobody completes them."""
+
+
+class CommandLine:
+    """Runs command lines against a workspace that is opened once.
+
+    Args:
+        workspace: The workspace; made from the shipped knowledge where there is none.
+        cache: Where a text model is kept.
+        budget_s: Processor time that a question may take.
+    """
+
+    def __init__(self, workspace: Path, cache: Path, *, budget_s: float = BUDGET_S) -> None:
+        if not Workspace.exists(workspace):
+            Workspace.create(workspace, cache=cache, text_model=None)
+        self._workspace = _SharedWorkspace.open(workspace, cache=cache)
+        self._budget_s = budget_s
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._workspace.snapshot.close()
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace that answers."""
+        return self._workspace
+
+    def run(self, words: Sequence[str]) -> CommandResult:
+        """Run one command line."""
+        out, err = io.StringIO(), io.StringIO()
+
+        def opened(*_: object) -> Workspace:
+            return self._workspace
+
+        def stop(*_: Any) -> None:
+            raise BudgetSpentError
+
+        before = signal.signal(signal.SIGPROF, stop)
+        begun = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, self._budget_s)
+        try:
+            with (
+                patch.object(Places, "open", opened),
+                patch.object(sys, "argv", ["tunegraph", *words]),
+                redirect_stdout(out),
+                redirect_stderr(err),
+            ):
+                main()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+        except BudgetSpentError:
+            code = -2
+        except Exception as broken:  # noqa: BLE001  whatever it is, it is what the law of exits forbids
+            err.write(f"{type(broken).__name__}: {broken}")
+            code = -1
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)
+        return CommandResult(
+            code=code, out=out.getvalue(), err=err.getvalue(), cpu_s=time.process_time() - begun
+        )
