@@ -1,6 +1,6 @@
 """The panel of kinds: questions that nobody wrote, judged by laws and by the engines' own parsers alone.
 
-    python -m benchmarks.answers.kinds [--asked DIR]... [--seed N] [--n 1000] [--quick]
+    python -m benchmarks.answers.kinds [--asked DIR]... [--n 1000] [--quick] [-v]
 
 Situations are drawn by the seed from official recipes (those that ship, and those of the folders), the parsers of
 released engines and the lists of the graph, by program, chip, phase, load and form of launch. Each is asked of
@@ -11,19 +11,17 @@ answered questions in which every law held. The last line is one JSON object.
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from benchmarks import harness
 from benchmarks.kinds.command_line import CommandLine
 from benchmarks.kinds.laws import LAWS, Reply, judge_reply
 from benchmarks.kinds.panel import KindPanel
 from benchmarks.kinds.prices import PRICES, judge_prices
-from benchmarks.protocols.lines import last_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,49 +63,27 @@ class JudgedSituation:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    run = harness.read(
+        __doc__,
+        harness.place("--asked", action="append", default=[], help="a folder of official recipes"),
+        harness.option("--n", type=int, default=1000, help="situations"),
+        harness.option("--verbose", "-v", action="store_true", help="print what breaks a law, and its words"),
+        quick=f"{QUICK} situations",
     )
-    parser.add_argument(
-        "--asked", type=Path, action="append", default=[], help="a folder of official recipes"
-    )
-    parser.add_argument("--seed", type=int, default=None, help="of the draw; that of the week if not given")
-    parser.add_argument("--n", type=int, default=1000, help="situations")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK} situations")
-    parser.add_argument(
-        "--verbose", "-v", action="store_true", help="print each broken law with its command line"
-    )
-    chosen = parser.parse_args()
-    seed = week() if chosen.seed is None else chosen.seed
-    begun = time.process_time()
+    n = min(run.n, QUICK) if run.quick else run.n
     with TemporaryDirectory() as folder:
-        judged = ask(
-            KindPanel(seed, chosen.asked),
-            Path(folder),
-            n=QUICK if chosen.quick else chosen.n,
-            verbose=chosen.verbose,
-        )
-    cpu_s = time.process_time() - begun
+        judged = ask(KindPanel(run.seed, run.asked), Path(folder), n=n, verbose=run.verbose)
     show(judged)
     laws = by_law(judged)
-    print(f"seed {seed}, {len(judged)} situations, {cpu_s:.0f} CPU s")
-    last_line(
+    run.last_line(
         {
-            "seed": seed,
-            "n": len(judged),
-            "answered": share(item.is_answered for item in judged),
-            "clean": share(item.is_clean for item in judged if item.is_answered),
+            "answered": harness.share([item.is_answered for item in judged]),
+            "clean": harness.share([item.is_clean for item in judged if item.is_answered]),
             **{f"held_{name.replace(' ', '_')}": held for name, (held, _, _) in laws.items()},
-            **{f"n_{name.replace(' ', '_')}": n for name, (_, n, _) in laws.items()},
-            "cpu_s": round(cpu_s, 1),
-        }
+            **{f"n_{name.replace(' ', '_')}": count for name, (_, count, _) in laws.items()},
+        },
+        n=len(judged),
     )
-
-
-def week() -> int:
-    """The seed of this week: its year and number."""
-    year, number, _ = time.strftime("%G %V %u").split()
-    return int(year) * 100 + int(number)
 
 
 def ask(panel: KindPanel, folder: Path, *, n: int, verbose: bool = False) -> list[JudgedSituation]:
@@ -140,14 +116,8 @@ def by_law(judged: Sequence[JudgedSituation]) -> dict[str, tuple[float | None, i
     for name in (*LAWS, *PRICES):
         said = [item for item in judged if item.verdicts[name] is not None]
         broken = [item for item in said if item.verdicts[name]]
-        found[name] = (share(not item.verdicts[name] for item in said), len(said), broken)
+        found[name] = (harness.share([not item.verdicts[name] for item in said]), len(said), broken)
     return found
-
-
-def share(values: object) -> float | None:
-    """The share of what is true; None of nothing."""
-    items = list(values)  # type: ignore[call-overload]
-    return round(sum(items) / len(items), 4) if items else None
 
 
 def show(judged: Sequence[JudgedSituation]) -> None:
@@ -158,11 +128,11 @@ def show(judged: Sequence[JudgedSituation]) -> None:
             groups[kind(item.situation)].append(item)
         print(f"\n{title:18} {'n':>5} {'answered':>9} {'clean':>7}  exits")
         for name, items in sorted(groups.items(), key=lambda pair: -len(pair[1])):
-            clean = share(item.is_clean for item in items if item.is_answered)
+            clean = harness.share([item.is_clean for item in items if item.is_answered])
             exits = ", ".join(
                 f"{code}: {n}" for code, n in sorted(Counter(item.code for item in items).items())
             )
-            answered = share(item.is_answered for item in items)
+            answered = harness.share([item.is_answered for item in items])
             print(f"{name:18} {len(items):5} {_percent(answered):>9} {_percent(clean):>7}  {exits}")
     print(f"\n{'law':18} {'n':>5} {'held':>7}  broken by")
     for name, (held, n, broken) in by_law(judged).items():

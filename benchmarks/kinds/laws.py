@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from kg.errors import UnknownEntityError
+from kg.terms.setting_registry import softwares
+from tools.oracle.facts import facts
+from tools.oracle.judge import judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -386,6 +392,34 @@ def configures_what_is_there(reply: Reply) -> str | None:
     return ""
 
 
+def is_taken_by_the_engine(reply: Reply) -> str | None:
+    """The start parses under its release, by the engine's own parser and validation (law 4)."""
+    program, release = str(reply.start.get("framework")), str(reply.start.get("version"))
+    if not reply.is_answered or not release or program not in softwares():
+        return None
+    try:
+        if not facts(program, release).flags:
+            return None  # no command line: its settings stand in a file
+    except UnknownEntityError:
+        return f"{program} {release} is no release that was read"
+    argv, environment = pasted(reply.start.get("paste") or ())
+    return "; ".join(judge(program, release, argv, environment))
+
+
+def pasted(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The words of the command that is pasted, and the variables that it exports."""
+    text = "\n".join(line for line in lines if not line.lstrip().startswith("#")).replace("\\\n", " ")
+    words: list[str] = []
+    environment: dict[str, str] = {}
+    for line in text.splitlines():
+        parts = shlex.split(line)
+        if parts[:1] == ["export"]:
+            environment.update(part.partition("=")[::2] for part in parts[1:])
+        else:
+            words += parts
+    return words, environment
+
+
 LAWS: Mapping[str, Callable[[Reply], str | None]] = {
     "exit": ends_properly,
     "time": keeps_its_time,
@@ -401,6 +435,7 @@ LAWS: Mapping[str, Callable[[Reply], str | None]] = {
     "memory model": does_not_fit_for_a_reason,
     "nothing better": believes_nothing_better,
     "parts": configures_what_is_there,
+    "engine": is_taken_by_the_engine,
 }
 """Laws of one answer to ``recommend``, by short name."""
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 import data
+from kg.terms.setting_registry import softwares
+from tools.oracle.facts import facts, releases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 _ROOT = Path(data.__file__).parent
-_PARSED_BELOW = ("vllm", "megatron-lm", "mindspeed")
-"""Software whose parser the programs above it extend."""
 _SIXTEEN_GB = 16e9
 _TENSOR_FLOPS = 1e14
 """Peak from which a part is one that language models run on: 100 Tflop/s of 16-bit operations (a V100 has 125)."""
@@ -111,39 +111,38 @@ class ParsedSetting:
 
 
 class EngineParsers:
-    """The settings of each program by release, read from the files that are mined from their sources."""
+    """The settings of each program by release, as the oracle of settings reads them from its sources."""
 
     @cached_property
     def programs(self) -> tuple[str, ...]:
-        """Programs whose parser was read."""
-        return tuple(sorted(path.stem for path in (_ROOT / "settings").glob("*.json")))
+        """Programs whose settings were read."""
+        return softwares()
 
     @cache  # noqa: B019  one object lives as long as the process
     def releases(self, program: str) -> tuple[str, ...]:
         """The releases of a program, oldest first; without branches."""
         if program not in self.programs:
             return ()
-        return tuple(
-            name for name, _ in _content(program)["releases"] if "@" not in name and "dev" not in name
-        )
+        return tuple(name for name in releases(program) if "@" not in name and "dev" not in name)
 
     @cache  # noqa: B019
     def settings(self, program: str, release: str) -> tuple[ParsedSetting, ...]:
-        """What the parser of a release takes; of the software below it too."""
-        content = _content(program)
-        names = [name for name, _ in content["releases"]]
-        at = names.index(release)
-        found = [
-            _setting(entry, names, at)
-            for entry in content["settings"]
-            if (names.index(entry["since"]) if entry.get("since") in names else 0)
-            <= at
-            < _removed(entry, names)
-        ]
-        for below, by_release in content.get("beneath", {}).items():
-            if below in _PARSED_BELOW and by_release.get(release) in self.releases(below):
-                found += self.settings(below, by_release[release])
-        return tuple(found)
+        """What the parser of a release takes, with the fields of its JSON and the variables it reads."""
+        known = facts(program, release)
+        return tuple(
+            ParsedSetting(
+                spellings=(key, *entry.get("aliases", ())),
+                place=place,
+                kind=entry.get("type", ""),
+                choices=tuple(entry.get("choices", ())),
+                low=entry.get("low"),
+                high=entry.get("high"),
+                default=next(iter(entry.get("default") or ()), None),
+            )
+            for place, table in (("flag", known.flags), ("json", known.fields), ("env", known.variables))
+            for key, entry in table.items()
+            if not (place == "json" and known.file)
+        )
 
     def find(self, program: str, release: str, pattern: str) -> ParsedSetting | None:
         """The first setting of a release one of whose spellings matches."""
@@ -151,44 +150,6 @@ class EngineParsers:
             if any(re.fullmatch(pattern, name) for name in item.spellings):
                 return item
         return None
-
-
-@cache
-def _content(program: str) -> Mapping[str, Any]:
-    text = (_ROOT / "settings" / f"{program}.json").read_text(encoding="utf-8")
-    content: Mapping[str, Any] = json.loads(text)
-    return content
-
-
-def _removed(entry: Mapping[str, Any], names: Sequence[str]) -> int:
-    removed = entry.get("removed")
-    return names.index(removed) if removed in names else len(names)
-
-
-def _setting(entry: Mapping[str, Any], names: Sequence[str], at: int) -> ParsedSetting:
-    form = dict(entry)
-    for release, before in entry.get("before", ()):
-        if release in names and at < names.index(release):
-            form = {
-                "key": entry["key"],
-                "place": entry["place"],
-                "default": entry.get("default", ()),
-                **before,
-            }
-            break
-    default = None
-    for release, *value in entry.get("default", ()):  # a release alone: none is known
-        if release not in names or names.index(release) <= at:
-            default = value[0] if value else None
-    return ParsedSetting(
-        spellings=(form["key"], *form.get("aliases", ())),
-        place=form["place"],
-        kind=form.get("type", ""),
-        choices=tuple(form.get("choices", ())),
-        low=form.get("low"),
-        high=form.get("high"),
-        default=default,
-    )
 
 
 @cache
@@ -216,14 +177,14 @@ def models() -> tuple[ListedModel, ...]:
             if source["title"].endswith(", config.json") and "/" in source["title"]
         }
         for entry in content["models"]:
-            facts = {name: _first(fact) for name, fact in (entry.get("facts") or {}).items()}
-            cited = {pages[fact["source"]] for fact in facts.values() if fact["source"] in pages}
+            sizes = {name: _first(fact) for name, fact in (entry.get("facts") or {}).items()}
+            cited = {pages[fact["source"]] for fact in sizes.values() if fact["source"] in pages}
             found.append(
                 ListedModel(
                     id=entry["id"],
                     spellings=(entry["id"], entry["label"]["en"], *entry.get("aliases", ()), *sorted(cited)),
                     architecture=entry["architecture"],
-                    facts={name: fact["value"] for name, fact in facts.items()},
+                    facts={name: fact["value"] for name, fact in sizes.items()},
                 )
             )
     return tuple(found)
@@ -242,17 +203,17 @@ def chips() -> tuple[ListedChip, ...]:
         if entry["level"] not in {"device", "server", "family"}:
             continue
         device = entries.get((entry.get("contains") or {}).get("device", ""), entry)
-        facts: dict[str, float] = {}
+        numbers: dict[str, float] = {}
         node: Mapping[str, Any] | None = device
         above = entry["id"]
         while node is not None:
             above = node["id"]
             for name, stated in (node.get("facts") or {}).items():
                 if isinstance(value := _first(stated)["value"], int | float):
-                    facts.setdefault(name, value)
+                    numbers.setdefault(name, value)
             node = entries.get(node.get("broader", ""))
-        memory = facts.get("memory_bytes", 0.0)
-        peak = max(facts.get("peak_bf16_flops", 0.0), facts.get("peak_fp16_flops", 0.0))
+        memory = numbers.get("memory_bytes", 0.0)
+        peak = max(numbers.get("peak_bf16_flops", 0.0), numbers.get("peak_fp16_flops", 0.0))
         found.append(
             ListedChip(
                 id=entry["id"],
