@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import typer
 
     from recommender.store.editor import Editor
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 def say_aside(text: str) -> None:
@@ -41,9 +41,9 @@ def settings(context: typer.Context) -> Places:
 def open_workspace(context: typer.Context) -> Workspace:
     """Open the workspace for reading; the first time, make it from the shipped knowledge."""
     opened = settings(context).open(say_aside, show_step)
-    opened.keep_completions()
+    opened.upkeep.keep_completions()
     if language() != "en":
-        use_terms(opened.terms(language()))
+        use_terms(opened.knowledge.terms(language()))
     return opened
 
 
@@ -60,7 +60,7 @@ def with_defaults(
         "framework": user.framework,
         "version": user.version,
     }
-    return workspace.with_defaults(raw, defaults, str(user.path))
+    return workspace.ask.with_defaults(raw, defaults, str(user.path))
 
 
 def server_of(context: typer.Context, server: str | None, hardware: str | None) -> str:
@@ -70,7 +70,7 @@ def server_of(context: typer.Context, server: str | None, hardware: str | None) 
 
 def open_for_writing(context: typer.Context, *, durable: bool = False) -> Editor:
     """The writing side of the workspace, not entered yet; the first time, the workspace is made."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     chosen = settings(context)
     chosen.make(say_aside, show_step)

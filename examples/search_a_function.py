@@ -36,7 +36,7 @@ def product_time_s(tile_m: int, tile_n: int, tile_k: int) -> float:
 def main() -> None:
     """Evaluate ten configurations and print the best."""
     with tunegraph.open() as workspace:
-        prepared = workspace.prepare_search(FILE, name="blocks", folder=Path(), base={})
+        prepared = workspace.searches.prepare(FILE, name="blocks", folder=Path(), base={})
     search = tunegraph.Search(
         space=prepared.task.space, objectives=prepared.task.objectives, sources=prepared.sources
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.postgres_server import NoServerError, PostgresServer
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from ingest.corpora.unpacking import matches
 from ingest.reading import FileReport, read
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 OUT = Path(data.__file__).parent / SHIPPED
 HEADER = """\

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 RAW = argparse.RawDescriptionHelpFormatter
 EXAMPLE = "data/examples/bert-large-8x910.yaml"
@@ -183,7 +183,7 @@ def shipped(workspace: Path) -> None:
 
 def from_cases(workspace: Path, folder: Path) -> None:
     """Questions about devices whose own rows are withheld."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
     from tunegraph.places import Places
 
     cache = Places.resolve(workspace, os.environ).cache

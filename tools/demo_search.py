@@ -56,13 +56,13 @@ def tunegraph(*arguments: str, folder: Path) -> str:
 def prepared(workspace: Path, name: str, *, cold: bool) -> Prepared:
     """A shipped search file with everything looked up."""
     from recommender.search.run.task_file import read_task_file
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
     from tunegraph.places import Places
 
     raw, folder = read_task_file(name)
     cache = Places.resolve(workspace, os.environ).cache
     with Workspace.open(workspace, cache=cache) as opened:
-        return opened.prepare_search(raw, name=name, folder=folder, base={}, cold=cold)
+        return opened.searches.prepare(raw, name=name, folder=folder, base={}, cold=cold)
 
 
 def best_by_evaluation(search: Search, task: Task, model: CostModel, *, patience: bool) -> list[float]:

@@ -1,9 +1,8 @@
 """Writes docs/glossary.md: every public noun, its one home, its units, and what it is in one line.
 
 ``python -m tools.glossary`` writes the page, ``--check`` only says whether it is stale (exit 1). The nouns
-are the public classes of ``kg.nouns`` and the results of the methods of
-``recommender.workspace.Workspace``; the line is the first of the class's docstring; units are those that
-the names of its fields carry.
+are the public classes of ``kg.nouns`` and the results of the methods of the workspace and its desks; the
+line is the first of the class's docstring; units are those that the names of its fields carry.
 """
 
 from __future__ import annotations
@@ -17,12 +16,13 @@ from typing import TYPE_CHECKING
 from tools.source_tree import ROOT, modules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from tools.source_tree import SourceModule
 
 PAGE = ROOT / "docs" / "glossary.md"
-WORKSPACE = "Workspace"
+DESKS = "recommender.workspace."
+"""Where the workspace and its desks are."""
 UNITS = {
     "_bytes": "B",
     "_s": "s",
@@ -99,23 +99,15 @@ def nouns() -> list[Term]:
 
 
 def results() -> list[Term]:
-    """The classes that methods of the workspace return, those of the nouns left out."""
+    """The classes that methods of the workspace and its desks return, those of the nouns left out."""
     homes: dict[str, tuple[ast.ClassDef, SourceModule]] = {
         node.name: (node, item) for item in modules() for node in item.classes
     }
-    known = {one.name for one in nouns()} | {WORKSPACE}
-    names = {name for node in _with_bases(WORKSPACE, homes) for name in _returned(node)}
+    desks = [node for node, item in homes.values() if item.name.startswith(DESKS)]
+    known = {one.name for one in nouns()} | {node.name for node in desks}
+    names = {name for node in desks for name in _returned(node)}
     found = (term(homes[name][0], homes[name][1].name) for name in names & set(homes) - known)
     return sorted(found, key=lambda one: one.name)
-
-
-def _with_bases(name: str, homes: Mapping[str, tuple[ast.ClassDef, SourceModule]]) -> Iterator[ast.ClassDef]:
-    if name in homes:
-        node = homes[name][0]
-        yield node
-        for base in node.bases:
-            if isinstance(base, ast.Name):
-                yield from _with_bases(base.id, homes)
 
 
 def _returned(node: ast.ClassDef) -> Iterator[str]:

@@ -14,7 +14,7 @@ import data
 from recommender.cost_model.anchors import STEPS_FILE
 from recommender.cost_model.fit.anchoring import fit_anchors
 from recommender.cost_model.step_runs import measured_steps, read_runs
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     folder = Path(data.__file__).parent / "cost_model"
     path = folder / "steps.csv"
     with Workspace.open(place, cache=place / "cache") as workspace:
-        steps = measured_steps(read_runs(path), workspace.question_of_run, name=path.name)
+        steps = measured_steps(read_runs(path), workspace.upkeep.question_of_run, name=path.name)
     anchors = fit_anchors(steps)
     anchors.write(folder / STEPS_FILE)
     print(f"{len(steps)} steps; deviations {anchors.deviations}, left out {anchors.errors}")

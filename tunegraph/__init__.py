@@ -3,8 +3,7 @@
 Example:
     >>> import tunegraph
     >>> with tunegraph.open() as workspace:  # doctest: +SKIP
-    ...     problem, notes = workspace.problem({"model": "bert-large", "hardware": "ascend-910", "count": 8})
-    ...     answer = workspace.recommend(problem)
+    ...     print(workspace.recommend({"model": "bert-large", "hardware": "ascend-910", "count": 8}))
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from recommender.search.engine.search import Search
     from recommender.search.evaluations import Evaluation
     from recommender.search.logged_search import LoggedSearch
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 __tunegraph__ = "0.1.0"
 
@@ -61,7 +60,7 @@ _HOMES = {
     "LoggedSearch": "recommender.search.logged_search",
     "Problem": "kg.nouns.entities",
     "Search": "recommender.search.engine.search",
-    "Workspace": "recommender.workspace",
+    "Workspace": "recommender.workspace.workspace",
 }
 
 if (_strangers := foreign_packages()) is not None:

@@ -12,7 +12,7 @@ from tunegraph.user_file import UserSettings, find_user_settings, home_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Places:
         Raises:
             WorkspaceError: The directory holds something else, or cannot be written.
         """
-        from recommender.workspace import Workspace
+        from recommender.workspace.workspace import Workspace
 
         if Workspace.exists(self.workspace):
             return
@@ -72,7 +72,7 @@ class Places:
         Workspace.create(self.workspace, cache=self.cache, on_step=on_step)
         on_step("")
         with Workspace.open(self.workspace, cache=self.cache) as made:
-            if made.text_model is None:
+            if made.snapshot.manifest.get("encoder") is None:
                 from embeddings.text_encoder import INSTALL_HINT
 
                 say(
@@ -86,7 +86,7 @@ class Places:
         Raises:
             WorkspaceError: It is damaged, of another version, or cannot be made.
         """
-        from recommender.workspace import Workspace
+        from recommender.workspace.workspace import Workspace
 
         self.make(say, on_step)
         return Workspace.open(self.workspace, cache=self.cache)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.ranking.kernels.tile_times import TileTimes
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 TIMED = {
     "kerneltuner_gemm": "gemm",

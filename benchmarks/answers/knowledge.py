@@ -41,7 +41,7 @@ from recommender.applicability.gate import judge
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.release import setting_key
 from recommender.store.shipped_knowledge import recipes as shipped_recipes
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     Split = tuple[int, int, int, bool]
 
@@ -188,7 +188,7 @@ def start_tables(workspace: Workspace, table: Table) -> Iterator[StartTable]:
             "limits": [f"{item.metric}<={item.maximum * 1e3:g}ms" for item in table.question.limits],
         }  # fmt: skip
         problem, _ = workspace.problem(raw)
-        situation, sizes = finder.situation(problem), workspace.model_facts(problem)
+        situation, sizes = finder.situation(problem), workspace.ask.model_facts(problem)
         if situation is None:
             continue
         recipes = finder.find(situation, sizes).recipes

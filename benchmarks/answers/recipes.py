@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from recommender.ranking.plan.planner import Planned
     from recommender.ranking.starts.starts import Starts
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 PHASES = {
     "serve": "serving",
@@ -133,7 +133,7 @@ class Bench:
     def __init__(self, workspace: Workspace, drawn: frozenset[str] | None) -> None:
         self.workspace = workspace
         self.drawn = drawn
-        self.recipes = workspace.recipes()
+        self.knowledge.recipes = workspace.knowledge.recipes()
         self.verdicts: dict[tuple[str, str], Verdicts] = defaultdict(Verdicts)
         self.by_trust: dict[tuple[str, tuple[float, float]], list[tuple[str, bool, bool]]] = defaultdict(list)
         self.unasked: Counter[str] = Counter()
@@ -227,7 +227,7 @@ class Bench:
         snapshot = self.workspace.snapshot
         recommender = snapshot.recommender
         finder = StartFinder(snapshot.graph, snapshot.hardware, withheld)
-        facts = self.workspace.model_facts(problem)
+        facts = self.workspace.ask.model_facts(problem)
         rules = recommender.feasibility.of(problem, facts, [])
         return replace(recommender.planner, starts=finder).plan(problem, CHANGES, model=facts, rules=rules)
 
@@ -291,7 +291,7 @@ class Bench:
         training, weighed = group == "train", starts.recipes
         found: dict[str, tuple[list[bool] | None, Pairs | None]] = {}
         asked = self.workspace.snapshot.recommender.planner.starts.priced(
-            starts.situation, weighed, self.workspace.model_facts(problem)
+            starts.situation, weighed, self.workspace.ask.model_facts(problem)
         )
         if asked is not None and (options := layout_options(asked)):
             for trust, rule in itertools.product(TRUSTS, (0.0,) if training else RULES):

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
     from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     Layout = tuple[str, ParallelLayout, bool]
 

@@ -27,7 +27,7 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.queries import query_named, text_of
 from kg.triples.validation import validate
 from kg.triples.vocabulary import RDF_TYPE, TG
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     import random
@@ -53,7 +53,7 @@ def main() -> None:
         one, other = (made(folder, name, part) for part, name in enumerate(("one", "other")))
         both = load([exported(one), exported(other)])
         with Workspace.open(one, cache=folder / "cache") as workspace:
-            workspace.merge(other)
+            workspace.knowledge.merge(other)
         merged = load([exported(one)])
     print(f"union {len(both):,} triples, merge {len(merged):,}")
     asked = questions(both, arguments.questions, arguments.random())
@@ -99,7 +99,7 @@ def exported(path: Path) -> Path:
     """The export of a workspace."""
     out = path.with_suffix(".nq")
     with Workspace.open(path, cache=path.parent / "cache") as workspace:
-        workspace.export(out, force=True)
+        workspace.knowledge.export(out, force=True)
     return out
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
 from cli.main import main
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tunegraph.places import Places
 
 if TYPE_CHECKING:

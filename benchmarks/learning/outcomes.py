@@ -37,7 +37,7 @@ from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.experiment.concluding import Conclusion
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     import random

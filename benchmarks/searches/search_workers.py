@@ -319,7 +319,7 @@ def twice(tried: Tried) -> int:
 
 
 def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) -> dict[str, Any]:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     Workspace.create(folder / "workspace", cache=folder / "cache", text_model=None, with_shipped=False)
     os.environ["TUNEGRAPH_CACHE"] = str(folder / "cache")

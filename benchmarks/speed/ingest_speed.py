@@ -58,11 +58,11 @@ def taken(workspace: Path, path: Path, cache: Path) -> dict[str, Any]:
     figures: dict[str, Any] = run(
         ["--workspace", str(workspace), "ingest", str(path), "--keep-going", "--no-learn", "--json"], cache
     )
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     with Workspace.open(workspace, cache=cache) as opened:
         counts = opened.trials.counts()
-        return {**figures, "rows": counts.trials, "problems": counts.problems, "batch": opened.batch}
+        return {**figures, "rows": counts.trials, "problems": counts.problems, "batch": opened.snapshot.batch}
 
 
 def made(folder: Path, name: str, cache: Path) -> Path:

@@ -37,7 +37,7 @@ from recommender.search.evaluations import Evaluation
 from recommender.search.log.trial_record import LoggedTrial
 from recommender.search.report.result import Result
 from recommender.search.run.assembly import task_of
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 OPERATORS, RANKS = 40, 50
 TRIALS, LONG, QUICK_LONG = 500, 100_000, 10_000
@@ -212,7 +212,7 @@ def measure(folder: Path, *, quick: bool) -> dict[str, Any]:
     Workspace.create(folder / "workspace", cache=cache, text_model=None)
     figures: dict[str, Any] = {}
     with Workspace.open(folder / "workspace", cache=cache) as workspace:
-        diagnosis = workspace.diagnose(
+        diagnosis = workspace.profiles.diagnose(
             write_profile(folder / "now", rng, slow=1.1), before=write_profile(folder / "before", rng)
         )
         short = search_result(workspace, folder, rng, TRIALS)

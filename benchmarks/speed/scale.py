@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import random
 
     from kg.nouns.entities import Case, Problem
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 QUESTIONS = 400
 COLD_RUNS = 7
@@ -159,7 +159,7 @@ def warm(workspace: Workspace, asked: list[Problem]) -> dict[str, float]:
 
 def rebuilding(workspace: Path, cache: Path) -> float:
     """CPU seconds of finding that the index is gone and building it anew from the vectors."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     with Workspace.editor(workspace, cache=cache) as editor:
         shutil.rmtree(workspace / INDEX_NAME)
@@ -171,7 +171,7 @@ def rebuilding(workspace: Path, cache: Path) -> float:
 def generate(workspace: Path, cache: Path, wanted: int, rng: random.Random) -> int:
     """Fill a workspace with shifted copies of its problems; returns how many it has then."""
     from kg.rows.cases import all_cases
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     with Workspace.open(workspace, cache=cache) as opened:
         base: list[Case] = []
@@ -233,7 +233,7 @@ def measure(
     workspace: Path, cache: Path, known: Path | None, generated: int, rng: random.Random
 ) -> dict[str, Any]:
     """All figures."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     at = ["--workspace", str(workspace)]
     figures: dict[str, Any] = {}
@@ -251,7 +251,13 @@ def measure(
     figures["help_cpu_s"] = statistics.median(help_runs)
     with Workspace.open(workspace, cache=cache) as opened:
         counts = opened.trials.counts()
-        figures.update({"rows": counts.trials, "problems": counts.problems, "text_model": opened.text_model})
+        figures.update(
+            {
+                "rows": counts.trials,
+                "problems": counts.problems,
+                "text_model": opened.snapshot.manifest.get("encoder"),
+            }
+        )
         asked = questions(opened, rng, QUESTIONS)
         files = question_files(opened, asked, workspace.parent)
         cold = [run([*at, "recommend", str(file), "--json"], cache) for file in files]

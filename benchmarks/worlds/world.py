@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ingest.reading import read
 from kg.nouns.entities import Case, Problem
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -29,9 +29,9 @@ UNDECIDED = 5
 
 def experiments(context: typer.Context) -> StoredExperiments:
     """The experiments of the workspace, which is not opened for them."""
-    from recommender.workspace import Workspace
+    from recommender.store.experiments import StoredExperiments
 
-    return Workspace.experiments_at(settings(context).workspace)
+    return StoredExperiments.at(settings(context).workspace)
 
 
 def subject_of(
@@ -85,7 +85,7 @@ def run(
     """Run an experiment to its end, or to Ctrl-C, and print its result; ``test`` is what was just begun."""
     from cli.ab.output import ExperimentProgress
     from cli.live import live_page
-    from recommender.workspace import Workspace
+    from recommender.workspace.pages import PagesDesk
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -95,7 +95,7 @@ def run(
         stored, base, named = experiments(context), dict(os.environ), logged.name
         with (
             ExperimentProgress(logged.design, prices) as progress,
-            live_page(live, lambda: Workspace.report_of(stored.find(named), source=named)) as page,
+            live_page(live, lambda: PagesDesk.of(stored.find(named), source=named)) as page,
         ):
 
             def on_round(state: ExperimentState) -> None:

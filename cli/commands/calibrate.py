@@ -50,9 +50,9 @@ def calibrate(
         _retrieval(context, as_json=as_json)
         return
     from cli import output
-    from recommender.workspace import Workspace
+    from recommender.workspace.upkeep import UpkeepDesk
 
-    operators = Workspace.calibrate(files or [], output_folder, quick=quick)
+    operators = UpkeepDesk.calibrate(files or [], output_folder, quick=quick)
     rows = [
         {
             "operator": stem,
@@ -80,7 +80,7 @@ def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: 
     from cli import output
 
     with open_workspace(context) as workspace:
-        anchors = workspace.calibrate_steps(files, folder)
+        anchors = workspace.upkeep.calibrate_steps(files, folder)
     rows = [
         {"source": step.source, "measured_over_modelled": round(math.exp(step.log_ratio), 3)}
         for step in anchors.steps
@@ -100,7 +100,7 @@ def _retrieval(context: typer.Context, *, as_json: bool) -> None:
     from cli import output
 
     with open_workspace(context) as workspace:
-        done = workspace.recalibrate(output.note)
+        done = workspace.upkeep.recalibrate(output.note)
     if as_json:
         output.as_json(done.to_json())
         return

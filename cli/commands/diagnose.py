@@ -71,7 +71,7 @@ def diagnose(
     from cli import output
     from ingest.profiles.folders import is_log
     from recommender.answers.diagnose import Allowed
-    from recommender.workspace import Workspace
+    from recommender.workspace.pages import PagesDesk
 
     _check_form(form, as_json=as_json)
     if is_log(path):
@@ -82,8 +82,8 @@ def diagnose(
                 hint="leave it out, or name a profile",
             )
         with open_workspace(context) as workspace:
-            faults = workspace.faults(path)
-            load, strategies = workspace.serving_load(path)
+            faults = workspace.profiles.faults(path)
+            load, strategies = workspace.profiles.serving_load(path)
         content = {
             "path": str(path),
             "faults": [item.to_json() for item in faults],
@@ -103,7 +103,7 @@ def diagnose(
                 _show_load(load, strategies)
         return
     with open_workspace(context) as workspace:
-        answer = workspace.diagnose(
+        answer = workspace.profiles.diagnose(
             path,
             before=compare,
             least=least,
@@ -112,7 +112,7 @@ def diagnose(
             model=model or "",
         )
     if html is not None:
-        write_all([html], Workspace.report_of(answer, source=path.name))
+        write_all([html], PagesDesk.of(answer, source=path.name))
     if form:
         from recommender.report.sarif import diagnosis_sarif
 

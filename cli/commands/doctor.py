@@ -29,19 +29,19 @@ def doctor(
     """
     from cli import output
     from kg.errors import WorkspaceError
-    from recommender.workspace import Workspace
+    from recommender.workspace.upkeep import UpkeepDesk
 
     chosen = settings(context)
     chosen.make(say_aside)
     if repair:
-        for text in Workspace.repair(chosen.workspace, cache=chosen.cache):
+        for text in UpkeepDesk.repair(chosen.workspace, cache=chosen.cache):
             output.note(text)
-    findings = Workspace.check_installation(chosen.cache)
-    examined = Workspace.examine(chosen.workspace, deep=deep, cache=chosen.cache)
+    findings = UpkeepDesk.check_installation(chosen.cache)
+    examined = UpkeepDesk.examine(chosen.workspace, deep=deep, cache=chosen.cache)
     findings += examined
     try:
         with open_workspace(context) as workspace:
-            findings += workspace.check()
+            findings += workspace.upkeep.check()
     except WorkspaceError as error:
         if not any(finding.severity == "fault" for finding in examined):
             raise

@@ -94,7 +94,7 @@ def estimate(
         raw["software"] = {**held, **pairs("--software", software, as_text=True)}
     with open_workspace(context) as workspace:
         raw = with_defaults(context, workspace, {**raw, "phase": phase or raw.get("phase", "training")})
-        estimated = workspace.estimate(
+        estimated = workspace.ask.estimate(
             raw,
             phase=str(raw["phase"]),
             server=server_of(context, server, hardware),

@@ -41,11 +41,11 @@ def evolve(
     saved: dict[str, object] | None = None
     if dry_run:
         with open_workspace(context) as workspace:
-            evolved = workspace.lineage.next_step(most=most)
+            evolved = workspace.knowledge.lineage.next_step(most=most)
     else:
         if recalibrate:
             with open_workspace(context) as workspace:
-                learned = workspace.recalibrate(lambda text: print(text, file=sys.stderr))
+                learned = workspace.upkeep.recalibrate(lambda text: print(text, file=sys.stderr))
             for text in learned.notes:
                 output.note(text)
         with open_for_writing(context) as editor:

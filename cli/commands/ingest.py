@@ -78,7 +78,7 @@ def ingest(
     with _progress(paths) as advance:
         if dry_run:
             with open_workspace(context) as workspace:
-                summary = workspace.try_out(paths, on_progress=advance, options=options)
+                summary = workspace.knowledge.try_out(paths, on_progress=advance, options=options)
         else:
             with open_for_writing(context, durable=durable) as editor:
                 summary = editor.ingest(paths, on_progress=advance, options=options)

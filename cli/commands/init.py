@@ -33,12 +33,12 @@ def init(
     if language:
         choose_language(language, "", {})
     with open_workspace(context) as workspace:
-        seen = workspace.this_machine()
+        seen = workspace.ask.this_machine()
         device = workspace.names.hardware(hardware).id if hardware else seen.hardware
         around = workspace.names.server(server).id if server else ""
         name, _, release = framework.partition("=")
         if name:
-            workspace.with_defaults({}, {"framework": name}, "--framework")
+            workspace.ask.with_defaults({}, {"framework": name}, "--framework")
     settings = UserSettings(
         hardware=device,
         count=count or (None if hardware else seen.count),

@@ -41,7 +41,7 @@ def predict(
     raw = question.raw()
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(with_defaults(context, workspace, raw))
-        prediction = workspace.predict(
+        prediction = workspace.ask.predict(
             problem,
             k,
             server=server_of(context, server, question.hardware),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from recommender.answers.carbon_choice import CarbonChoice
     from recommender.answers.verification import VerificationRequest
     from recommender.space.space import SearchSpace
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 FormatOption = Annotated[
     str,
@@ -148,15 +148,15 @@ def recommend(
         if explore:
             import numpy as np
 
-            answer = workspace.explore(problem, k, rng=np.random.default_rng(seed), notes=notes).answer
+            answer = workspace.ask.explore(problem, k, rng=np.random.default_rng(seed), notes=notes).answer
         else:
-            answer = workspace.recommend(problem, k, notes=notes, space=declared)
+            answer = workspace.ask.recommend(problem, k, notes=notes, space=declared)
         is_remembered = workspace.remember(answer, raw, k)
         green = _for_carbon(workspace, answer, by, lasts, region, power_limit, weigh)
     if html is not None:
-        from recommender.workspace import Workspace
+        from recommender.workspace.pages import PagesDesk
 
-        write_all([html], Workspace.report_of(answer, source="recommend"))
+        write_all([html], PagesDesk.of(answer, source="recommend"))
     if plot is not None:
         written = answer.plot(plot)
         output.note(f"wrote {plot}" if written else "no plot: no change here has a gain with an interval")
@@ -188,13 +188,13 @@ def _with_space(
     raw: dict[str, object], file: str, *, is_alone: bool
 ) -> tuple[dict[str, object], SearchSpace | None]:
     """The question with what the search file says of it, and the space that the file declares."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.searches import SearchDesk
 
     if not file:
         return raw, None
     if not is_alone:
         raise InputError("--explore draws gains of strategies: not with --space")
-    space, question = Workspace.declared_space(file)
+    space, question = SearchDesk.declared_space(file)
     sizes = {**_mapping(question.get("shape")), **_mapping(raw.get("shape"))}
     return {**question, **raw, **({"shape": sizes} if sizes else {})}, space
 
@@ -233,7 +233,7 @@ def _for_carbon(
         weights = (float(speed), float(carbon))
     except ValueError:
         raise InputError(f"--weigh {weigh!r}", hint="weights of speed and carbon, such as 1:3") from None
-    return workspace.choose_for_carbon(
+    return workspace.green.choose(
         answer,
         by=by,
         duration_s=span_s(lasts),
@@ -276,7 +276,7 @@ def _size(
     wanted = capacity_request(rate, price, pareto=pareto)
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(with_defaults(context, workspace, raw))
-        found = workspace.capacity(problem, wanted, notes=notes)
+        found = workspace.ask.capacity(problem, wanted, notes=notes)
     show_capacity(problem, wanted, found, most=most, as_json=as_json)
 
 
@@ -307,9 +307,9 @@ def _verify(
     from cli import output
     from cli.ab.consent import ask_for_distrusted
     from cli.ab.running import begin_and_run
-    from recommender.workspace import Workspace
+    from recommender.workspace.ask import AskDesk
 
-    test = Workspace.verification(answer, raw, request)
+    test = AskDesk.verification(answer, raw, request)
     for text in test.notes:
         output.note(text)
     if not unasked:

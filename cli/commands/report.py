@@ -47,7 +47,7 @@ def report(
     Example: tunegraph report my-question.yaml -o report.html
     """
     from recommender.report.writing import check_form
-    from recommender.workspace import Workspace
+    from recommender.workspace.pages import PagesDesk
 
     outputs = output or [Path("report.html")]
     for path in outputs:
@@ -55,10 +55,10 @@ def report(
     if source is not None:
         if what or compare or title:
             raise InputError("--from reads a whole report: nothing else goes with it", hint="leave WHAT out")
-        document = Workspace.read_report(source)
+        document = PagesDesk.read(source)
     else:
         with open_workspace(context) as workspace:
-            document = workspace.report(*what or (), before=compare, folder=Path(), title=title)
+            document = workspace.pages.gather(*what or (), before=compare, folder=Path(), title=title)
     write_all(outputs, document)
 
 

@@ -32,10 +32,10 @@ def sensitivity(
     Example: tunegraph sensitivity losses.csv
     """
     from cli import output
-    from recommender.workspace import Workspace
+    from recommender.workspace.ask import AskDesk
 
     most = share("--budget", budget) if budget else None
-    answer = Workspace.sensitivity(file, grouping=by, low=low, budget=most)
+    answer = AskDesk.sensitivity(file, grouping=by, low=low, budget=most)
     if as_json:
         output.as_json(answer.to_json())
         return

@@ -34,8 +34,8 @@ def similar(
     raw = question.raw()
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(with_defaults(context, workspace, raw))
-        found = workspace.neighbours(problem, k)
-        notes = (*notes, *workspace.encoder.notes)
+        found = workspace.ask.neighbours(problem, k)
+        notes = (*notes, *workspace.snapshot.encoder.notes)
     if as_json:
         output.as_json({"notes": list(notes), "neighbours": found})
         return

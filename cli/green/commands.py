@@ -89,7 +89,7 @@ def import_(
         from cli.context import open_workspace
 
         with open_workspace(context) as workspace:
-            output.note(f"{workspace.teach_grid(series.region)} windows of the day are in the graph")
+            output.note(f"{workspace.green.teach(series.region)} windows of the day are in the graph")
     for text in (*series.notes, *([str(record)] if record.jobs else []), *faults[:20]):
         output.note(text)
     if as_json:
@@ -251,7 +251,7 @@ def _teach(context: typer.Context, region: str) -> None:
     if region and (settings(context).workspace / "workspace.json").exists():
         try:
             with open_workspace(context) as workspace:
-                workspace.teach_grid(region)
+                workspace.green.teach(region)
         except TuningError as fault:
             _say(f"the graph does not learn of it: {fault}")
 

@@ -22,7 +22,7 @@ def backup(
     Example: tunegraph kb backup copy.tar
     """
     with open_workspace(context) as workspace:
-        made = workspace.backup(file)
+        made = workspace.upkeep.backup(file)
     print(
         f"wrote {made.rows:,} rows up to batch {made.batch} to {file} ({made.size_bytes / 1e6:,.1f} MB)",
         file=sys.stderr,
@@ -39,10 +39,10 @@ def restore(
 
     Example: tunegraph kb restore copy.tar
     """
-    from recommender.workspace import Workspace
+    from recommender.workspace.upkeep import UpkeepDesk
 
     path = settings(context).workspace
-    restored = Workspace.restore(path, file)
+    restored = UpkeepDesk.restore(path, file)
     print(f"{path} holds {restored.rows:,} rows up to batch {restored.batch} now", file=sys.stderr)
     if restored.replaced is not None:
         print(f"  what was there is {restored.replaced}", file=sys.stderr)

@@ -37,10 +37,10 @@ def init(
     Example: tunegraph --workspace mine kb init --base /srv/team
     """
     from cli import output
-    from recommender.workspace import Workspace
+    from recommender.workspace.upkeep import UpkeepDesk
 
     chosen = settings(context)
-    made = Workspace.create_on(chosen.workspace, base, cache=chosen.cache, token=server_token(token_file))
+    made = UpkeepDesk.create_on(chosen.workspace, base, cache=chosen.cache, token=server_token(token_file))
     if as_json:
         output.as_json({"workspace": str(chosen.workspace), "base": made.place, "batch": made.batch})
     else:
@@ -63,10 +63,10 @@ def rebase(
     Example: tunegraph kb rebase
     """
     from cli import output
-    from recommender.workspace import Workspace
+    from recommender.workspace.upkeep import UpkeepDesk
 
     chosen = settings(context)
-    done = Workspace.rebase(
+    done = UpkeepDesk.rebase(
         chosen.workspace, base, cache=chosen.cache, token=server_token(token_file), again=again
     )
     if as_json:
@@ -106,11 +106,11 @@ def push(
     """
     from cli import output
     from kg.web import is_address
-    from recommender.workspace import Workspace
+    from recommender.workspace.upkeep import UpkeepDesk
 
     chosen = settings(context)
     if is_address(target):
-        merged = Workspace.push_to(
+        merged = UpkeepDesk.push_to(
             chosen.workspace, target, cache=chosen.cache, token=server_token(token_file), label=label
         )
         if as_json:
@@ -122,7 +122,7 @@ def push(
         print(f"{added.repeated:,} rows were there already", file=sys.stderr)
         return
     file = Path(target)
-    made, given, nodes = Workspace.push(chosen.workspace, file, cache=chosen.cache)
+    made, given, nodes = UpkeepDesk.push(chosen.workspace, file, cache=chosen.cache)
     if as_json:
         content = {"file": str(file), "rows": given.rows, "problems": given.problems, "knowledge": nodes}
         output.as_json({**content, "size_bytes": made.size_bytes})

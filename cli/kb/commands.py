@@ -50,7 +50,7 @@ def stats(context: typer.Context, as_json: JsonOption = False) -> None:
     from cli import output
 
     with open_workspace(context) as workspace:
-        counts = workspace.stats()
+        counts = workspace.knowledge.stats()
     if as_json:
         output.as_json(counts)
         return
@@ -76,7 +76,7 @@ def validate(context: typer.Context, as_json: JsonOption = False) -> None:
     from cli import output
 
     with open_workspace(context) as workspace:
-        violations = workspace.validate()
+        violations = workspace.knowledge.validate()
     if as_json:
         output.as_json({"conforms": not violations, "violations": [str(fault) for fault in violations]})
     elif violations:
@@ -118,12 +118,12 @@ def query(
         if not text:
             rows = [
                 (item.name, ", ".join(p.name for p in item.parameters), item.answers)
-                for item in workspace.catalogue()
+                for item in workspace.knowledge.catalogue()
             ]
             columns: tuple[str, ...] = ("query", "takes", "answers")
         else:
             given = {name: str(value) for name, value in pairs("--with", parameters, as_text=True).items()}
-            found = workspace.query(text, given, deadline_s=deadline_s)
+            found = workspace.knowledge.query(text, given, deadline_s=deadline_s)
             columns, rows = found.columns, list(found.rows)
     if as_json:
         output.as_json({"columns": list(columns), "rows": [list(row) for row in rows]})
@@ -176,7 +176,7 @@ def merge(
     from cli import output
 
     with open_workspace(context) as workspace:
-        merged = workspace.merge(other, label=label, dry_run=dry_run)
+        merged = workspace.knowledge.merge(other, label=label, dry_run=dry_run)
     if as_json:
         output.as_json(merged.to_json())
         return
@@ -202,7 +202,7 @@ def coverage(
     from cli import output
 
     with open_workspace(context) as workspace:
-        found = workspace.coverage(most=most)
+        found = workspace.knowledge.coverage(most=most)
     if as_json:
         output.as_json(found.to_json())
         return
@@ -255,7 +255,7 @@ def effects(
     from cli import output
 
     with open_workspace(context) as workspace:
-        found = workspace.lineage.effects(strategy)
+        found = workspace.knowledge.lineage.effects(strategy)
     if as_json:
         output.as_json({"effects": [item.to_json() for item in found]})
         return
@@ -307,7 +307,7 @@ def versions(context: typer.Context, as_json: JsonOption = False) -> None:
     from cli import output
 
     with open_workspace(context) as workspace:
-        found = workspace.lineage.versions()
+        found = workspace.knowledge.lineage.versions()
     if as_json:
         output.as_json({"versions": [item.to_json() for item in found]})
         return

@@ -36,11 +36,11 @@ def diff(
     content: dict[str, object]
     with open_workspace(context) as workspace:
         if software:
-            compared = workspace.release_diff(software)
+            compared = workspace.ask.release_diff(software)
             changed, content = compared.changed, compared.to_json()
             notes = compared.notes
         else:
-            changed, notes = tuple(workspace.lineage.diff(first, second)), ()
+            changed, notes = tuple(workspace.knowledge.lineage.diff(first, second)), ()
             content = {"first": first, "second": second, "changed": [item.to_json() for item in changed]}
     if as_json:
         output.as_json(content)

@@ -52,7 +52,7 @@ def export(
         if form or operator or hardware:
             raise InputError("a store takes the graph, not cases", hint="leave --format, --op and --hardware")
         with open_workspace(context) as workspace:
-            done = workspace.publish(
+            done = workspace.knowledge.publish(
                 target, token=server_token(token_file), knowledge_only=knowledge_only, force=force
             )
         print(f"{target} holds {done.triples:,} triples: {done.added:,} came", file=sys.stderr)
@@ -66,12 +66,14 @@ def export(
         )
     with open_workspace(context) as workspace:
         if form:
-            cases = workspace.export_cases(path, form, operator=operator, hardware=hardware, force=force)
+            cases = workspace.knowledge.export_cases(
+                path, form, operator=operator, hardware=hardware, force=force
+            )
             print(f"wrote {cases.rows:,} cases to {cases.files:,} files at {path}", file=sys.stderr)
             for reason, number in (cases.left_out or {}).items():
                 print(f"left out {number:,}: {reason}", file=sys.stderr)
             return
-        count, what = workspace.export(path, knowledge_only=knowledge_only, force=force)
+        count, what = workspace.knowledge.export(path, knowledge_only=knowledge_only, force=force)
     print(f"wrote {count:,} {what} to {path}", file=sys.stderr)
 
 

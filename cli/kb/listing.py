@@ -63,7 +63,7 @@ def list_(
         return
     if kind != "recipes":
         with open_workspace(context) as workspace:
-            names = workspace.name_list(kind, vendor=vendor, like=like)
+            names = workspace.knowledge.name_list(kind, vendor=vendor, like=like)
         if as_json:
             output.as_json({kind: [dict(zip(names.columns, row, strict=True)) for row in names.rows]})
         else:
@@ -71,7 +71,7 @@ def list_(
             output.note(f"{len(names.rows)} {kind}")
         return
     with open_workspace(context) as workspace:
-        found = workspace.recipes(
+        found = workspace.knowledge.recipes(
             model=model,
             hardware=hardware,
             role=role,

@@ -44,7 +44,7 @@ def pull(
     pulled: dict[str, IngestSummary] = {}
     failed: FetchError | InputError | None = None
     with open_workspace(context) as workspace:
-        state = {corpus.id: (corpus, is_here) for corpus, is_here in workspace.corpora(catalogue)}
+        state = {corpus.id: (corpus, is_here) for corpus, is_here in workspace.knowledge.corpora(catalogue)}
         if listed:
             _list([*state.values()], as_json=as_json)
             return
@@ -57,7 +57,9 @@ def pull(
                 continue
             progress = _Progress(corpus)
             try:
-                pulled[corpus.id] = workspace.pull(corpus, on_fetch=progress.fetched, on_read=progress.read)
+                pulled[corpus.id] = workspace.knowledge.pull(
+                    corpus, on_fetch=progress.fetched, on_read=progress.read
+                )
             except (FetchError, InputError) as error:
                 if failed is not None:  # the last one ends the command
                     print(f"tunegraph: {failed}", file=sys.stderr)

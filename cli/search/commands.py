@@ -279,5 +279,5 @@ def report(
         )
         return
     with open_workspace(context) as workspace:
-        courses = workspace.searches_in(Path(log), metric=metric)
+        courses = workspace.searches.of_other_tools(Path(log), metric=metric)
     search_report.show_courses(log, courses, plot=plot, as_json=as_json)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 def read_file(file: str) -> tuple[dict[str, object], Path]:
     """The content of a search file and the folder in which its commands run."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.searches import SearchDesk
 
-    return Workspace.search_file(file)
+    return SearchDesk.file(file)
 
 
 def given(**options: object) -> dict[str, object]:
@@ -130,9 +130,9 @@ def is_log(text: str) -> bool:
 
 def open_log(log: str, name: str) -> LoggedSearch:
     """A search that was begun."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.searches import SearchDesk
 
-    return Workspace.open_search(log, name)
+    return SearchDesk.open(log, name)
 
 
 def own_log(log: str, name: str) -> LoggedSearch | None:
@@ -165,13 +165,13 @@ def go_on(
     from cli import output
     from cli.live import live_page
     from cli.progress import ProgressDisplay
-    from recommender.workspace import Workspace
+    from recommender.workspace.pages import PagesDesk
 
     base = {**os.environ, **(variables or {})}
     try:
         with (
             ProgressDisplay() as display,
-            live_page(live, lambda: Workspace.report_of(search.result(), source=search.name)) as page,
+            live_page(live, lambda: PagesDesk.of(search.result(), source=search.name)) as page,
             interrupted_by_sigterm(),
         ):
 
@@ -212,7 +212,7 @@ def _take_in(context: typer.Context, search: LoggedSearch) -> None:
 
     from cli import output
     from kg.errors import WorkspaceError
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     chosen = settings(context)
     with tempfile.TemporaryDirectory() as folder:

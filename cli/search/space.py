@@ -142,7 +142,7 @@ def space(
     spent = share("--budget", budget) if budget else None
     place, devices = hardware or "", count or 1
     with open_workspace(context) as workspace:
-        maker = workspace.space
+        maker = workspace.searches.space
         if runtime:
             made = maker.runtime(runtime, place, count=devices, server=server, cores=cores, file=file)
         elif file is not None:

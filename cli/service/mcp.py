@@ -28,7 +28,7 @@ def mcp(
         raise MissingDependencyError(
             f"the tools of agents need {missing.name}", hint="pip install 'tunegraph[mcp]'"
         ) from None
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
     from tunegraph.packages import __version__
 
     allowed = tuple(allow or ())

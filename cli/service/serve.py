@@ -41,7 +41,7 @@ def serve(
             f"serving needs {missing.name}", hint="pip install 'tunegraph[serve]'"
         ) from None
     from recommender.service.access import Access, read_token
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
     from tunegraph.packages import __version__
 
     access = Access.of(host, allow_host or (), None if token_file is None else read_token(token_file))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
 from kg.nouns.entities import WorkloadKind
+from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -183,6 +184,28 @@ class Answer:
             gain = item.gain.to_json() if item.gain else {}
             rows.append({"id": item.id, "title": item.title, **gain, **item.configuration.to_json()})
         return pd.DataFrame(rows)
+
+    def __str__(self) -> str:
+        """The answer in short: where to start, its alternatives, what to change, what was assumed."""
+        work = self.problem.workload
+        what = " ".join(word for word in (work.model, work.operator) if word)
+        lines = [f"{what} on {self.place}, by {self.problem.objective.metric}"]
+        for place, start in enumerate(self.starts):
+            first = start.expected[0] if start.expected else None
+            expected = (
+                "" if first is None else f", {first.metric} {first.value:.4g} {first.unit} ({first.tier})"
+            )
+            layout = start.layout or start.paste_lines[0]
+            lines.append(
+                f"{'Or' if place else f'Start with {start.framework} {start.version}:'} {layout}{expected}"
+            )
+            lines += () if place else (f"  {line}" for line in start.paste_lines)
+        if self.abstention is not None:
+            lines.append(f"Not recommended, worth a measurement: {self.abstention.reason}")
+        for place, item in enumerate(self.recommendations, 1):
+            gain = "" if item.gain is None else f", {factor_text(item.gain)}"
+            lines.append(f"{place}. {item.title}{gain}: {' '.join(item.flags)}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """The section of a report that shows it, for notebooks."""

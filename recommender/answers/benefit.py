@@ -160,6 +160,9 @@ class Prediction:
             "notes": list(self.notes),
         }
 
+    def __str__(self) -> str:
+        return self._repr_mimebundle_()["text/plain"]
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """The section of a report that shows it, for notebooks."""
         from recommender.report.notebook import mime_bundle

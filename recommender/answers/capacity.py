@@ -146,6 +146,9 @@ class Capacity:
             "notes": list(self.notes),
         }
 
+    def __str__(self) -> str:
+        return self._repr_mimebundle_()["text/plain"]
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """A row for each deployment, for notebooks."""
         from recommender.report.notebook import table_bundle

@@ -88,6 +88,9 @@ class Estimate:
             **({"comparison": self.comparison} if self.is_comparison else {}),
         }
 
+    def __str__(self) -> str:
+        return self._repr_mimebundle_()["text/plain"]
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """The section of a report that shows it, for notebooks."""
         from recommender.report.notebook import mime_bundle

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 def agent_server(lane: Lane, allowed: tuple[Path, ...], version: str) -> Server[Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.service.reply import Reply
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 MOST_ANSWER_BYTES = 4_300
 """Of an answer without its fence: below 1,500 tokens at three bytes a token; English JSON has more."""

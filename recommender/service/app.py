@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from kg.triples.user_queries.sparql import Limits
     from recommender.service.reply import Reply
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _ID = r"^[0-9a-f]{4,64}$"
@@ -248,7 +248,7 @@ def _add_lookups(app: FastAPI, service: TuningService) -> None:
         def write(workspace: Workspace) -> str:
             from recommender.report.page import page
 
-            return page(workspace.report_of_answer(recommendation_id), language=lang)
+            return page(workspace.pages.of_answer(recommendation_id), language=lang)
 
         async def written() -> Response:
             return Response(await service.answers.run(write), media_type="text/html", headers=_POLICY)
@@ -261,7 +261,7 @@ def _add_lookups(app: FastAPI, service: TuningService) -> None:
         responses=openapi.answer("knowledge", "cases", "triples", "knowledge_version"),
     )
     async def stats() -> Response:
-        return await service.ask(lambda workspace: reply.Reply(content=workspace.stats()))
+        return await service.ask(lambda workspace: reply.Reply(content=workspace.knowledge.stats()))
 
     @app.get(
         "/v1/snapshot",

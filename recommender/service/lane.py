@@ -13,7 +13,7 @@ from kg.triples.snapshots import newest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ def snapshot_state(workspace: Workspace) -> dict[str, object]:
     """Version and age in seconds of the state that answers rest on."""
     published = (workspace.layout.graph / "CURRENT").stat().st_mtime
     return {
-        "knowledge_version": workspace.knowledge_version,
-        "batch": workspace.batch,
+        "knowledge_version": workspace.snapshot.knowledge_version,
+        "batch": workspace.snapshot.batch,
         "snapshot_age_s": round(max(0.0, time.time() - published), 1),
     }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.answers.answer import Answer
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 MOST_ANSWERS = 50
 """Recommendations at most, as on the command line."""
@@ -131,7 +131,7 @@ def predict(workspace: Workspace, body: Mapping[str, object]) -> Reply:
     """Reply of ``tunegraph predict --json``."""
     raw, k, others = _taken(body, server=str, intensity=float)
     problem, notes = workspace.problem(raw)
-    prediction = workspace.predict(
+    prediction = workspace.ask.predict(
         problem,
         k,
         server=others.get("server", ""),
@@ -145,8 +145,8 @@ def similar(workspace: Workspace, body: Mapping[str, object]) -> Reply:
     """Reply of ``tunegraph similar --json``."""
     raw, k, _ = _taken(body, k=10)
     problem, notes = workspace.problem(raw)
-    neighbours = workspace.neighbours(problem, k)
-    return Reply(content={"notes": [*notes, *workspace.encoder.notes], "neighbours": neighbours})
+    neighbours = workspace.ask.neighbours(problem, k)
+    return Reply(content={"notes": [*notes, *workspace.snapshot.encoder.notes], "neighbours": neighbours})
 
 
 def explain(workspace: Workspace, recommendation_id: str) -> Reply:
@@ -159,9 +159,11 @@ def diagnose(
 ) -> Reply:
     """Reply of ``tunegraph diagnose --json`` for a profile or a log."""
     if is_log(path):
-        faults = [item.to_json() for item in workspace.faults(path)]
+        faults = [item.to_json() for item in workspace.profiles.faults(path)]
         return Reply(content={"path": path.name, "faults": faults})
-    return Reply(content=workspace.diagnose(path, least=least, hardware=hardware, model=model).to_json())
+    return Reply(
+        content=workspace.profiles.diagnose(path, least=least, hardware=hardware, model=model).to_json()
+    )
 
 
 def named_query(workspace: Workspace, name: str, given: Mapping[str, str]) -> Reply:
@@ -169,10 +171,10 @@ def named_query(workspace: Workspace, name: str, given: Mapping[str, str]) -> Re
     if not name:
         listed = [
             [item.name, ", ".join(p.name for p in item.parameters), item.answers]
-            for item in workspace.catalogue()
+            for item in workspace.knowledge.catalogue()
         ]
         return Reply(content={"columns": ["query", "takes", "answers"], "rows": listed})
-    if name not in {item.name for item in workspace.catalogue()}:
+    if name not in {item.name for item in workspace.knowledge.catalogue()}:
         raise InputError(f"no query named {name[:60]!r}", hint="without a name, the catalogue is listed")
-    answer = workspace.query(name, given)
+    answer = workspace.knowledge.query(name, given)
     return Reply(content={"columns": list(answer.columns), "rows": [list(row) for row in answer.rows]})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recommender.service.access import Access
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 MOST_CONNECTIONS = 512
 """At once; further ones are sent away with 503. A choice."""

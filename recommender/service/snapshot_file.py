@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from recommender.store.bases.offer import offer
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 class SnapshotFile:

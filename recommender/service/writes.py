@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from recommender.service.lane import Lane
     from recommender.service.reply import Reply
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     Answering = Callable[[Reply], Response]
 
@@ -185,7 +185,7 @@ def ingested(workspace: Workspace, path: Path, options: Options) -> Reply:
 
 def merged(workspace: Workspace, path: Path, label: str) -> Reply:
     """Reply of ``tunegraph kb merge --json``."""
-    return reply.Reply(content=workspace.merge(path, label=label).to_json())
+    return reply.Reply(content=workspace.knowledge.merge(path, label=label).to_json())
 
 
 def concluded(workspace: Workspace, body: Mapping[str, Any], folder: Path) -> Reply:

@@ -143,6 +143,19 @@ def editor(
     return Editor(writer(layout, cache, model, clock, command=command, durable=durable))
 
 
+def editor_at(
+    path: Path, cache: Path, clock: Callable[[], datetime], *, command: str = "", durable: bool = False
+) -> Editor:
+    """Return the writing side of the workspace at a path, which need not be readable.
+
+    Raises:
+        WorkspaceError: There is no workspace, or it is of another version.
+    """
+    layout = WorkspaceFiles(path)
+    model = text_model(layout.read(for_writing=True))
+    return editor(layout, cache, model, clock, command=command, durable=durable)
+
+
 def writer(
     layout: WorkspaceFiles,
     cache: Path,

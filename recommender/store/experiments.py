@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from recommender.answers.verification import problem_subject
 from recommender.experiment.testing import Experiments, Lesson, conclusions_of, is_conclusive, state_of
+from recommender.files import WorkspaceFiles
 from recommender.store.answered_questions import subject_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ class StoredExperiments(Experiments):
     """
 
     memory: Path
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """The A/B tests of the workspace at ``path``, which need not be open."""
+        files = WorkspaceFiles(path)
+        return cls(files.experiments, files.questions)
 
     def of_recommendation(self, recommendation: str) -> ExperimentSubject:
         """The subject of a test that tries a remembered recommendation on its problem.

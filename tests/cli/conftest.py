@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 import cli.main
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.cli.cases import case_line
 from tools.recording.forker import Forker
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli.completion import values, values_for_shell
 from recommender.files import WorkspaceFiles
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,5 +85,5 @@ def test_a_writer_keeps_them_up_to_date(empty_path: Path, tmp_path: Path) -> Non
     assert "metric\tthroughput" in layout.completions.read_text(encoding="utf-8")
     layout.completions.unlink()
     with Workspace.open(empty_path, cache=tmp_path) as opened:
-        opened.keep_completions()
+        opened.upkeep.keep_completions()
     assert layout.completions.exists()

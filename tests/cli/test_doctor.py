@@ -11,7 +11,7 @@ import pytest
 
 from kg.triples.snapshots import newest
 from recommender.files import WorkspaceFiles
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.cli.cases import case_line
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from kg.nouns.outcomes import Outcome
 from kg.triples.serialisation import all_of
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

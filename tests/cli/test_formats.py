@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ingest.answers import ANSWERS
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

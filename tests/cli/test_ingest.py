@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def rows_in(path: Path) -> int:
     """Rows that a reader sees, of a workspace in which everything agrees."""
     with Workspace.open(path, cache=path.parent / "cache") as workspace:
-        assert [item for item in workspace.check() if item.severity == "fault"] == []
+        assert [item for item in workspace.upkeep.check() if item.severity == "fault"] == []
         return workspace.trials.counts().trials
 
 

@@ -13,7 +13,7 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import publish
 from kg.triples.vocabulary import RDF_TYPE, TG
 from recommender.files import WorkspaceFiles
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.oxigraph_server import oxigraph_server, program
 
 if TYPE_CHECKING:

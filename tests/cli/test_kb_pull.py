@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.cli.cases import case_line
 from tests.unit.ingest.corpora.publisher import Publisher, archive, digest_of, publishing, sha256
 
@@ -75,7 +75,7 @@ def catalogue(publisher: Publisher, tmp_path: Path) -> Path:
 
 def rows_in(workspace: Path, tmp_path: Path) -> int:
     with Workspace.open(workspace, cache=tmp_path / "cache") as opened:
-        rows: int = opened.stats()["cases"]["rows"]
+        rows: int = opened.knowledge.stats()["cases"]["rows"]
     return rows
 
 
@@ -93,12 +93,12 @@ def test_corpora_arrive_in_one_batch_each(
     assert "rows: 2 rows and 1 problems are new" in ran.out
     assert "more: 1 rows and" in ran.out
     with Workspace.open(empty_path, cache=tmp_path / "cache") as opened:
-        found = opened.query(
+        found = opened.knowledge.query(
             "SELECT ?origin ?url ?path ?commit ?licence WHERE { ?batch tg:origin ?origin ."
             " ?problem tg:batch ?batch ; prov:wasDerivedFrom ?source . ?source tg:url ?url ; tg:path ?path ;"
             " tg:commit ?commit ; dcterms:license ?licence } ORDER BY ?origin ?path"
         )
-        assert opened.batch == 3
+        assert opened.snapshot.batch == 3
     published = [row[1:4] for row in found.rows if row[0] == "tables"]
     assert published == [("https://github.com/someone/tables", path, "abc") for path in sorted(TABLES)]
     again = run(

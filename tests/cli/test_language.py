@@ -12,7 +12,7 @@ from kg.nouns.knowledge import Bottleneck, Cause, HardwareProfile, ModelFamily, 
 from kg.triples.serialisation import all_of
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 QUESTION = ("--model", "千问3-32B", "--phase", "推理", "--hardware", "昇腾910B3", "--count", 4, "-k", 2)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.shipped_hardware import add_hardware
 
 if TYPE_CHECKING:

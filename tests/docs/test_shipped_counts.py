@@ -12,7 +12,7 @@ from kg.nouns.recipe import Recipe
 from kg.terms.setting_registry import registry, softwares
 from kg.triples.model_facts import SIZED
 from kg.triples.serialisation import all_of
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.md"
 

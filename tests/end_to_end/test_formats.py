@@ -15,7 +15,8 @@ import pytest
 from kg.nouns.knowledge import HardwareProfile
 from kg.triples.serialisation import from_graph
 from recommender.files import FORMAT
-from recommender.workspace import Workspace
+from recommender.workspace.upkeep import UpkeepDesk
+from recommender.workspace.workspace import Workspace
 
 FORMATS = Path(__file__).parent / "formats"
 
@@ -36,11 +37,11 @@ def test_a_workspace_of_any_format_goes_on(number: int, tmp_path: Path) -> None:
     with Workspace.open(old, cache=tmp_path) as workspace:
         assert blocks(workspace) == ["32", "64"]
         assert from_graph(workspace.graph, HardwareProfile, "acme").labels["en"] == "Acme"
-    assert [item for item in Workspace.examine(old, deep=True) if item.severity == "fault"] == []
+    assert [item for item in UpkeepDesk.examine(old, deep=True) if item.severity == "fault"] == []
     Workspace.create(fresh, cache=tmp_path, text_model=None, with_shipped=False)
-    done = Workspace.rebase(old, str(fresh), cache=tmp_path)
+    done = UpkeepDesk.rebase(old, str(fresh), cache=tmp_path)
     assert (done.added.rows, done.nodes) == (2, ("hardware/acme",))
     with Workspace.open(old, cache=tmp_path) as workspace:
         assert blocks(workspace) == ["32", "64"]
         assert from_graph(workspace.graph, HardwareProfile, "acme").labels["en"] == "Acme"
-        assert [item for item in workspace.check() if item.severity == "fault"] == []
+        assert [item for item in workspace.upkeep.check() if item.severity == "fault"] == []

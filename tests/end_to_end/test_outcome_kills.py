@@ -31,7 +31,7 @@ from kg.triples.serialisation import all_of
 from recommender.experiment.concluding import Conclusion
 from recommender.files import WorkspaceFiles
 from recommender.store.writing import batch_chain, bulk_writing
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 KILLS = 4
 BATCH = 400
@@ -101,7 +101,7 @@ def test_a_killed_writer_leaves_whole_batches(empty_path: Path) -> None:
             batches = editor.batch
         assert acknowledged <= batches <= acknowledged + 1
         with Workspace.open(empty_path, cache=empty_path.parent / "cache") as workspace:
-            assert [item.says for item in workspace.check() if item.severity == "fault"] == []
+            assert [item.says for item in workspace.upkeep.check() if item.severity == "fault"] == []
             rows = workspace.trials.counts().trials
             outcomes = [item.id for item in all_of(workspace.graph, Outcome)]
             assert rows == len(outcomes) == BATCH * batches

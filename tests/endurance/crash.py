@@ -45,7 +45,7 @@ OTHERS = 3
 LARGEST = 300_000
 """Bytes of the largest file of another format; reading a larger one takes longer than a child lives."""
 PRELOADED = (
-    "recommender.workspace",
+    "recommender.workspace.workspace",
     "recommender.store.editor",
     "recommender.store.writing.writer",
     "ingest.formats.registry",
@@ -88,7 +88,7 @@ def others(formats: Path | None) -> list[Path]:
 
 def child(workspace: str, cache: str, folder: str, said: str) -> None:
     """Ingest a folder in small batches, saying what is acknowledged; dies of the kill, or ends."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     with Path(said).open("a", encoding="ascii", buffering=1) as tell:
         editor = Workspace.editor(Path(workspace), cache=Path(cache), command="crash benchmark")
@@ -131,18 +131,20 @@ class Killer:
 
 def inspect(workspace: Path, cache: Path) -> tuple[int, list[str]]:
     """Rows that a reader sees after the next writer opened, and everything that is wrong."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     with Workspace.editor(workspace, cache=cache, command="crash benchmark"):
         pass
     with Workspace.open(workspace, cache=cache) as after:
-        faults = [f"{found.about}: {found.says}" for found in after.check() if found.severity == "fault"]
+        faults = [
+            f"{found.about}: {found.says}" for found in after.upkeep.check() if found.severity == "fault"
+        ]
         return after.trials.counts().trials, faults
 
 
 def finish(workspace: Path, cache: Path, folders: list[Path]) -> int:
     """Ingest all folders to the end; rows there are afterwards."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     with Workspace.open(workspace, cache=cache) as opened:
         opened.ingest(*folders)
@@ -213,7 +215,7 @@ def _round(
     until: float,
 ) -> None:
     """Kill ``kills`` children over one growing workspace, and compare it with one that was left alone."""
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
     workspace, cache, files = place / "workspace", place / "cache", place / "files"
     Workspace.create(workspace, cache=cache, text_model=None, with_shipped=False)

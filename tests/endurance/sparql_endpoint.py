@@ -40,7 +40,7 @@ from recommender.service.access import Access
 from recommender.service.app import TuningService
 from recommender.service.server import listening_socket, make_server
 from recommender.service.sparql import LIMITS
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.endurance.hostile_queries import hostile_requests
 
 if TYPE_CHECKING:

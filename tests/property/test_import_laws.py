@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kg.errors import InputError
 from kg.triples.serialisation import TABLES, all_of
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]
         editor.add_file("hardware", place / "chip.yaml")
         assert editor.ingest([place / "cases.jsonl"]).good == 1
     with Workspace.open(place / "full", cache=place / "cache") as workspace:
-        workspace.export(place / "graph.nt")
+        workspace.knowledge.export(place / "graph.nt")
     return place, (place / "graph.nt").read_text().splitlines(keepends=True)
 
 
@@ -50,9 +50,9 @@ def reads(path: Path) -> int:
         for noun in TABLES:
             list(all_of(workspace.graph, noun))
         assert workspace.hardware.ids() is not None
-        workspace.stats()
-        assert [item for item in workspace.check() if item.severity == "fault"] == []
-        assert workspace.validate() == []
+        workspace.knowledge.stats()
+        assert [item for item in workspace.upkeep.check() if item.severity == "fault"] == []
+        assert workspace.knowledge.validate() == []
         return len(workspace.graph)
 
 

@@ -15,7 +15,7 @@ from recommender.cost_model.change import modelled_now
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.evolution.screening import HypothesisScreen
 from recommender.search.run.task import TaskModel
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, with_cases
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
     raw = {**raw, "software": {start.framework: start.version}}
     words = {name: value for name, value in raw.items() if name not in {"phase", "limits"}}
 
-    record = workspace.estimate(words, phase=raw["phase"], settings=settings).records[0]
+    record = workspace.ask.estimate(words, phase=raw["phase"], settings=settings).records[0]
     assert record["throughput"] == shown["throughput"].value
     ratio = record["time_interval_90_s"][1] / record["time_s"]
     assert ratio == pytest.approx(shown["throughput"].high / shown["throughput"].value, rel=1e-12)
@@ -79,7 +79,7 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
         "cost_model": {"phase": raw["phase"], "fixed": settings},
         "default": {"graph": 0},
     }
-    source = workspace.prepare_search(
+    source = workspace.searches.prepare(
         file, folder=workspace.snapshot.layout.root, base=dict(os.environ)
     ).task.number_source
     assert isinstance(source, TaskModel)
@@ -91,7 +91,7 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
     asked, _ = workspace.problem({**raw, "current": settings})
     size = "batch" if raw["phase"] == "serving" else "micro_batch"
     change = {size: max(1, int(str(settings[size]).partition(".")[0]) // 2)}
-    two = workspace.estimate(words, phase=raw["phase"], settings=settings, compare=[{}, change]).records
+    two = workspace.ask.estimate(words, phase=raw["phase"], settings=settings, compare=[{}, change]).records
     expected = math.log(two[1]["throughput"] / two[0]["throughput"])
     assert screen.check(asked, Settings(change)).gain == pytest.approx(expected, abs=1e-12)
     return answer

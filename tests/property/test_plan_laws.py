@@ -16,7 +16,7 @@ from kg.terms.setting_conflicts import broken_conflicts
 from kg.triples.serialisation import all_of
 from recommender.cost_model.change import modelled_now
 from recommender.ranking.plan_setting import Origin
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

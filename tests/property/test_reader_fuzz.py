@@ -31,7 +31,7 @@ from kg.nouns.recipe import Recipe
 from kg.triples.names import ResolvedModel
 from recommender.store.ingestion import Options
 from recommender.store.inspection import Severity
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.property.reader_samples import BESIDE, SAMPLES
 
 if TYPE_CHECKING:
@@ -185,10 +185,10 @@ def test_a_workspace_is_whole_after_damaged_files(known: Format, empty_path: Pat
     with Workspace.open(empty_path, cache=tmp_path / "cache") as workspace:
         first = workspace.ingest(tmp_path / "files", options=options)
         assert first.added.rows == workspace.trials.counts().trials
-        assert [found for found in workspace.check() if found.severity is Severity.FAULT] == []
-        batch = workspace.batch
+        assert [found for found in workspace.upkeep.check() if found.severity is Severity.FAULT] == []
+        batch = workspace.snapshot.batch
         assert workspace.ingest(tmp_path / "files", options=options).added.rows == 0
-        assert workspace.batch == batch
+        assert workspace.snapshot.batch == batch
 
 
 @pytest.mark.parametrize("known", FORMATS, ids=OF_FORMAT)

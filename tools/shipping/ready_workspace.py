@@ -14,7 +14,7 @@ from kg.errors import MissingDependencyError
 from recommender.files import WorkspaceFiles
 from recommender.store import ready_made
 from recommender.store.encoding import keep_shipped_texts
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from embeddings.text_encoder import DEFAULT_HASH, DEFAULT_MODEL
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "retrieval"
 

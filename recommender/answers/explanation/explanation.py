@@ -79,6 +79,9 @@ class Explanation:
             "answer": self.answer.to_json(),
         }
 
+    def __str__(self) -> str:
+        return self._repr_mimebundle_()["text/plain"]
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """The same in words, for notebooks."""
         from recommender.report.notebook import told_bundle

@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from recommender.workspace import Workspace
+from recommender.workspace.upkeep import UpkeepDesk
 from tests.endurance.disorder.places import NOW, content, editor, faults, reader
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def act(tell: Tell, name: str, place: Path, path: Path) -> None:
                 writing.undo(int((place / "imported").read_text()))
         case "merge":
             with reader(path) as workspace:
-                workspace.merge(place / "other")
+                workspace.knowledge.merge(place / "other")
         case "calibrate":
             with editor(path) as writing:
                 writing.save_learned(_learned())
@@ -62,9 +62,9 @@ def act(tell: Tell, name: str, place: Path, path: Path) -> None:
             with editor(path) as writing:
                 writing.revert(NOW + timedelta(days=2), "v0")
         case "restore":
-            Workspace.restore(path, place / "backup")
+            UpkeepDesk.restore(path, place / "backup")
         case "rebase":
-            Workspace.rebase(path, str(place / "other"), cache=place, again=True)
+            UpkeepDesk.rebase(path, str(place / "other"), cache=place, again=True)
         case "ab":
             with reader(path) as workspace:
                 experiments = workspace.experiments

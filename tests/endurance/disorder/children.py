@@ -16,7 +16,7 @@ PATIENCE_S = 120.0
 PRELOADED = [
     "tests.endurance.disorder.places",
     "tests.endurance.disorder.acts",
-    "recommender.workspace",
+    "recommender.workspace.workspace",
     "recommender.store.editor",
     "recommender.store.lineage",
     "recommender.store.experiments",

@@ -199,7 +199,7 @@ def _steps(_: Callable[[object], None], place: Path, path: Path) -> dict[str, ob
             writing.ingest([place / "clock.jsonl"])
             writing.evolve(clock)
     with reader(path) as workspace:
-        names = [item.name for item in workspace.lineage.versions()]
+        names = [item.name for item in workspace.knowledge.lineage.versions()]
     return {"names": names, "expected": [f"v{n}" for n in range(2 + len(CLOCKS))], "faults": faults(path)}
 
 

@@ -150,7 +150,7 @@ def import_prefixes(place: Path, number: int, rng: Random, say: Callable[[str], 
 
 def _violations(_: Callable[[object], None], path: Path) -> int:
     with reader(path) as workspace:
-        return len(workspace.validate())
+        return len(workspace.knowledge.validate())
 
 
 def _import(_: Callable[[object], None], file: Path, path: Path) -> int:

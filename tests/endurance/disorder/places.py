@@ -8,7 +8,8 @@ import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from recommender.workspace import Workspace
+from recommender.workspace.upkeep import UpkeepDesk
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,14 +82,14 @@ def make(place: Path) -> None:
             writing.ingest([place / file])
     for name, graph in (("other", "graph.nt"), ("more", "more.nt")):
         with reader(place / name) as workspace:
-            workspace.export(place / graph)
+            workspace.knowledge.export(place / graph)
     with editor(place / "base") as writing:
         writing.evolve(NOW)
     with editor(place / "base") as writing:
         writing.import_graph(place / "graph.nt")
         (place / "imported").write_text(str(writing.batch))
     with reader(place / "base") as workspace:
-        workspace.backup(place / "backup")
+        workspace.upkeep.backup(place / "backup")
     shutil.copytree(place / "base", place / "grown")
     with editor(place / "grown") as writing:
         writing.ingest([place / "second.jsonl"])
@@ -110,13 +111,13 @@ def content(path: Path) -> dict[str, object]:
         )
         rows = sorted(repr(case) for case in all_cases(workspace.graph, workspace.trials))
         learned = workspace.snapshot.learned.contents()
-        vectors = workspace.index.keys(workspace.batch).tolist()
+        vectors = workspace.snapshot.index.keys(workspace.snapshot.batch).tolist()
         experiments = workspace.experiments
         kept = {name: len(experiments.find(name).samples) for name in experiments.names()}
         return {
             "rows": len(rows),
             "vectors": len(vectors),
-            "versions": [(item.name, item.changelog) for item in workspace.lineage.versions()],
+            "versions": [(item.name, item.changelog) for item in workspace.knowledge.lineage.versions()],
             "tests": kept,
             "shipped": workspace.snapshot.manifest.get("shipped"),
             "encoder": workspace.snapshot.manifest.get("encoder"),
@@ -130,10 +131,10 @@ def faults(path: Path) -> list[str]:
     Raises:
         TuningError: It cannot be opened at all, which doctor says too.
     """
-    found = list(Workspace.examine(path, deep=True))
+    found = list(UpkeepDesk.examine(path, deep=True))
     if not any(item.severity == "fault" for item in found):
         with reader(path) as workspace:
-            found += workspace.check()
+            found += workspace.upkeep.check()
     return [f"{item.about}: {item.says}" for item in found if item.severity == "fault"]
 
 

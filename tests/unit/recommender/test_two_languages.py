@@ -11,7 +11,7 @@ from kg.nouns.knowledge import Bottleneck, Cause, Concept, HardwareProfile, Mode
 from kg.triples.serialisation import all_of
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 def bilingual(shipped: Workspace, kind: type[Concept]) -> list[Any]:

@@ -15,7 +15,7 @@ from kg.errors import WorkspaceError
 from tunegraph.places import Places
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 def test_a_stated_workspace_wins_over_the_environment_and_that_over_the_users_own(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_open_takes_the_workspace_of_the_command_line(
     monkeypatch.setenv("TUNEGRAPH_WORKSPACE", str(shipped_path))
     monkeypatch.setenv("TUNEGRAPH_CACHE", str(shipped_path.parent / "cache"))
     with tunegraph.open() as workspace:
-        assert workspace.knowledge_version == shipped.knowledge_version
+        assert workspace.snapshot.knowledge_version == shipped.snapshot.knowledge_version
         assert workspace.layout.root == shipped_path
 
 

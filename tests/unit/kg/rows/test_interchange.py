@@ -21,7 +21,7 @@ from kg.triples.serialisation import all_of
 from kg.triples.validation import validate
 from kg.triples.vocabulary import NAMESPACE
 from recommender.store.ingestion import Options
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ def opened(path: Path) -> Workspace:
 def exported(path: Path) -> bytes:
     out = path.parent / f"{path.name}.nq"
     with opened(path) as workspace:
-        workspace.export(out, force=True)
+        workspace.knowledge.export(out, force=True)
     return out.read_bytes()
 
 
@@ -110,7 +110,7 @@ def test_the_union_is_what_a_merge_gives(workspace: Callable[..., Path]) -> None
     other = workspace("other", 2, row("c", 8, 0.5), row("a", 64, -0.5) + row("c", 128))
     both = union(exported(one), exported(other))
     with opened(one) as joined:
-        joined.merge(other)
+        joined.knowledge.merge(other)
     merged = union(exported(one))
     assert validate(both.triples()) == []
     [effect] = asked(both, "effects", bottleneck="slow-link", hardware="acme-one")
@@ -206,7 +206,7 @@ def test_an_import_keeps_a_fact_that_is_stated_otherwise_here(
     with Workspace.editor(other, cache=tmp_path / "cache") as editor:
         assert editor.import_graph(tmp_path / "one.nq") > 0
     with opened(other) as joined:
-        [shown] = joined.query("disagreements").rows
+        [shown] = joined.knowledge.query("disagreements").rows
     assert shown[:2] == ("acme-one", "memory_bytes")
     assert {shown[2], shown[4]} == {"64000000000", "80000000000"}
 
@@ -277,7 +277,7 @@ def test_every_form_holds_the_same(workspace: Callable[..., Path], tmp_path: Pat
     path = workspace("one", 1, row("a", 8, 0.5))
     lines = set(exported(path).splitlines())
     with opened(path) as workspace_:
-        workspace_.export(tmp_path / "one.ttl")
+        workspace_.knowledge.export(tmp_path / "one.ttl")
     turtle = io.BytesIO((tmp_path / "one.ttl").read_bytes())
     again = {f"{quad.triple} ." for quad in pyoxigraph.parse(turtle, pyoxigraph.RdfFormat.TURTLE)}
     assert again == {line.decode() for line in lines}

@@ -10,7 +10,7 @@ from kg.errors import InfeasibleError, InputError
 from recommender.answers.capacity import Capacity, CapacityRequest
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {
     "model": "qwen3-8b", "phase": "serving", "hardware": "ascend-910b3", "count": 8,
@@ -20,7 +20,7 @@ QUESTION: dict[str, Any] = {
 
 def asked(shipped: Workspace, request: CapacityRequest, *limits: str, **more: object) -> Capacity:
     problem, notes = shipped.problem({**QUESTION, "limits": list(limits), **more})
-    return shipped.capacity(problem, request, notes=notes)
+    return shipped.ask.capacity(problem, request, notes=notes)
 
 
 def test_more_requests_never_need_fewer_devices(shipped: Workspace) -> None:

@@ -13,7 +13,7 @@ from kg.errors import InfeasibleError, MissingFactError
 from recommender.answers.answer import Answer
 from recommender.answers.carbon_choice import MOST_COST, CarbonChoice, choose_for_carbon
 from recommender.green.outlook import GridOutlook
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.green.grids import START
 
 DIRTY_THEN_CLEAN = GridOutlook(

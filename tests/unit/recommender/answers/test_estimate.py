@@ -11,7 +11,7 @@ from kg.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 RAW: dict[str, object] = {"model": "qwen3-8b", "hardware": "ascend-910c", "count": 16}
 
@@ -77,7 +77,7 @@ def test_three_runs_of_ones_own_move_the_estimate_of_their_system(shipped: Works
     head = "model,hardware,server,count,engine,version,metric,unit,value,batch,tensor_parallel"
     run = f"qwen3-8b,ascend-910c,atlas-800i-a3,16,vllm-ascend,0.11,tpot,ms,{twice},8,16"
     (tmp_path / "runs.csv").write_text("\n".join([head, run, run, run]) + "\n", encoding="utf-8")
-    shipped.calibrate_steps([tmp_path / "runs.csv"], tmp_path / "own")
+    shipped.upkeep.calibrate_steps([tmp_path / "runs.csv"], tmp_path / "own")
     own = estimated(shipped, raw, settings={"batch": 8, "tensor_parallel": 16}, constants=tmp_path / "own")
     assert 1.7 < own.records[0]["tpot_s"] / plain.records[0]["tpot_s"] < 2.1
     assert "anchored on 3 measured steps of vllm-ascend 0.11 on ascend-910c" in own.notes[-2]
@@ -97,6 +97,6 @@ def test_the_estimate_is_what_predictions_and_plans_start_from(shipped: Workspac
         "current": {"batch": 8, "tensor_parallel": 16},
     }
     problem, _ = shipped.problem(raw)
-    asked = Question.of(problem, shipped.model_facts(problem), shipped.hardware, server="atlas-800i-a3")
+    asked = Question.of(problem, shipped.ask.model_facts(problem), shipped.hardware, server="atlas-800i-a3")
     question = shipped.snapshot.near_runs.about(asked)
     assert modelled_now(question).throughput == estimated(shipped, raw).records[0]["throughput"]

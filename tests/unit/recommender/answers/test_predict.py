@@ -13,7 +13,7 @@ from recommender.answers.predict import question_of
 
 if TYPE_CHECKING:
     from recommender.answers.benefit import Prediction
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 LLAMA: dict[str, Any] = {
     "model": "llama-2-7b",
@@ -27,7 +27,9 @@ LLAMA: dict[str, Any] = {
 
 def ask(workspace: Workspace, k: int = 8, *, intensity: float | None = None, **changes: Any) -> Prediction:
     problem, notes = workspace.problem({**LLAMA, **changes})
-    return workspace.predict(problem, k, server="atlas-800t-a2", intensity_g_per_kwh=intensity, notes=notes)
+    return workspace.ask.predict(
+        problem, k, server="atlas-800t-a2", intensity_g_per_kwh=intensity, notes=notes
+    )
 
 
 def test_every_figure_has_an_interval_and_a_kind(shipped: Workspace) -> None:
@@ -93,7 +95,7 @@ def test_together_saves_no_more_time_than_the_parts(shipped: Workspace) -> None:
 
 
 def test_an_unknown_model_without_evidence_abstains(shipped: Workspace, empty_path: Any) -> None:
-    from recommender.workspace import Workspace as Opened
+    from recommender.workspace.workspace import Workspace as Opened
 
     with Opened.open(empty_path, cache=empty_path.parent / "cache") as nothing:
         problem, _ = shipped.problem(LLAMA)

@@ -15,7 +15,8 @@ from recommender.calibration.outlook import LISTED
 from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.plan.planner import Planner
 from recommender.space.space_file import read_space
-from recommender.workspace import Workspace
+from recommender.workspace.searches import SearchDesk
+from recommender.workspace.workspace import Workspace
 from tests.shipped_hardware import add_hardware
 
 if TYPE_CHECKING:
@@ -338,18 +339,18 @@ MATMUL = {"tile_m": [64], "rows": [8], "tile_n": [32, 128], "tile_k": [32], "pac
 
 
 def test_a_declared_space_bounds_what_is_known_of_a_kernel(shipped: Workspace) -> None:
-    _, question = Workspace.declared_space("matmul")
+    _, question = SearchDesk.declared_space("matmul")
     assert "hardware" not in question  # the file means the machine that it runs on
     problem, _ = shipped.problem({**question, "hardware": "xeon-virtual-6-167", "objective": "kernel_time"})
     space = read_space({"parameters": {**MATMUL, "flags": ["-O2", "-O3"]}})
-    found = [item.configuration for item in shipped.recommend(problem, 3, space=space)]
+    found = [item.configuration for item in shipped.ask.recommend(problem, 3, space=space)]
     assert found
     assert all(space.violated(item) is None for item in found)
     assert found != [item.configuration for item in shipped.recommend(problem, 3)]
     with pytest.raises(NoEvidenceError, match="is a point of the space"):
-        shipped.recommend(problem, space=read_space({"parameters": {"tile_m": [64]}}))
+        shipped.ask.recommend(problem, space=read_space({"parameters": {"tile_m": [64]}}))
 
 
 def test_a_whole_model_has_no_declared_space(shipped: Workspace) -> None:
     with pytest.raises(InputError, match="--space is the space of a kernel"):
-        shipped.recommend(shipped.problem(QUESTION)[0], space=read_space({"parameters": {"tile": [1]}}))
+        shipped.ask.recommend(shipped.problem(QUESTION)[0], space=read_space({"parameters": {"tile": [1]}}))

@@ -15,7 +15,7 @@ from tests.unit.recommender.report import contents
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -24,7 +24,7 @@ def test_results_and_what_their_commands_print_are_the_same_part(shipped: Worksp
     problem, notes = shipped.problem({"model": "bert-large", "hardware": "ascend-910b3", "count": 8, "phase": "training",
                                       "shape": {"seq_len": 128}})  # fmt: skip
     answer = shipped.recommend(problem, notes=notes)
-    estimate = shipped.estimate({"model": "bert-large", "hardware": "ascend-910b3", "count": 8, "shape": {"seq_len": 128}},
+    estimate = shipped.ask.estimate({"model": "bert-large", "hardware": "ascend-910b3", "count": 8, "shape": {"seq_len": 128}},
                                 axes={"micro_batch": [1, 2, 4]}, pareto=["throughput", "memory"])  # fmt: skip
     for result in (answer, estimate):
         path = tmp_path / "printed.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recommender.answers.space_limits import SpaceLimits, space_limits
 from recommender.ranking.feasibility.exclusions import Exclusions
 from recommender.space.space_file import read_space
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 ALGORITHMS = ["level0:NA;level1:NHR", "level0:NA;level1:pipeline"]
 

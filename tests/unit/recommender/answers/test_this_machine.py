@@ -12,7 +12,7 @@ from recommender.answers.this_machine import machine_facts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 GPUS = "#!/bin/sh\necho name\nfor gpu in 1 2; do echo '{}'; done\n"
 

@@ -15,7 +15,7 @@ from kg.nouns.gain import Gain
 from recommender.answers.answer import Answer
 from recommender.calibration.outlook import Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.shipped_hardware import add_hardware
 
 DEVICES = ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S", "AMD Instinct MI300X")
@@ -69,14 +69,14 @@ def _width(answer: Answer) -> float:
 @pytest.mark.long
 def test_enough_cases_of_its_own_replace_what_ships(empty_path: Path, tmp_path: Path) -> None:
     with workspace(empty_path, tmp_path, 40) as opened:
-        before = opened.knowledge_version
+        before = opened.snapshot.knowledge_version
         first = ask(opened)
         told: list[str] = []
-        done = opened.recalibrate(told.append)
+        done = opened.upkeep.recalibrate(told.append)
         assert done.outlook is not None
         assert done.outlook.checked >= 200
         assert any("copy by latency" in line for line in told)
-        assert opened.knowledge_version != before
+        assert opened.snapshot.knowledge_version != before
         again = ask(opened)
         assert [i.configuration for i in again] == [i.configuration for i in first]
     reopened = Outlook.load(opened.snapshot.learned.outlook, CIRCUMSTANCES)
@@ -88,12 +88,12 @@ def test_enough_cases_of_its_own_replace_what_ships(empty_path: Path, tmp_path: 
 @pytest.mark.long
 def test_a_few_cases_leave_what_ships(empty_path: Path, tmp_path: Path) -> None:
     with workspace(empty_path, tmp_path, 3) as opened:
-        before = opened.knowledge_version
-        done = opened.recalibrate()
+        before = opened.snapshot.knowledge_version
+        done = opened.upkeep.recalibrate()
         assert done.outlook is None
         assert done.similarity is None
         assert [note.split(" as ")[0] for note in done.notes] == ["similarity stays", "intervals stay"]
-        assert opened.knowledge_version == before
+        assert opened.snapshot.knowledge_version == before
         assert not opened.snapshot.learned.outlook.exists()
 
 
@@ -106,14 +106,14 @@ def test_recalibration_waits_for_no_other_writer_and_leaves_its_files(
             WriterLock(opened.layout.lock, command="tunegraph ingest"),
             pytest.raises(WorkspaceError) as error,
         ):
-            opened.recalibrate()
+            opened.upkeep.recalibrate()
         assert "tunegraph ingest" in str(error.value)
         assert not opened.snapshot.learned.outlook.exists()
 
 
 def test_an_empty_workspace_teaches_nothing(empty_path: Path, tmp_path: Path) -> None:
     with Workspace.open(empty_path, cache=tmp_path) as opened:
-        assert opened.recalibrate().outlook is None
+        assert opened.upkeep.recalibrate().outlook is None
 
 
 def test_a_damaged_outlook_falls_back(empty_path: Path, tmp_path: Path) -> None:

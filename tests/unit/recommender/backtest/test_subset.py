@@ -11,7 +11,7 @@ import pytest
 from embeddings.weights import BlockWeights
 from kg.nouns.entities import Problem
 from kg.triples.serialisation import from_graph
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

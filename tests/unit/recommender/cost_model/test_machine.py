@@ -12,7 +12,7 @@ from kg.triples.serialisation import to_triples
 from recommender.cost_model.machine import device_and_server, link_note, machine, usual_server
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 def tree(*nodes: tuple[str, str, str, dict[str, float]]) -> HardwareTree:

@@ -13,14 +13,14 @@ from recommender.cost_model.machine import device_and_server, machine
 from recommender.cost_model.question import Question, QuestionFacts
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 SERVING = {"model": "qwen3-8b", "phase": "serving", "count": 16, "shape": {"input_len": 1024}}
 
 
 def asked(shipped: Workspace, *, server: str = "", **more: Any) -> Question:
     problem, _ = shipped.problem({**SERVING, **more})
-    return Question.of(problem, shipped.model_facts(problem), shipped.hardware, server=server)
+    return Question.of(problem, shipped.ask.model_facts(problem), shipped.hardware, server=server)
 
 
 def test_a_server_is_its_device_inside_it(shipped: Workspace) -> None:
@@ -65,7 +65,7 @@ def test_sizes_that_a_problem_states_win(shipped: Workspace) -> None:
 
 def test_a_log_keeps_the_facts(shipped: Workspace) -> None:
     problem, _ = shipped.problem({**SERVING, "hardware": "ascend-910c"})
-    sizes = shipped.model_facts(problem)
+    sizes = shipped.ask.model_facts(problem)
     facts = QuestionFacts.look_up("qwen3-8b", sizes, shipped.hardware, "ascend-910c", "atlas-800i-a3")
     assert QuestionFacts.from_json(json.loads(json.dumps(facts.to_json()))) == facts
     alone = QuestionFacts.look_up("qwen3-8b", sizes, shipped.hardware, "ascend-910c")
@@ -89,7 +89,7 @@ def test_the_estimate_is_that_of_the_parts(shipped: Workspace) -> None:
 
 def test_what_the_cost_model_cannot_be_asked_is_refused(shipped: Workspace) -> None:
     problem, _ = shipped.problem({**SERVING, "hardware": "ascend-910c"})
-    sizes = shipped.model_facts(problem)
+    sizes = shipped.ask.model_facts(problem)
     with pytest.raises(InputError, match="no phase named 'tuning'"):
         Question.of(problem, sizes, shipped.hardware, phase="tuning")
     with pytest.raises(InputError, match="at least one is needed"):

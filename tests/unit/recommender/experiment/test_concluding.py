@@ -25,7 +25,7 @@ from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
 from recommender.files import WorkspaceFiles
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.experiment.trials import A, World, design
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def test_an_outcome_is_an_activity_that_used_its_problem(empty_path: Path, logs:
         assert isinstance(store, OxigraphStore)
         assert from_graph(store, Outcome, conclusion.outcome.id) == conclusion.outcome
         assert from_graph(store, Problem, conclusion.outcome.problem) == conclusion.case.problem
-        assert [item.says for item in workspace.check() if item.severity == "fault"] == []
+        assert [item.says for item in workspace.upkeep.check() if item.severity == "fault"] == []
         assert math.isclose(conclusion.outcome.gain or 0, -math.log(0.9), abs_tol=0.05)
 
 
@@ -201,7 +201,7 @@ def test_gains_of_a_source_that_is_distrusted_later_stand_apart(empty_path: Path
         assert sum(item.sum_unats for item in found) == before.sum_unats
         assert sum(item.sum_squares_unats2 for item in found) == before.sum_squares_unats2
         with Workspace.open(empty_path, cache=empty_path.parent / "cache") as workspace:
-            assert workspace.validate() == []
+            assert workspace.knowledge.validate() == []
     assert found == [before]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kg.errors import InputError
 from recommender.search.logged_search import LoggedSearch
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

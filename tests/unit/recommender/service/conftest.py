@@ -15,7 +15,7 @@ from recommender.service.access import Access
 from recommender.service.app import TuningService
 from recommender.service.server import listening_socket, make_server
 from recommender.service.sparql import LIMITS
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from recommender.service.agent_server import agent_server
 from recommender.service.agent_tools import MOST_ANSWER_BYTES, TOOLS, readable
 from recommender.service.brevity import shortened
 from recommender.service.lane import Lane
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.test_app import TRACE
 
 if TYPE_CHECKING:

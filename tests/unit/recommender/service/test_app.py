@@ -17,7 +17,8 @@ from ingest.questions.problem_file import KEYS
 from kg.errors import FetchError
 from recommender.service import openapi, reply
 from recommender.service.access import MOST_BODY_BYTES
-from recommender.workspace import Workspace
+from recommender.workspace.upkeep import UpkeepDesk
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.conftest import TOKEN
 
 if TYPE_CHECKING:
@@ -258,10 +259,10 @@ def test_a_workspace_can_rest_on_what_is_served(
 ) -> None:
     place, token = str(guarded.base_url), TOKEN.decode()
     with pytest.raises(FetchError, match="HTTP 401"):
-        Workspace.create_on(tmp_path / "refused", place, cache=tmp_path)
-    made = Workspace.create_on(tmp_path / "mine", place, cache=tmp_path, token=token)
+        UpkeepDesk.create_on(tmp_path / "refused", place, cache=tmp_path)
+    made = UpkeepDesk.create_on(tmp_path / "mine", place, cache=tmp_path, token=token)
     assert made.place.endswith("/v1/snapshot")
-    assert Workspace.rebase(tmp_path / "mine", cache=tmp_path, token=token).is_new is False
+    assert UpkeepDesk.rebase(tmp_path / "mine", cache=tmp_path, token=token).is_new is False
     with (
         Workspace.open(tmp_path / "mine", cache=tmp_path) as mine,
         Workspace.open(served_path, cache=tmp_path) as served,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph
 
 from recommender.service.access import Access
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.cli.cases import case_line
 from tests.docs.blocks import ROOT
 from tests.unit.recommender.service.conftest import running

@@ -15,7 +15,7 @@ import pytest
 from kg.errors import InputError
 from recommender.service.access import Access
 from recommender.service.app import TuningService
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.conftest import TOKEN, running
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def client(path: Path) -> Iterator[httpx.Client]:
 
 def rows(path: Path) -> int:
     with Workspace.open(path, cache=path.parent) as workspace:
-        assert [item for item in workspace.check() if item.severity == "fault"] == []
+        assert [item for item in workspace.upkeep.check() if item.severity == "fault"] == []
         return workspace.trials.counts().trials
 
 

@@ -16,7 +16,8 @@ from kg.triples.serialisation import all_of
 from recommender.experiment.metadata import Runs
 from recommender.experiment.preparing import PreparedTest
 from recommender.measuring.readings import OutputReading
-from recommender.workspace import Workspace
+from recommender.store.experiments import StoredExperiments
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.experiment.trials import design
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def test_an_outcome_is_learned_once(tmp_path: Path, shipped_path: Path) -> None:
         workspace.refresh()
         [outcome] = all_of(workspace.graph, Outcome)
         assert (outcome.strategy, outcome.verdict) == (strategy, "worse")
-    assert Workspace.experiments_at(tmp_path / "w").names() == ["ab"]
+    assert StoredExperiments.at(tmp_path / "w").names() == ["ab"]
 
 
 SERVING: dict[str, object] = {**QUESTION, "model": "qwen3-32b", "phase": "serving"}

@@ -12,7 +12,7 @@ from ingest.formats.kernels import fused_moe
 from kg.nouns.entities import Source, Trust
 from kg.triples.serialisation import all_of
 from recommender.store.ingestion import Options
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,12 +41,12 @@ def test_a_file_taken_in_whole_is_not_read_again(workspace: Workspace, tmp_path:
     file = tmp_path / "cases.jsonl"
     file.write_text(line(1.0) + line(2.0, block=32))
     workspace.ingest(file)
-    batch = workspace.batch
+    batch = workspace.snapshot.batch
     second = workspace.ingest(file)
-    assert (second.known_files, second.added.repeated, workspace.batch) == (1, 2, batch)
+    assert (second.known_files, second.added.repeated, workspace.snapshot.batch) == (1, 2, batch)
     again = workspace.ingest(file, options=Options(again=True))
-    assert (again.known_files, again.added.repeated, workspace.batch) == (0, 2, batch)
-    assert workspace.try_out([file]).known_files == 0
+    assert (again.known_files, again.added.repeated, workspace.snapshot.batch) == (0, 2, batch)
+    assert workspace.knowledge.try_out([file]).known_files == 0
 
 
 def test_what_changed_or_lies_elsewhere_is_read(workspace: Workspace, tmp_path: Path) -> None:
@@ -129,9 +129,9 @@ def test_a_side_file_that_changed_is_noticed(
     (folder / side).write_text(before.replace("UNIT", "us"))
     first = workspace.ingest(tmp_path, options=options)
     assert (first.bad, first.good) == (0, 1), first.to_json()
-    batch = workspace.batch
+    batch = workspace.snapshot.batch
     assert workspace.ingest(tmp_path, options=options).added.rows == 0
-    assert workspace.batch == batch
+    assert workspace.snapshot.batch == batch
     (folder / side).write_text(after)
     changed = workspace.ingest(tmp_path, options=options)
     assert (changed.bad, changed.added.rows) == (0, 1), changed.to_json()
@@ -216,7 +216,7 @@ def test_trust_is_set_at_ingest_and_stays_until_told_otherwise(workspace: Worksp
         assert source.id == row.source_id
     workspace.ingest(file, options=Options(trust=Trust.MEDIUM))
     assert [source.trust for source in all_of(workspace.graph, Source)] == [Trust.MEDIUM]
-    assert workspace.validate() == []
+    assert workspace.knowledge.validate() == []
     assert workspace.trials.counts().trials == 1
 
 
@@ -243,7 +243,7 @@ def test_a_gain_that_two_sources_tell_counts_once(workspace: Workspace, tmp_path
     query = "SELECT ?n { ?e a tg:Effect ; tg:n ?n }"
     for file, expected in ((one, "1"), (two, "2"), (tmp_path, "2")):
         workspace.ingest(file)
-        assert workspace.query(query).rows == ((expected,),)
+        assert workspace.knowledge.query(query).rows == ((expected,),)
     [key] = workspace.trials.keys().tolist()
     assert workspace.trials.counts().trials == 3
     assert len(workspace.trials.table(key)) == 2

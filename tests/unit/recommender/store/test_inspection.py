@@ -13,7 +13,7 @@ from kg.triples.vocabulary import TG
 from recommender.files import WorkspaceFiles
 from recommender.store.inspection import Severity
 from recommender.store.upkeep.environment_checks import installation
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def filled(empty_path: Path, tmp_path: Path) -> Path:
 
 def found(path: Path) -> dict[str, tuple[str, str]]:
     with Workspace.open(path, cache=path.parent) as workspace:
-        findings = workspace.check()
+        findings = workspace.upkeep.check()
     return {item.about: (item.severity, item.says) for item in findings}
 
 

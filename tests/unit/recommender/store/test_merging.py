@@ -15,7 +15,7 @@ from kg.nouns.provenance import Batch
 from kg.triples.serialisation import all_of
 from recommender.store.ingestion import Options
 from recommender.store.writing.writer import Writer
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,18 +70,18 @@ def make(tmp_path: Path) -> Callable[..., Workspace]:
 def content(workspace: Workspace) -> tuple[object, ...]:
     """Everything in a workspace that a merge could change."""
     triples = sorted(map(str, workspace.graph.triples()))
-    return triples, workspace.trials.counts(), len(workspace.index), workspace.batch
+    return triples, workspace.trials.counts(), len(workspace.snapshot.index), workspace.snapshot.batch
 
 
 def test_cases_come_with_their_origin_and_both_stay_whole(make: Callable[..., Workspace]) -> None:
     ours = make("ours", line(1.0))
     theirs = make("theirs", line(1.0), line(2.0, block=32), line(3.0, hardware={"name": "NVIDIA H20"}))
     before = content(theirs)
-    merged = ours.merge(theirs.layout.root, label="the lab")
+    merged = ours.knowledge.merge(theirs.layout.root, label="the lab")
     assert (merged.added.rows, merged.added.repeated, merged.added.problems) == (2, 1, 1)
     assert merged.conflict_count == 0
     assert [batch.origin for batch in all_of(ours.graph, Batch)] == ["", "the lab"]
-    assert [found for found in ours.check() if found.severity == "fault"] == []
+    assert [found for found in ours.upkeep.check() if found.severity == "fault"] == []
     theirs.refresh()
     assert content(theirs) == before
 
@@ -91,9 +91,9 @@ def test_merging_twice_changes_nothing(make: Callable[..., Workspace]) -> None:
         make("ours", line(1.0)),
         make("theirs", line(2.0, block=8), line(1.0, source="c/d", **PUBLISHED)),
     )
-    ours.merge(theirs.layout.root)
+    ours.knowledge.merge(theirs.layout.root)
     once = content(ours)
-    again = ours.merge(theirs.layout.root)
+    again = ours.knowledge.merge(theirs.layout.root)
     assert content(ours) == once
     assert (again.added.rows, again.added.repeated, again.effects) == (0, 2, 0)
 
@@ -104,10 +104,10 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(make: Callable[..., Workspa
         "theirs", line(1.5), line(2.0, block=8), hardware="  - {id: bolt, level: vendor, label: {en: Bolt}}\n"
     )
     before = content(ours)
-    dry = ours.merge(theirs.layout.root, dry_run=True)
+    dry = ours.knowledge.merge(theirs.layout.root, dry_run=True)
     ours.refresh()
     assert content(ours) == before
-    real = ours.merge(theirs.layout.root)
+    real = ours.knowledge.merge(theirs.layout.root)
     told = {**dry.to_json(), "dry_run": False}
     assert told == real.to_json()
     assert told["knowledge_new"] == ["hardware/bolt"]
@@ -117,7 +117,7 @@ def test_what_contradicts_is_told_and_ours_stays(make: Callable[..., Workspace])
     ours = make("ours", line(1.0), hardware="  - {id: acme, level: vendor, label: {en: Acme}}\n")
     other = "  - {id: acme, level: vendor, label: {en: Acme}, aliases: [Acme Inc]}\n"
     theirs = make("theirs", line(1.5), hardware=other)
-    merged = ours.merge(theirs.layout.root)
+    merged = ours.knowledge.merge(theirs.layout.root)
     said = next(item for item in merged.conflicts if item.about == "hardware/acme")
     assert (said.ours, said.theirs) == ("nothing more", "aliases Acme Inc")
     assert merged.conflict_count == 2
@@ -133,41 +133,41 @@ def test_what_contradicts_is_told_and_ours_stays(make: Callable[..., Workspace])
 
 def test_a_source_that_measured_twice_contradicts_nobody(make: Callable[..., Workspace]) -> None:
     ours, theirs = make("ours", line(1.0)), make("theirs", line(1.0), line(1.5))
-    assert ours.merge(theirs.layout.root).conflict_count == 0
+    assert ours.knowledge.merge(theirs.layout.root).conflict_count == 0
 
 
 def test_effects_follow_from_the_cases_that_come(make: Callable[..., Workspace]) -> None:
     shared = line(1.0, **PUBLISHED)
     ours = make("ours", shared)
     theirs = make("theirs", shared, line(1.0, source="c/d", **PUBLISHED), line(1.0, block=8, **PUBLISHED))
-    merged = ours.merge(theirs.layout.root)
+    merged = ours.knowledge.merge(theirs.layout.root)
     assert merged.effects == 0
-    assert ours.query(SUMS).rows == (("2", str(2 * 693147)),)
+    assert ours.knowledge.query(SUMS).rows == (("2", str(2 * 693147)),)
 
 
 def test_effects_without_cases_are_added_once(make: Callable[..., Workspace], tmp_path: Path) -> None:
     origin = make("origin", line(1.0, **PUBLISHED))
     graph = tmp_path / "origin.nq"
-    origin.export(graph)
+    origin.knowledge.export(graph)
     theirs = make("theirs")
     with theirs.edit() as editor:
         editor.import_graph(graph)
     ours = make("ours", line(1.5, block=8, **PUBLISHED))
     ours_sum = round(1e6 * 0.28768207245178085)
     for expected in (1, 0):
-        assert ours.merge(theirs.layout.root).effects == expected
-        assert ours.query(SUMS).rows == (("2", str(693147 + ours_sum)),)
+        assert ours.knowledge.merge(theirs.layout.root).effects == expected
+        assert ours.knowledge.query(SUMS).rows == (("2", str(693147 + ours_sum)),)
     twin = make("twin")
     with twin.edit() as editor:
         editor.import_graph(graph)
-    assert twin.merge(theirs.layout.root).effects == 0, "both imported the same graph"
+    assert twin.knowledge.merge(theirs.layout.root).effects == 0, "both imported the same graph"
 
 
 def test_distrust_comes_along_and_praise_does_not(make: Callable[..., Workspace]) -> None:
     ours = make("ours")
     for name, told in (("low", Trust.LOW), ("high", Trust.HIGH)):
         theirs = make(name, line(1.0, source=f"who/{name}"), options=Options(trust=told))
-        ours.merge(theirs.layout.root)
+        ours.knowledge.merge(theirs.layout.root)
     [problem] = ours.trials.summary(ours.trials.keys().tolist())
     assert sorted(row.trust for row in ours.trials.rows(problem.id)) == [Trust.LOW, Trust.MEDIUM]
 
@@ -191,13 +191,13 @@ def test_a_crash_in_the_middle_leaves_both_whole_and_merging_goes_on(
     with monkeypatch.context() as patched:
         patched.setattr(Writer, "add", failing)
         with pytest.raises(KeyboardInterrupt):
-            ours.merge(theirs.layout.root)
+            ours.knowledge.merge(theirs.layout.root)
     ours.refresh()
     theirs.refresh()
     assert ours.trials.counts().trials == 5
-    assert [found for found in ours.check() if found.severity == "fault"] == []
+    assert [found for found in ours.upkeep.check() if found.severity == "fault"] == []
     assert content(theirs) == before
-    merged: MergeResult = ours.merge(theirs.layout.root)
+    merged: MergeResult = ours.knowledge.merge(theirs.layout.root)
     assert (merged.added.rows, merged.added.repeated) == (2, 4)
 
 
@@ -206,9 +206,9 @@ def test_a_workspace_is_not_joined_with_itself_or_with_nothing(
 ) -> None:
     ours = make("ours")
     with pytest.raises(InputError, match="itself"):
-        ours.merge(ours.layout.root)
+        ours.knowledge.merge(ours.layout.root)
     with pytest.raises(WorkspaceError, match="not a workspace"):
-        ours.merge(tmp_path / "nothing")
+        ours.knowledge.merge(tmp_path / "nothing")
 
 
 def test_a_gain_that_no_strategy_has_is_passed_over(make: Callable[..., Workspace], tmp_path: Path) -> None:
@@ -216,8 +216,8 @@ def test_a_gain_that_no_strategy_has_is_passed_over(make: Callable[..., Workspac
     with make("ours", line(1.0, block=32)) as ours, make("theirs", line(1.0, **PUBLISHED)) as theirs:
         with sqlite3.connect(theirs.layout.trials) as rows:
             rows.execute("UPDATE trials SET value = value / 1000 WHERE strategy <> ''")
-        dry = ours.merge(theirs.layout.root, dry_run=True)
-        merged = ours.merge(theirs.layout.root)
+        dry = ours.knowledge.merge(theirs.layout.root, dry_run=True)
+        merged = ours.knowledge.merge(theirs.layout.root)
         assert (merged.added.rows, merged.conflict_count) == (0, dry.conflict_count)
         assert any("more than any strategy does" in item.theirs for item in merged.conflicts)
         assert list(all_of(ours.graph, Effect)) == []

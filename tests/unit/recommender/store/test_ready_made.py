@@ -24,7 +24,7 @@ from recommender.store import ready_made
 from recommender.store.encoding import keep_shipped_texts
 from recommender.store.inspection import Severity
 from recommender.store.upkeep.checkup import examine
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -57,7 +57,7 @@ def test_it_is_the_workspace_that_would_be_made(ships: Path, shipped: Workspace,
     Workspace.create(place, cache=tmp_path / "cache", text_model=None)
     with Workspace.open(place, cache=tmp_path / "cache") as made:
         assert len(made.graph) == len(shipped.graph)
-        assert made.knowledge_version == shipped.knowledge_version
+        assert made.snapshot.knowledge_version == shipped.snapshot.knowledge_version
     assert {result.severity for result in examine(WorkspaceFiles(place), deep=False)} == {Severity.OK}
     assert WorkspaceFiles(place).read()["shipped"] == ready_made.made_from()["shipped"]
     assert sorted(path.name for path in place.parent.iterdir()) == ["workspace"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.answers.answer import Answer
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 SERVING = {
     "model": "qwen3-32b",

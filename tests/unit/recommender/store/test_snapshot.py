@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 def case(device: str) -> str:
@@ -35,7 +35,10 @@ def test_a_refresh_replaces_the_snapshot_with_all_that_rests_on_it(empty_path: P
         second = workspace.snapshot
         assert second is not first
         assert (first.batch, second.batch) == (0, 1)
-        assert (first.knowledge_version, second.knowledge_version) == (version, workspace.knowledge_version)
+        assert (first.knowledge_version, second.knowledge_version) == (
+            version,
+            workspace.snapshot.knowledge_version,
+        )
         assert second.knowledge_version != version
         assert second.retriever is not retriever
         assert second.recommender.retriever is second.retriever
@@ -51,4 +54,4 @@ def test_sizes_of_a_problem_stand_in_for_an_unknown_model(empty_path: Path, tmp_
         objective=Objective(metric="step_time", better=Better.LOWER),
     )
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
-        assert workspace.model_facts(problem) == {"layers": 2}
+        assert workspace.ask.model_facts(problem) == {"layers": 2}

@@ -39,7 +39,7 @@ from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.experiment.concluding import Conclusion
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -170,11 +170,11 @@ def test_a_step_proposes_from_what_gains_and_is_saved_with_its_reasons(path: Pat
     with opened(path) as workspace:
         kinds = {item.id: item.kind for item in all_of(workspace.graph, Strategy)}
         assert {kinds[item.strategy.id] for item in taken.evolved.hypotheses} == {"hypothesis"}
-        assert workspace.validate() == []
-        assert [item.name for item in workspace.lineage.versions()] == ["v0", "v1"]
+        assert workspace.knowledge.validate() == []
+        assert [item.name for item in workspace.knowledge.lineage.versions()] == ["v0", "v1"]
         answer = workspace.recommend(problem(), k=20)
         assert not {item.strategy for item in answer} & set(kinds_of(kinds, "hypothesis"))
-        changed = workspace.lineage.diff("v0", "v1")
+        changed = workspace.knowledge.lineage.diff("v0", "v1")
         assert {f"strategy/{item.strategy.id}" for item in taken.evolved.hypotheses} <= {
             item.about for item in changed
         }
@@ -190,7 +190,10 @@ def kinds_of(kinds: dict[str, str], wanted: str) -> list[str]:
 
 def test_the_same_graph_takes_the_same_step(path: Path) -> None:
     with opened(path) as workspace:
-        first, second = workspace.lineage.next_step(most=5), workspace.lineage.next_step(most=5)
+        first, second = (
+            workspace.knowledge.lineage.next_step(most=5),
+            workspace.knowledge.lineage.next_step(most=5),
+        )
     assert first == second
 
 
@@ -200,7 +203,7 @@ def test_a_hypothesis_is_tested_confirmed_refuted_and_explored(path: Path) -> No
     taken = step(path)
     good, bad = [item.strategy for item in taken.evolved.hypotheses[:2]]
     with opened(path) as workspace:
-        explored = workspace.explore(problem(), 20, rng=np.random.default_rng(1))
+        explored = workspace.ask.explore(problem(), 20, rng=np.random.default_rng(1))
         assert {good.id, bad.id} <= {item.strategy for item in explored.answer}
         assert explored.price >= 0
         assert any(note.startswith("explored") for note in explored.answer.notes)
@@ -244,7 +247,7 @@ def test_a_source_that_lies_is_distrusted_and_going_back_trusts_it_again(path: P
             assert after is not None
             assert before.expected > 0  # beside honest ones the liar has one vote, however often it speaks
             assert after.expected > 0
-        assert workspace.validate() == []
+        assert workspace.knowledge.validate() == []
         assert [source.trust for source in all_of(workspace.graph, Source) if source.title == "liar"] == [
             "low"
         ]
@@ -254,7 +257,7 @@ def test_a_source_that_lies_is_distrusted_and_going_back_trusts_it_again(path: P
     with opened(path) as workspace:
         assert sorted(all_of(workspace.graph, Effect), key=repr) == effects
         assert workspace.trials.trust_of(liar.id) is Trust.MEDIUM
-        assert workspace.lineage.diff("v0", "now") == []
+        assert workspace.knowledge.lineage.diff("v0", "now") == []
         assert not workspace.snapshot.learned.components.exists()
 
 
@@ -303,13 +306,13 @@ def test_names_that_are_none_taken_or_unknown_change_nothing(path: Path) -> None
             with pytest.raises(UnknownEntityError):
                 editor.revert(NOW, name)
     with opened(path) as workspace:
-        assert [item.name for item in workspace.lineage.versions()] == ["v0", "v1"]
+        assert [item.name for item in workspace.knowledge.lineage.versions()] == ["v0", "v1"]
 
 
 def test_a_damaged_version_is_told_and_changes_nothing(path: Path) -> None:
     step(path, most=0)
     with opened(path) as workspace:
-        folder, batch = workspace.layout.versions / "v0", workspace.batch
+        folder, batch = workspace.layout.versions / "v0", workspace.snapshot.batch
     (folder / "knowledge.nt.gz").write_bytes(b"\x1f\x8b broken")
     with (
         Workspace.editor(path, cache=path.parent / "cache") as editor,
@@ -318,6 +321,6 @@ def test_a_damaged_version_is_told_and_changes_nothing(path: Path) -> None:
         editor.revert(NOW, "v0")
     (folder / "version.json").write_text(json.dumps({"time": 1}))
     with opened(path) as workspace:
-        assert workspace.batch == batch
+        assert workspace.snapshot.batch == batch
         with pytest.raises(WorkspaceError, match="damaged"):
-            workspace.lineage.versions()
+            workspace.knowledge.lineage.versions()

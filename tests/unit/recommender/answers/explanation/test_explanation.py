@@ -17,7 +17,7 @@ from tests.unit.recommender.known_cases import problem as known_problem
 
 if TYPE_CHECKING:
     from recommender.answers.explanation.explanation import Explanation
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 RAW: dict[str, Any] = {
     "model": "bert-large",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recommender.cost_model.question import Question
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 SIZES = {
     "tensor_parallel": 4,
@@ -24,7 +24,7 @@ def question(workspace: Workspace, phase: str) -> Question:
         {"model": "qwen3-30b-a3b", "phase": phase, "hardware": "910b3", "count": 8}
     )
     return replace(
-        Question.of(problem, workspace.model_facts(problem), workspace.hardware), engine="mindspeed-llm"
+        Question.of(problem, workspace.ask.model_facts(problem), workspace.hardware), engine="mindspeed-llm"
     )
 
 

@@ -16,7 +16,7 @@ from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.ranking.changes.shares import balanced, balanced_effects
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from recommender.ranking.deployments.deployment_prices import DeploymentPricer
 from recommender.ranking.deployments.deployments import Deployments, candidates
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 WORK = Work(device="h200", model="llama-3-3-70b", precision="fp8", input_len=1024.0, output_len=1024.0)
 DOMAIN = DeploymentDomain(frameworks=("vllm",), counts=(1, 2, 4, 8), most_at_once=64.0)
@@ -68,7 +68,7 @@ def test_an_engine_is_priced_as_it_was_measured(shipped: Workspace) -> None:
     assert other is not None
     assert measured.spread < other.spread
     settings = {"tp": 4, "batch": 8, "input_len": 1024, "output_len": 1024, "precision": "bf16"}
-    stated = shipped.estimate(
+    stated = shipped.ask.estimate(
         {"model": work.model, "hardware": work.device, "count": 4, "software": {"vllm-ascend": "0.20.2rc1"}},
         phase="serving",
         settings=settings,

@@ -16,7 +16,7 @@ from recommender.ranking.feasibility.task_history import TaskHistory, TrialFailu
 from tests.unit.recommender.known_cases import problem
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 ASCEND: dict[str, Any] = {
     "cube_macs_per_cycle_fp16": 4096,

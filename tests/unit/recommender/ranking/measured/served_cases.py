@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from recommender.ranking.measured.runs import RunReader
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.ranking.starts.starts import Starts
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 QUESTION = {
     "model": MODEL, "phase": "serving", "hardware": DEVICE, "count": 8, "precision": "fp8",
@@ -27,7 +27,7 @@ def starts(workspace: Workspace, question: Mapping[str, Any] = QUESTION) -> Star
     planner = workspace.snapshot.recommender.planner
     situation = planner.starts.situation(problem)
     assert situation is not None
-    return planner.starts.find(situation, workspace.model_facts(problem))
+    return planner.starts.find(situation, workspace.ask.model_facts(problem))
 
 
 def test_the_layout_that_was_measured_faster_comes_first(

@@ -13,7 +13,7 @@ from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 ASKED = {"input_len": 1024, "output_len": 1024}
 
@@ -22,7 +22,7 @@ def question(workspace: Workspace, model: str = MODEL, **shape: int) -> Question
     problem, _ = workspace.problem(
         {"model": model, "phase": "serving", "hardware": DEVICE, "count": 8, "shape": {**ASKED, **shape}}
     )
-    return Question.of(problem, workspace.model_facts(problem), workspace.hardware)
+    return Question.of(problem, workspace.ask.model_facts(problem), workspace.hardware)
 
 
 @pytest.mark.parametrize("metric", [{}, {"metric": "tpot", "unit": "ms", "better": "lower"}])

@@ -9,7 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from recommender.ranking.plan.planner import Planned
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {"model": "bert-large", "phase": "training", "hardware": "910b3", "count": 8}
 
@@ -18,7 +18,7 @@ def planned(
     workspace: Workspace, k: int = 5, *, with_hypotheses: bool = False, **more: Any
 ) -> Planned | None:
     problem, _ = workspace.problem({**QUESTION, **more})
-    recommender, model = workspace.snapshot.recommender, workspace.model_facts(problem)
+    recommender, model = workspace.snapshot.recommender, workspace.ask.model_facts(problem)
     rules = recommender.feasibility.of(problem, model, ())
     return recommender.planner.plan(problem, k, model=model, rules=rules, with_hypotheses=with_hypotheses)
 
@@ -75,7 +75,7 @@ def test_recipes_that_are_withheld_are_not_in_the_plan(shipped: Workspace) -> No
     ids = frozenset(one.recipe.id for one in made.starts.recipes)
     planner = shipped.snapshot.recommender.planner
     problem, _ = shipped.problem({**QUESTION, **question})
-    model = shipped.model_facts(problem)
+    model = shipped.ask.model_facts(problem)
     bare = replace(planner, starts=StartFinder(shipped.graph, shipped.hardware, ids)).plan(
         problem, 5, model=model, rules=shipped.snapshot.recommender.feasibility.of(problem, model, ())
     )

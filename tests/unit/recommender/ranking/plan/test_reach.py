@@ -12,7 +12,7 @@ from recommender.cost_model.question import Question
 from recommender.ranking.plan.reach import Reach
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 def strategy(shipped: Workspace, name: str) -> Strategy:
@@ -24,7 +24,7 @@ def test_a_change_reaches_the_part_of_the_step_that_it_is_for(shipped: Workspace
     reached = []
     for degree in (1, 8):
         problem, _ = shipped.problem({**asked, "count": degree, "current": {"tensor_parallel": degree}})
-        question = Question.of(problem, shipped.model_facts(problem), shipped.hardware)
+        question = Question.of(problem, shipped.ask.model_facts(problem), shipped.hardware)
         reached.append(
             Reach(shipped.graph, estimate_question(question)).of(strategy(shipped, "overlap-grad-reduce"))
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {"model": "qwen2.5-7b", "phase": "serving", "hardware": "h100-sxm", "count": 2}
 

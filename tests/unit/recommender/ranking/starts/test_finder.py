@@ -12,7 +12,7 @@ from recommender.ranking.plan_setting import Origin
 if TYPE_CHECKING:
     from recommender.ranking.starts.situation import StartSituation
     from recommender.ranking.starts.starts import Starts
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2}
 
@@ -26,7 +26,7 @@ def starts(workspace: Workspace, **more: Any) -> Starts:
     about = situation(workspace, **more)
     assert about is not None
     finder = workspace.snapshot.recommender.planner.starts
-    return finder.find(about, workspace.model_facts(about.problem))
+    return finder.find(about, workspace.ask.model_facts(about.problem))
 
 
 def test_a_situation_has_model_hardware_and_one_server_for_both_phases(shipped: Workspace) -> None:
@@ -52,7 +52,7 @@ def test_a_stated_role_has_recipes_of_its_own(shipped: Workspace) -> None:
     assert made is not None
     assert (made.phase, made.facts["disaggregated"]) == ("decode", True)
     finder = shipped.snapshot.recommender.planner.starts
-    found = finder.find(made, shipped.model_facts(made.problem)).recipes
+    found = finder.find(made, shipped.ask.model_facts(made.problem)).recipes
     assert found
     assert {str(one.recipe.role) for one in found} == {"decode"}
 

@@ -12,7 +12,7 @@ from tests.unit.recommender.ranking.starts.situations import agreed, draft, reci
 if TYPE_CHECKING:
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_options import LayoutQuestion
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2}
 
@@ -23,7 +23,7 @@ def asked(workspace: Workspace, begun: StartDraft, **more: Any) -> LayoutQuestio
     about = workspace.snapshot.recommender.planner.starts.situation(problem)
     assert about is not None
     begun.situation = about
-    return layout_question(begun, workspace.model_facts(problem), workspace.hardware)
+    return layout_question(begun, workspace.ask.model_facts(problem), workspace.hardware)
 
 
 @pytest.mark.parametrize(

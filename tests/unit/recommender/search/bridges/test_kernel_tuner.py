@@ -13,7 +13,7 @@ import pytest
 from ingest.formats.kernels.kernel_tuner_restriction import restriction
 from kg.nouns.values import Settings
 from recommender.search.evaluations import SourceTable
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 kernel_tuner = pytest.importorskip("kernel_tuner", reason="Kernel Tuner is an optional extra")
 

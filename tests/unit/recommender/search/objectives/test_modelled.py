@@ -16,7 +16,7 @@ from recommender.search.run.task_file import read_task_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 LAYOUT = {"tensor_parallel": 1, "pipeline_parallel": 1, "micro_batch": 8, "zero_stage": 0}
 
@@ -25,7 +25,7 @@ LAYOUT = {"tensor_parallel": 1, "pipeline_parallel": 1, "micro_batch": 8, "zero_
 def section(shipped: Workspace, tmp_path: Path) -> dict[str, Any]:
     """The section of the founding scenario, with its facts."""
     raw, _ = read_task_file("bert-large-8x910")
-    prepared = shipped.prepare_search(raw, name="x", folder=tmp_path, base={}, cold=True)
+    prepared = shipped.searches.prepare(raw, name="x", folder=tmp_path, base={}, cold=True)
     return dict(prepared.metadata.file["cost_model"])
 
 

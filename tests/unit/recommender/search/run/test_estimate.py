@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.values import Settings
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 PARAMETERS = {"tile": [16, 32, 64, 128, 256], "flags": ["-O2", "-O3"], "depth": [1, 2, 3, 4]}
 SPACE = read_space({"parameters": PARAMETERS})
@@ -132,7 +132,7 @@ def test_a_prepared_search_starts_from_it_unless_it_is_cold(shipped: Workspace, 
     def names(*, cold: bool) -> list[str]:
         raw = file(estimate="M / tile")
         return [
-            item.name for item in shipped.prepare_search(raw, folder=tmp_path, base={}, cold=cold).sources
+            item.name for item in shipped.searches.prepare(raw, folder=tmp_path, base={}, cold=cold).sources
         ]
 
     assert "the file's estimate" in names(cold=False)

@@ -9,13 +9,13 @@ from recommender.search.run.task_file import read_task_file, shipped_names
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 def test_every_shipped_search_can_be_prepared(shipped: Workspace, tmp_path: Path) -> None:
     assert {"matmul", "bert-large-8x910", "bert-large-8x910b3"} <= set(shipped_names())
     for name in shipped_names():
         raw, _ = read_task_file(name)
-        found = shipped.prepare_search(raw, name=name, folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
+        found = shipped.searches.prepare(raw, name=name, folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
         assert found.task.default is not None
         assert found.task.space.violated(found.task.default) is None

@@ -19,7 +19,7 @@ from recommender.space.made.generated import GeneratedSpace
 from recommender.space.made.kernels import KERNELS, kernel_space
 from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 SHAPE = {"M": 4096, "N": 4096, "K": 4096}
 MORE = ("dbL0A", "dbL0B", "dbL0C", "depthA1", "depthB1")

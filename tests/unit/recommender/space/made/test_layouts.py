@@ -12,12 +12,12 @@ from recommender.cost_model.question import Question
 from recommender.space.made.generated import GeneratedSpace
 from recommender.space.made.layouts import layout_space
 from recommender.space.space_file import read_space
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 def model(shipped: Workspace, name: str) -> ModelSizes:
     problem, _ = shipped.problem({"model": name, "phase": "serving", "hardware": "ascend-910b3"})
-    facts = shipped.model_facts(problem)
+    facts = shipped.ask.model_facts(problem)
     return model_of(name, str(facts.get("architecture", "")), facts)
 
 

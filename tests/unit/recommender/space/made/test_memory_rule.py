@@ -24,7 +24,7 @@ from recommender.space.space_file import read_space
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 PARAMETERS: dict[str, list[object]] = {
     "tensor_parallel": [1, 2, 3, 4, 8],
@@ -39,7 +39,7 @@ FIXED: dict[str, object] = {"seq_len": 4096, "global_batch": 128}
 
 def cost_model(shipped: Workspace, name: str = "qwen3-8b", count: int = 8) -> CostModel:
     problem, _ = shipped.problem({"model": name, "phase": "training", "hardware": "ascend-910b3"})
-    sizes = shipped.model_facts(problem)
+    sizes = shipped.ask.model_facts(problem)
     where = machine(
         "ascend-910b3",
         shipped.hardware.facts("ascend-910b3"),
@@ -149,7 +149,7 @@ def test_a_search_says_what_was_left_out(shipped: Workspace, tmp_path: Path) -> 
     def notes(**more: object) -> str:
         told = raw(**{name: item for name, item in more.items() if name != "parameters"})
         told |= {"parameters": more["parameters"]} if "parameters" in more else {}
-        found = shipped.prepare_search(told, name="x", folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
+        found = shipped.searches.prepare(told, name="x", folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
         return "\n".join(found.metadata.notes)
 
     assert "by memory" in notes(**MODELLED)
@@ -173,7 +173,7 @@ def test_a_search_says_what_was_left_out(shipped: Workspace, tmp_path: Path) -> 
 def test_where_nothing_fits_the_search_does_not_begin(shipped: Workspace, tmp_path: Path) -> None:
     small = {**MODELLED, "parameters": {"micro_batch": [16], "tensor_parallel": [1]}}
     with pytest.raises(InfeasibleError, match="nothing is left") as caught:
-        shipped.prepare_search(raw(**small), name="x", folder=tmp_path, base={})
+        shipped.searches.prepare(raw(**small), name="x", folder=tmp_path, base={})
     assert "GB of a device are needed" in caught.value.hint
 
 
@@ -186,5 +186,5 @@ def test_a_default_that_does_not_fit_is_not_tried(shipped: Workspace, tmp_path: 
         "recompute": "none",
         "precision": "bf16",
     }
-    found = shipped.prepare_search(raw(**MODELLED, default=default), name="x", folder=tmp_path, base={})
+    found = shipped.searches.prepare(raw(**MODELLED, default=default), name="x", folder=tmp_path, base={})
     assert any("the default is among them" in note for note in fit_notes(found.task))

@@ -11,7 +11,7 @@ from kg.terms.setting_registry import registry
 from recommender.space.expressions import Expression
 from recommender.space.made.runtime import KINDS, RuntimePlace, runtime_space, variables
 from recommender.space.space_file import read_space
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 A2 = ("ascend-910b3", "ascend-910b", "ascend-a2", "huawei")
 

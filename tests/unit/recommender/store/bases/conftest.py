@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recommender.workspace import Workspace
+from recommender.workspace.upkeep import UpkeepDesk
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,7 @@ def base(made_once: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def mine(base: Path, tmp_path: Path) -> Path:
     """A workspace above it, with nothing of its own."""
-    Workspace.create_on(tmp_path / "mine", str(base), cache=tmp_path)
+    UpkeepDesk.create_on(tmp_path / "mine", str(base), cache=tmp_path)
     return tmp_path / "mine"
 
 
@@ -90,4 +91,4 @@ def answers(path: Path, cache: Path) -> Any:
             row.id: workspace.trials.rows(row.id)
             for row in workspace.trials.summary(workspace.trials.keys().tolist())
         }
-        return triples, rows, workspace.index.keys(workspace.batch).tolist()
+        return triples, rows, workspace.snapshot.index.keys(workspace.snapshot.batch).tolist()

@@ -14,7 +14,7 @@ from kg.errors import FetchError, InputError
 from recommender.files import WorkspaceFiles
 from recommender.store.bases.offer import offer
 from recommender.store.bases.places import canonical_place
-from recommender.workspace import Workspace
+from recommender.workspace.upkeep import UpkeepDesk
 from tests.unit.recommender.store.bases.conftest import answers, line
 
 if TYPE_CHECKING:
@@ -50,25 +50,25 @@ def test_a_server_of_files_is_base_enough(base: Path, tmp_path: Path, ingest: In
     offered.parent.mkdir()
     offer(WorkspaceFiles(base), offered)
     with serving(offered.parent) as address:
-        made = Workspace.create_on(mine, f"{address}/team.backup", cache=tmp_path)
+        made = UpkeepDesk.create_on(mine, f"{address}/team.backup", cache=tmp_path)
         assert answers(mine, tmp_path)[1:] == answers(base, tmp_path)[1:]
         assert made.digest
-        assert Workspace.rebase(mine, cache=tmp_path).is_new is False
+        assert UpkeepDesk.rebase(mine, cache=tmp_path).is_new is False
         ingest(mine, line(3.0, block=8))
         ingest(base, line(4.0, block=16))
         offered.unlink()
         offer(WorkspaceFiles(base), offered)
-        done = Workspace.rebase(mine, cache=tmp_path)
+        done = UpkeepDesk.rebase(mine, cache=tmp_path)
         assert (done.is_new, done.added.rows, done.base.batch) == (True, 1, 2)
         before = answers(mine, tmp_path)
         offered.write_bytes(offered.read_bytes()[:-100] + bytes(100))
         with pytest.raises(InputError, match="it is cut or damaged"):
-            Workspace.rebase(mine, cache=tmp_path)
+            UpkeepDesk.rebase(mine, cache=tmp_path)
         offered.unlink()
         with pytest.raises(FetchError, match="nothing is there any more"):
-            Workspace.rebase(mine, cache=tmp_path)
+            UpkeepDesk.rebase(mine, cache=tmp_path)
     with pytest.raises(FetchError, match="does not arrive"):
-        Workspace.rebase(mine, cache=tmp_path)
+        UpkeepDesk.rebase(mine, cache=tmp_path)
     assert answers(mine, tmp_path) == before
 
 
@@ -76,10 +76,10 @@ def test_a_server_of_files_is_base_enough(base: Path, tmp_path: Path, ingest: In
 def test_a_backup_on_a_shared_folder_is_base_enough(base: Path, tmp_path: Path, ingest: Ingest) -> None:
     file, mine = tmp_path / "team.backup", tmp_path / "mine"
     offer(WorkspaceFiles(base), file)
-    Workspace.create_on(mine, str(file), cache=tmp_path)
-    assert Workspace.rebase(mine, cache=tmp_path).is_new is False
+    UpkeepDesk.create_on(mine, str(file), cache=tmp_path)
+    assert UpkeepDesk.rebase(mine, cache=tmp_path).is_new is False
     ingest(mine, line(3.0, block=8))
-    assert Workspace.rebase(mine, cache=tmp_path, again=True).added.rows == 1
+    assert UpkeepDesk.rebase(mine, cache=tmp_path, again=True).added.rows == 1
 
 
 def test_an_offer_leaves_out_what_was_asked(base: Path, tmp_path: Path) -> None:
@@ -104,4 +104,4 @@ def test_an_address_without_a_path_is_one_of_a_service(place: str, is_now: str) 
 
 def test_what_could_be_read_by_others_is_not_fetched(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not https"):
-        Workspace.create_on(tmp_path / "mine", "http://team.example", cache=tmp_path)
+        UpkeepDesk.create_on(tmp_path / "mine", "http://team.example", cache=tmp_path)

@@ -18,7 +18,8 @@ from kg.triples.serialisation import all_of, from_graph
 from recommender.files import WorkspaceFiles
 from recommender.store.base import Base
 from recommender.store.ingestion import Options
-from recommender.workspace import Workspace
+from recommender.workspace.upkeep import UpkeepDesk
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.store.bases.conftest import answers, line
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def test_answers_rest_on_the_same_as_in_one_workspace(
     ingest(plain, *own)
     assert bytes_of(base) == untouched
     assert answers(mine, tmp_path)[1:] == answers(plain, tmp_path)[1:]
-    assert Workspace.rebase(mine, cache=tmp_path).is_new is False
+    assert UpkeepDesk.rebase(mine, cache=tmp_path).is_new is False
 
     for path in (base, plain := shutil.copytree(base, tmp_path / "plain2")):
         ingest(path, line(7.0, block=128), line(8.0, size=256))
     grown = bytes_of(base)
-    done = Workspace.rebase(mine, cache=tmp_path)
+    done = UpkeepDesk.rebase(mine, cache=tmp_path)
     ingest(plain, *own)
     plain.rename(tmp_path / "mine.plain")
     assert (done.is_new, done.added.rows, done.added.problems) == (True, 3, 2)
@@ -70,8 +71,8 @@ def test_answers_rest_on_the_same_as_in_one_workspace(
     assert {item for item in here[0] ^ there[0] if not any(name in item for name in of_files)} == set()
     assert bytes_of(base) == grown
     with Workspace.open(mine, cache=tmp_path) as workspace:
-        assert [item for item in workspace.check() if item.severity == "fault"] == []
-    assert [item for item in Workspace.examine(mine, deep=True) if item.severity == "fault"] == []
+        assert [item for item in workspace.upkeep.check() if item.severity == "fault"] == []
+    assert [item for item in UpkeepDesk.examine(mine, deep=True) if item.severity == "fault"] == []
 
 
 @pytest.mark.long
@@ -81,13 +82,13 @@ def test_own_knowledge_stays_and_wins_and_the_rest_is_renewed(
     for name in ("theirs", "both", "same"):
         name_vendor(base, name, "as it was")
     mine = tmp_path / "mine"
-    Workspace.create_on(mine, str(base), cache=tmp_path)
+    UpkeepDesk.create_on(mine, str(base), cache=tmp_path)
     name_vendor(mine, "own", "mine alone")
     name_vendor(mine, "both", "my words")
     name_vendor(base, "theirs", "renewed")
     name_vendor(base, "both", "their words")
     name_vendor(base, "fresh", "new there")
-    done = Workspace.rebase(mine, cache=tmp_path)
+    done = UpkeepDesk.rebase(mine, cache=tmp_path)
     assert labels(mine, tmp_path) == {
         "own": "mine alone",
         "both": "my words",
@@ -101,7 +102,7 @@ def test_own_knowledge_stays_and_wins_and_the_rest_is_renewed(
     assert conflict.about == "hardware/both"
     assert "my words" in conflict.ours
     assert "their words" in conflict.theirs
-    assert Workspace.rebase(mine, cache=tmp_path, again=True).conflicts == ()
+    assert UpkeepDesk.rebase(mine, cache=tmp_path, again=True).conflicts == ()
 
 
 @pytest.mark.long
@@ -109,10 +110,10 @@ def test_what_the_base_withdrew_is_gone(made_once: Path, tmp_path: Path, name_ve
     before = shutil.copytree(made_once, tmp_path / "base")
     name_vendor(before, "withdrawn", "as it was")
     mine = tmp_path / "mine"
-    Workspace.create_on(mine, str(before), cache=tmp_path)
+    UpkeepDesk.create_on(mine, str(before), cache=tmp_path)
     shutil.rmtree(before)
     shutil.copytree(made_once, before)
-    done = Workspace.rebase(mine, cache=tmp_path)
+    done = UpkeepDesk.rebase(mine, cache=tmp_path)
     assert labels(mine, tmp_path) == {}
     assert done.changed == ("hardware/withdrawn",)
 
@@ -123,7 +124,7 @@ def test_rows_that_the_base_has_by_now_are_its_own(
 ) -> None:
     ingest(mine, line(3.0, block=8), line(5.0, block=16))
     ingest(base, line(3.0, block=8), line(6.0, block=16))
-    done = Workspace.rebase(mine, cache=tmp_path)
+    done = UpkeepDesk.rebase(mine, cache=tmp_path)
     assert (done.added.rows, done.added.repeated) == (1, 1)
     [conflict] = done.conflicts
     assert (conflict.ours, conflict.theirs) == ("0.006", "0.005")
@@ -136,11 +137,11 @@ def test_trust_files_and_origins_stay(base: Path, mine: Path, tmp_path: Path, in
     (mine / "experiments" / "one.log").write_text("kept\n")
     (mine / "notes.txt").write_text("mine\n")
     ingest(base, line(9.0, block=256))
-    Workspace.rebase(mine, cache=tmp_path)
+    UpkeepDesk.rebase(mine, cache=tmp_path)
     with Workspace.open(mine, cache=tmp_path) as workspace:
         [source] = {row.source_id for row in _rows(workspace) if row.configuration["block"] == 8}
         assert workspace.trials.trust_of(source) is Trust.HIGH
-        [origin] = {r[0] for r in workspace.query("SELECT ?o { ?b tg:origin ?o }").rows}
+        [origin] = {r[0] for r in workspace.knowledge.query("SELECT ?o { ?b tg:origin ?o }").rows}
     assert origin == "the lab"
     assert (mine / "experiments" / "one.log").read_text() == "kept\n"
     assert (mine / "notes.txt").read_text() == "mine\n"
@@ -174,13 +175,13 @@ def test_what_cannot_be_rested_on_changes_nothing(
         (base / "workspace.json").write_text('{"format": 2}')
     if fault == "written to":
         with Workspace.editor(mine, cache=tmp_path), pytest.raises(kind, match=says):
-            Workspace.rebase(mine, cache=tmp_path)
+            UpkeepDesk.rebase(mine, cache=tmp_path)
     else:
         with pytest.raises(kind, match=says):
-            Workspace.rebase(mine, cache=tmp_path)
+            UpkeepDesk.rebase(mine, cache=tmp_path)
     assert answers(mine, tmp_path) == before
     if fault == "gone":
-        done = Workspace.rebase(mine, str(tmp_path / "moved"), cache=tmp_path)
+        done = UpkeepDesk.rebase(mine, str(tmp_path / "moved"), cache=tmp_path)
         assert (done.base.place, done.added.rows) == (str(tmp_path / "moved"), 1)
 
 
@@ -190,7 +191,7 @@ def test_a_base_made_anew_is_said(base: Path, mine: Path, tmp_path: Path, ingest
     shutil.rmtree(base)
     Workspace.create(base, cache=tmp_path, text_model=None, with_shipped=False)
     ingest(base, line(1.0, size=512))
-    done = Workspace.rebase(mine, cache=tmp_path)
+    done = UpkeepDesk.rebase(mine, cache=tmp_path)
     assert [note for note in done.notes if "was made anew or set back" in note]
     with Workspace.open(mine, cache=tmp_path) as workspace:
         assert sorted(row.configuration["block"] for row in _rows(workspace)) == [8, 64]
@@ -198,11 +199,11 @@ def test_a_base_made_anew_is_said(base: Path, mine: Path, tmp_path: Path, ingest
 
 def test_only_an_empty_place_takes_a_new_workspace(base: Path, mine: Path, tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="is a workspace already"):
-        Workspace.create_on(mine, str(base), cache=tmp_path)
+        UpkeepDesk.create_on(mine, str(base), cache=tmp_path)
     with pytest.raises(InputError, match="cannot rest on itself"):
-        Workspace.create_on(base, str(base), cache=tmp_path)
+        UpkeepDesk.create_on(base, str(base), cache=tmp_path)
     with pytest.raises(InputError, match="nothing is there"):
-        Workspace.create_on(tmp_path / "new", str(tmp_path / "nowhere"), cache=tmp_path)
+        UpkeepDesk.create_on(tmp_path / "new", str(tmp_path / "nowhere"), cache=tmp_path)
 
 
 @pytest.mark.long
@@ -214,7 +215,7 @@ def test_a_kill_leaves_the_old_workspace_or_the_new_one(
     ingest(base, line(7.0, block=128))
     untouched = bytes_of(base)
     took = time.monotonic()
-    Workspace.rebase(shutil.copytree(mine, tmp_path / "trial"), cache=tmp_path)
+    UpkeepDesk.rebase(shutil.copytree(mine, tmp_path / "trial"), cache=tmp_path)
     took = time.monotonic() - took
     new = answers(tmp_path / "trial", tmp_path)[1]
     ends = set()
@@ -223,7 +224,7 @@ def test_a_kill_leaves_the_old_workspace_or_the_new_one(
         child = os.fork()
         if not child:
             try:
-                Workspace.rebase(place, cache=tmp_path)
+                UpkeepDesk.rebase(place, cache=tmp_path)
             finally:
                 os._exit(0)
         time.sleep(took * (number + 1) / 21)
@@ -232,7 +233,7 @@ def test_a_kill_leaves_the_old_workspace_or_the_new_one(
         end = answers(place, tmp_path)[1]
         assert end in (old, new)
         ends.add(end == new)
-        Workspace.rebase(place, cache=tmp_path)
+        UpkeepDesk.rebase(place, cache=tmp_path)
         assert answers(place, tmp_path)[1] == new
     assert False in ends
     assert bytes_of(base) == untouched
@@ -247,7 +248,7 @@ def test_a_workspace_of_an_earlier_program_gets_the_knowledge_that_ships_now(
     ingest(mine, line(3.0, block=8))
     name_vendor(mine, "own", "mine alone")
     name_vendor(mine, "huawei", "as it was named then")
-    done = Workspace.rebase(mine, cache=tmp_path)
+    done = UpkeepDesk.rebase(mine, cache=tmp_path)
     assert done.added.rows == 1
     assert done.nodes == ("hardware/own",)
     assert [note for note in done.notes if "did not record what it began with" in note]

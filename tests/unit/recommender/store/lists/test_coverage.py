@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,9 @@ def lines(
 
 def area(workspace: Workspace, operator: str, family: str) -> Area:
     return next(
-        found for found in workspace.coverage().areas if (found.operator, found.family) == (operator, family)
+        found
+        for found in workspace.knowledge.coverage().areas
+        if (found.operator, found.family) == (operator, family)
     )
 
 
@@ -84,7 +86,7 @@ def test_a_copied_device_is_told_and_counts_once(workspace: Workspace, tmp_path:
     file = tmp_path / "cases.jsonl"
     file.write_text(lines("gemm", "Acme 1", 4, sizes=2) + lines("gemm", "Acme 2", 4, sizes=2))
     workspace.ingest(file)
-    found = workspace.coverage()
+    found = workspace.knowledge.coverage()
     assert found.areas[0].devices == ["acme-1"]
     assert found.areas[0].nearest_else == ""
     assert found.repeats == (
@@ -99,7 +101,7 @@ def test_rows_that_two_sources_have_are_told(workspace: Workspace, tmp_path: Pat
     file = tmp_path / "cases.jsonl"
     file.write_text(lines("gemm", "Acme 1", 4) + lines("gemm", "Acme 1", 3, source={"repo": "c/d"}))
     workspace.ingest(file)
-    assert workspace.coverage().repeats == ("gemm: 3 rows are in a/b and in c/d; each counts once",)
+    assert workspace.knowledge.coverage().repeats == ("gemm: 3 rows are in a/b and in c/d; each counts once",)
 
 
 def test_suggestions_say_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
@@ -116,7 +118,7 @@ def test_suggestions_say_what_is_missing(workspace: Workspace, tmp_path: Path) -
         + lines("told", "Acme 2", 4, shift=0.3, kind="published")
     )
     workspace.ingest(file)
-    said = workspace.coverage(most=100).suggestions
+    said = workspace.knowledge.coverage(most=100).suggestions
     assert said[:2] == (
         "Time moe anywhere: 2 problems are known, none with a time, so no gain can be stated.",
         (
@@ -129,9 +131,9 @@ def test_suggestions_say_what_is_missing(workspace: Workspace, tmp_path: Path) -
     )
     assert "Measure told on acme-fam yourself: its 8 values are published." in said
     assert any("bare on another device like acme-1" in text and "other vendor" in text for text in said)
-    assert workspace.coverage(most=1).suggestions == said[:1]
+    assert workspace.knowledge.coverage(most=1).suggestions == said[:1]
 
 
 def test_an_empty_workspace_has_nothing_to_say(workspace: Workspace) -> None:
-    found = workspace.coverage()
+    found = workspace.knowledge.coverage()
     assert (found.areas, found.repeats, found.suggestions) == ((), (), ())

@@ -10,14 +10,14 @@ from kg.errors import InputError
 from recommender.store.lists.name_lists import KINDS
 
 if TYPE_CHECKING:
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 RESOLVED_BY = {"models": "model", "bottlenecks": "bottleneck", "strategies": "strategy"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_list_has_rows_and_unique_names(shipped: Workspace, kind: str) -> None:
-    made = shipped.name_list(kind)
+    made = shipped.knowledge.name_list(kind)
     names = [row[0] for row in made.rows]
     assert names == sorted(names)
     assert len(set(names)) == len(names) > 5
@@ -26,26 +26,28 @@ def test_every_list_has_rows_and_unique_names(shipped: Workspace, kind: str) -> 
 
 @pytest.mark.parametrize(("kind", "resolver"), RESOLVED_BY.items())
 def test_a_listed_name_is_one_that_a_question_may_use(shipped: Workspace, kind: str, resolver: str) -> None:
-    for row in shipped.name_list(kind).rows[::20]:
+    for row in shipped.knowledge.name_list(kind).rows[::20]:
         assert getattr(shipped.names, resolver)(row[0]).id == row[0]
 
 
 def test_hardware_of_a_vendor_is_all_below_it(shipped: Workspace) -> None:
-    rows = {row[0]: row for row in shipped.name_list("hardware", vendor="Huawei").rows}
+    rows = {row[0]: row for row in shipped.knowledge.name_list("hardware", vendor="Huawei").rows}
     assert {"ascend-910b3", "ascend-310p3"} <= rows.keys()
     assert "h100-sxm" not in rows
-    everything = {row[0] for row in shipped.name_list("hardware").rows}
+    everything = {row[0] for row in shipped.knowledge.name_list("hardware").rows}
     assert "h100-sxm" in everything
-    assert "atlas-800t-a2" in {row[0] for row in shipped.name_list("servers", vendor="huawei").rows}
+    assert "atlas-800t-a2" in {row[0] for row in shipped.knowledge.name_list("servers", vendor="huawei").rows}
 
 
 def test_names_are_found_in_any_spelling(shipped: Workspace) -> None:
-    assert "qwen3-32b" in {row[0] for row in shipped.name_list("models", like="Qwen3 32B").rows}
-    assert "communication" in {row[0] for row in shipped.name_list("bottlenecks", like="通信瓶颈").rows}
+    assert "qwen3-32b" in {row[0] for row in shipped.knowledge.name_list("models", like="Qwen3 32B").rows}
+    assert "communication" in {
+        row[0] for row in shipped.knowledge.name_list("bottlenecks", like="通信瓶颈").rows
+    }
 
 
 def test_what_there_is_not_is_refused(shipped: Workspace) -> None:
     with pytest.raises(InputError, match="no list of 'chips'"):
-        shipped.name_list("chips")
+        shipped.knowledge.name_list("chips")
     with pytest.raises(InputError, match="--vendor is for hardware"):
-        shipped.name_list("models", vendor="huawei")
+        shipped.knowledge.name_list("models", vendor="huawei")

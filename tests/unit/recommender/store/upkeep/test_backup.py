@@ -16,7 +16,8 @@ from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
 from recommender.files import WorkspaceFiles
 from recommender.store.upkeep import exchange
-from recommender.workspace import Workspace
+from recommender.workspace.upkeep import UpkeepDesk
+from recommender.workspace.workspace import Workspace
 
 
 def write_cases(path: Path, sizes: range) -> Path:
@@ -42,15 +43,15 @@ def ingest(path: Path, sizes: range, batch_rows: int = 4000) -> None:
 
 def rows(path: Path) -> int:
     """Count the rows of a workspace that must have no fault."""
-    found = [item for item in Workspace.examine(path, deep=True) if item.severity == "fault"]
+    found = [item for item in UpkeepDesk.examine(path, deep=True) if item.severity == "fault"]
     with Workspace.open(path, cache=path.parent) as workspace:
-        assert found + [item for item in workspace.check() if item.severity == "fault"] == []
+        assert found + [item for item in workspace.upkeep.check() if item.severity == "fault"] == []
         return workspace.trials.counts().trials
 
 
 def back_up(path: Path, file: Path) -> None:
     with Workspace.open(path, cache=path.parent) as workspace:
-        workspace.backup(file)
+        workspace.upkeep.backup(file)
 
 
 @pytest.fixture
@@ -63,11 +64,11 @@ def test_a_restored_workspace_is_the_one_of_the_backup(filled: Path, tmp_path: P
     (filled / "experiments").mkdir()
     (filled / "experiments" / "one.log").write_text("kept\n")
     with Workspace.open(filled, cache=tmp_path) as workspace:
-        made = workspace.backup(tmp_path / "file")
+        made = workspace.upkeep.backup(tmp_path / "file")
         before = sorted(map(str, workspace.graph.triples()))
     assert (made.rows, made.batch, made.size_bytes) == (5, 1, (tmp_path / "file").stat().st_size)
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
-    restored = Workspace.restore(tmp_path / "other" / "new", tmp_path / "file")
+    restored = UpkeepDesk.restore(tmp_path / "other" / "new", tmp_path / "file")
     assert (restored.rows, restored.replaced) == (5, None)
     new = tmp_path / "other" / "new"
     assert new.stat().st_mode & 0o777 == 0o700
@@ -88,7 +89,7 @@ def test_what_was_there_is_renamed_and_readers_go_on(
     back_up(filled, tmp_path / "file")
     ingest(filled, range(6, 12))
     with Workspace.open(filled, cache=tmp_path) as reader:
-        done = Workspace.restore(filled, tmp_path / "file")
+        done = UpkeepDesk.restore(filled, tmp_path / "file")
         assert reader.trials.counts().trials == 11
         assert len(list(reader.graph.triples())) > 0
         reader.refresh()
@@ -112,7 +113,7 @@ def test_a_backup_beside_a_writer_is_of_one_acknowledged_state(filled: Path, tmp
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     for number in range(4):
-        assert Workspace.restore(tmp_path / f"r{number}", tmp_path / f"{number}").rows == rows(
+        assert UpkeepDesk.restore(tmp_path / f"r{number}", tmp_path / f"{number}").rows == rows(
             tmp_path / f"r{number}"
         )
 
@@ -128,7 +129,7 @@ def test_every_cut_and_every_flip_of_a_backup_is_refused(filled: Path, tmp_path:
         for damaged in (bytes(flipped), content[:place]):
             (tmp_path / "damaged").write_bytes(damaged)
             with pytest.raises(InputError, match="is no backup, or it is cut or damaged"):
-                Workspace.restore(filled, tmp_path / "damaged")
+                UpkeepDesk.restore(filled, tmp_path / "damaged")
     assert sorted(item.name for item in filled.iterdir()) == before
     assert rows(filled) == 5
 
@@ -143,7 +144,7 @@ def test_a_backup_that_is_cut_leaves_nothing_under_its_name(filled: Path, tmp_pa
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         if (tmp_path / "file").exists():
-            assert Workspace.restore(tmp_path / f"r{delay}", tmp_path / "file").rows == 5
+            assert UpkeepDesk.restore(tmp_path / f"r{delay}", tmp_path / "file").rows == 5
             (tmp_path / "file").unlink()
 
 
@@ -154,7 +155,7 @@ def test_a_restore_that_is_cut_leaves_the_old_or_the_new(filled: Path, tmp_path:
     for delay in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2):
         child = os.fork()
         if not child:
-            Workspace.restore(filled, tmp_path / "file")
+            UpkeepDesk.restore(filled, tmp_path / "file")
             os._exit(0)
         time.sleep(delay)
         os.kill(child, signal.SIGKILL)
@@ -169,17 +170,17 @@ def test_what_cannot_be_backed_up_or_restored_is_refused_in_words(filled: Path, 
     with pytest.raises(InputError, match="cannot be written"):
         back_up(filled, tmp_path / "no" / "folder")
     with pytest.raises(InputError, match="cannot be read"):
-        Workspace.restore(filled, tmp_path / "nothing")
+        UpkeepDesk.restore(filled, tmp_path / "nothing")
     back_up(filled, tmp_path / "file")
     with (
         WriterLock(WorkspaceFiles(filled).lock, command="tunegraph ingest"),
         pytest.raises(WorkspaceError, match="tunegraph ingest"),
     ):
-        Workspace.restore(filled, tmp_path / "file")
+        UpkeepDesk.restore(filled, tmp_path / "file")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "one.jpg").touch()
     with pytest.raises(WorkspaceError, match="neither empty nor a workspace"):
-        Workspace.restore(tmp_path / "photos", tmp_path / "file")
+        UpkeepDesk.restore(tmp_path / "photos", tmp_path / "file")
     assert (tmp_path / "there").read_text() == "mine"
 
 

@@ -17,7 +17,8 @@ from kg.rows import seals
 from kg.rows.trials import TrialStore
 from kg.triples.snapshots import newest
 from recommender.files import WorkspaceFiles
-from recommender.workspace import Workspace
+from recommender.workspace.upkeep import UpkeepDesk
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,19 +54,19 @@ def filled(empty_path: Path) -> Path:
 
 def faults(path: Path) -> dict[str, str]:
     return {
-        item.about: item.remedy for item in Workspace.examine(path, deep=True) if item.severity == "fault"
+        item.about: item.remedy for item in UpkeepDesk.examine(path, deep=True) if item.severity == "fault"
     }
 
 
 def rows(path: Path) -> int:
     with Workspace.open(path, cache=path.parent) as workspace:
-        assert [item for item in workspace.check() if item.severity == "fault"] == []
+        assert [item for item in workspace.upkeep.check() if item.severity == "fault"] == []
         return workspace.trials.counts().trials
 
 
 def test_a_sound_workspace_has_no_fault_and_nothing_to_mend(filled: Path) -> None:
     assert faults(filled) == {}
-    assert Workspace.repair(filled, cache=filled.parent) == []
+    assert UpkeepDesk.repair(filled, cache=filled.parent) == []
     assert rows(filled) == 5
 
 
@@ -79,7 +80,7 @@ def test_a_graph_older_than_the_rows_is_refused_and_no_row_is_touched(filled: Pa
     with pytest.raises(WorkspaceError, match="acknowledged batch 2, the graph ends with batch 1"):
         ingest(filled, range(20, 21))
     with pytest.raises(WorkspaceError, match="no graph here fits the rows"):
-        Workspace.repair(filled, cache=tmp_path)
+        UpkeepDesk.repair(filled, cache=tmp_path)
     assert "tunegraph kb restore" in faults(filled)["marks"]
     assert (layout.trials.read_bytes(), layout.vectors.read_bytes(), layout.manifest.read_bytes()) == before
 
@@ -104,7 +105,7 @@ def test_a_lost_live_graph_is_refused_and_made_again_from_the_published_one(
     with pytest.raises(WorkspaceError, match=r"is missing|the graph ends with batch 0"):
         ingest(filled, range(20, 21))
     assert set(faults(filled).values()) == {"tunegraph doctor --repair"}
-    [done] = Workspace.repair(filled, cache=filled.parent)
+    [done] = UpkeepDesk.repair(filled, cache=filled.parent)
     assert done.startswith("the live graph is made again from")
     assert (faults(filled), rows(filled)) == ({}, 5)
 
@@ -123,7 +124,7 @@ def test_rows_ahead_of_a_graph_that_a_loss_of_power_cut_are_set_aside(filled: Pa
     with pytest.raises(WorkspaceError, match="acknowledged batch 5, the graph ends with batch 1"):
         ingest(filled, range(20, 21))
     assert faults(filled)["marks"] == "tunegraph doctor --repair"
-    done = Workspace.repair(filled, cache=tmp_path)
+    done = UpkeepDesk.repair(filled, cache=tmp_path)
     assert [text.partition(" (")[0] for text in done[1:]] == ["the vectors are made again"]
     assert done[0].startswith("3 rows of batches 2 to 5, which the graph does not acknowledge")
     assert (faults(filled), rows(filled)) == ({}, 5)
@@ -147,14 +148,14 @@ def test_a_flipped_block_is_found_and_mended_from_the_other_graph(
     content[len(content) // 3] ^= 0x10
     largest.write_bytes(content)
     assert f"{part} graph" in faults(copy)
-    assert len(Workspace.repair(copy, cache=tmp_path)) == 1
+    assert len(UpkeepDesk.repair(copy, cache=tmp_path)) == 1
     assert (faults(copy), rows(copy)) == ({}, 5)
 
 
 def test_a_changed_row_is_found_and_left_alone(filled: Path) -> None:
     with sqlite3.connect(WorkspaceFiles(filled).trials) as trials:
         trials.execute("UPDATE trials SET value = value * 2 WHERE problem = 3")
-    Workspace.repair(filled, cache=filled.parent)
+    UpkeepDesk.repair(filled, cache=filled.parent)
     assert "ingest the files again" in faults(filled)["rows"]
 
 
@@ -164,7 +165,7 @@ def test_a_changed_vector_is_found_and_made_again(filled: Path) -> None:
     content[-40] ^= 1
     log.write_bytes(content)
     assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
-    assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert len(UpkeepDesk.repair(filled, cache=filled.parent)) == 1
     assert (faults(filled), rows(filled)) == ({}, 5)
 
 
@@ -175,7 +176,7 @@ def test_vectors_of_another_workspace_are_found_and_made_again(filled: Path, tmp
     ingest(other, range(11, 16))
     shutil.copyfile(WorkspaceFiles(other).vectors, WorkspaceFiles(filled).vectors)
     assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
-    assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert len(UpkeepDesk.repair(filled, cache=filled.parent)) == 1
     assert (faults(filled), rows(filled)) == ({}, 5)
     ingest(filled, range(30, 33))  # vectors made again have no seal of their own, later ones have
     assert (faults(filled), rows(filled)) == ({}, 8)
@@ -189,7 +190,7 @@ def test_older_vectors_are_refused_and_made_again(filled: Path, tmp_path: Path) 
     with pytest.raises(WorkspaceError, match="has not the vectors of batch 2"):
         ingest(filled, range(20, 21))
     assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
-    assert len(Workspace.repair(filled, cache=filled.parent)) == 1
+    assert len(UpkeepDesk.repair(filled, cache=filled.parent)) == 1
     assert (faults(filled), rows(filled)) == ({}, 8)
 
 

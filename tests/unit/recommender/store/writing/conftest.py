@@ -11,7 +11,7 @@ import pytest
 from ingest.reading import read
 from kg.nouns.entities import Case
 from kg.triples.names import Names
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def check_counts() -> CheckCounts:
 
     def check(path: Path, *, rows: int, problems: int) -> None:
         with Workspace.open(path, cache=path.parent / "cache") as workspace:
-            assert [item.says for item in workspace.check() if item.severity == "fault"] == []
+            assert [item.says for item in workspace.upkeep.check() if item.severity == "fault"] == []
             counts = workspace.trials.counts()
             assert (counts.trials, counts.problems) == (rows, problems)
 

@@ -11,7 +11,7 @@ from kg.rows import seals
 from kg.rows.trials import TrialStore
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.files import WorkspaceFiles
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,7 +32,7 @@ from recommender.experiment.concluding import Conclusion
 from recommender.files import WorkspaceFiles
 from recommender.store.writing import batch_chain, bulk_writing
 from recommender.store.writing.bulk_writing import take_back
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,8 +131,8 @@ def test_outcomes_in_several_steps_and_pieces_say_what_those_in_one_step_say(
             assert (added.rows, added.repeated) == (35, 2)
     assert triples(empty_path) == triples(other)
     with Workspace.open(empty_path, cache=empty_path) as workspace:
-        assert workspace.validate() == []
-        assert [item.says for item in workspace.check() if item.severity == "fault"] == []
+        assert workspace.knowledge.validate() == []
+        assert [item.says for item in workspace.upkeep.check() if item.severity == "fault"] == []
         assert {item.id for item in all_of(workspace.graph, Outcome)} == {
             f"outcome-{number}" for number in range(40)
         }

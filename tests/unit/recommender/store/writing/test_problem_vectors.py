@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recommender.files import WorkspaceFiles
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

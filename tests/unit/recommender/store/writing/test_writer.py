@@ -14,7 +14,7 @@ from kg.rows.copies import copied_devices
 from kg.rows.trials import TrialStore
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.files import WorkspaceFiles
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[C
         again = editor.add_cases(cases(2, 1))
     assert (again.rows, again.repeated, again.problems) == (0, 4, 0)
     with Workspace.open(empty_path, cache=empty_path) as workspace:
-        assert workspace.batch == 1
+        assert workspace.snapshot.batch == 1
 
 
 @pytest.mark.parametrize(("cls", "step"), [(ProblemIndex, "append"), (OxigraphStore, "replace_plain")])

@@ -15,13 +15,16 @@ from recommender.report.document import ReportDocument, ReportPart
 from recommender.report.page import check_parts
 from recommender.search.logged_search import LoggedSearch
 from recommender.store import answered_questions
+from recommender.workspace.ask import AskDesk
+from recommender.workspace.profiles import ProfileDesk
+from recommender.workspace.searches import SearchDesk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.report.document import ReportPart
     from recommender.store.experiments import StoredExperiments
-    from recommender.store.views.answers import WorkspaceAnswers
+    from recommender.workspace.desk import OpenWorkspace
 
 MOST_EXPERIMENTS = 5
 """A/B tests of a workspace that are shown unasked: the newest."""
@@ -35,12 +38,12 @@ class ReportSources:
     """What a report can be made of.
 
     Attributes:
-        answers: The workspace.
+        workspace: It, open.
         experiments: Its A/B tests.
         before: An earlier profile, beside which profiles are diagnosed; None without.
     """
 
-    answers: WorkspaceAnswers
+    workspace: OpenWorkspace
     experiments: StoredExperiments
     before: Path | None = None
 
@@ -71,13 +74,13 @@ class ReportSources:
         Raises:
             UnknownEntityError: None is remembered under this id.
         """
-        question = answered_questions.question_of(self.answers.snapshot.layout.questions, recommendation_id)
+        question = answered_questions.question_of(self.workspace.snapshot.layout.questions, recommendation_id)
         return self._answered(json.loads(question.question), question.k, recommendation_id)
 
     def of_workspace(self, folder: Path) -> list[ReportPart]:
         """What a workspace holds by itself: its newest answer and A/B tests, and searches in a folder."""
         found: list[ReportPart] = []
-        question = answered_questions.newest_question(self.answers.snapshot.layout.questions)
+        question = answered_questions.newest_question(self.workspace.snapshot.layout.questions)
         if question is not None:
             found += self._answered(json.loads(question.question), question.k, question.id)
         for path in sorted(folder.glob("*.journal")):
@@ -87,12 +90,13 @@ class ReportSources:
 
     def _answered(self, raw: Mapping[str, object], k: int, source: str) -> list[ReportPart]:
         """The answer to a question and, where it is a plan of a model, what it is expected to bring."""
-        problem, notes = self.answers.problem(raw)
-        answer = self.answers.recommend(problem, k, notes=notes)
+        ask = AskDesk(self.workspace)
+        problem, notes = ask.problem(raw)
+        answer = ask.recommend(problem, k, notes=notes)
         parts = [part_of(answer, source)]
         if answer.plan is not None and answer.priced is not None and answer.plan.fits:
             with suppress(NoEvidenceError, InfeasibleError):  # then the answer stands alone
-                parts.append(part_of(self.answers.predict(problem, k, notes=notes), source))
+                parts.append(part_of(ask.predict(problem, k, notes=notes), source))
         return parts
 
     def _of_file(self, path: Path) -> list[ReportPart]:
@@ -117,7 +121,7 @@ class ReportSources:
             return [self._diagnosis(path)]
         except TuningError as fault:
             try:
-                courses = self.answers.searches_in(path)
+                courses = SearchDesk(self.workspace).of_other_tools(path)
             except TuningError:
                 raise InputError(
                     f"{path}: neither a profile nor the log of a search ({fault})",
@@ -126,7 +130,7 @@ class ReportSources:
             return [part_of(course, title) for title, course in courses.items()]
 
     def _diagnosis(self, path: Path) -> ReportPart:
-        return part_of(self.answers.diagnose(path, before=self.before), path.name or str(path))
+        return part_of(ProfileDesk(self.workspace).diagnose(path, before=self.before), path.name or str(path))
 
 
 def read_document(path: Path) -> ReportDocument:

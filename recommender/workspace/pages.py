@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 
 import data
 from kg.errors import InputError
-from recommender.store.views.carbon import WorkspaceCarbon
+from recommender.store.experiments import StoredExperiments
+from recommender.workspace.desk import Desk
+from recommender.workspace.report_sources import ReportSources, read_document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from recommender.answers.answer import Answer
     from recommender.report.document import ReportDocument
-    from recommender.store.experiments import StoredExperiments
-    from recommender.store.release_diff import ReleaseDiff
 
 PROGRAM = f"tunegraph {data.__tunegraph__}"
 """What a report says that it was made by."""
 
 
-class WorkspacePages(WorkspaceCarbon):
+class PagesDesk(Desk):
     """Reports of one snapshot of a workspace, and of results at hand."""
 
-    def report(
+    __slots__ = ()
+
+    def gather(
         self, *what: str | Path, before: Path | None = None, folder: Path | None = None, title: str = ""
     ) -> ReportDocument:
         """Gather a report: answers, diagnoses, searches, A/B tests, whatever the names stand for.
@@ -40,9 +40,8 @@ class WorkspacePages(WorkspaceCarbon):
             InputError: A name stands for nothing, or there is nothing to report.
         """
         from recommender.answers.report_parts import document_of
-        from recommender.store.views.report_sources import ReportSources
 
-        sources = ReportSources(answers=self, experiments=self._tests(), before=before)
+        sources = ReportSources(workspace=self.workspace, experiments=self._tests(), before=before)
         parts = [part for name in what for part in sources.parts(str(name))]
         if not what:
             parts = sources.of_workspace(folder) if folder is not None else []
@@ -51,22 +50,23 @@ class WorkspacePages(WorkspaceCarbon):
                 "nothing to report: no answer and no A/B test in the workspace, no log of a search here",
                 hint="tunegraph report PROFILE, or ask first: tunegraph recommend",
             )
-        return document_of(parts, program=PROGRAM, now=self._clock(), title=title)
+        return document_of(parts, program=PROGRAM, now=self.workspace.clock(), title=title)
 
-    def report_of_answer(self, recommendation_id: str) -> ReportDocument:
+    def of_answer(self, recommendation_id: str) -> ReportDocument:
         """A report of the answer that holds a remembered recommendation.
 
         Raises:
             UnknownEntityError: None is remembered under this id.
         """
         from recommender.answers.report_parts import document_of
-        from recommender.store.views.report_sources import ReportSources
 
-        parts = ReportSources(answers=self, experiments=self._tests()).of_answer(recommendation_id)
-        return document_of(parts, program=PROGRAM, now=self._clock(), lists_missing=False)
+        parts = ReportSources(workspace=self.workspace, experiments=self._tests()).of_answer(
+            recommendation_id
+        )
+        return document_of(parts, program=PROGRAM, now=self.workspace.clock(), lists_missing=False)
 
     @staticmethod
-    def report_of(*results: object, source: str = "", now: datetime | None = None) -> ReportDocument:
+    def of(*results: object, source: str = "", now: datetime | None = None) -> ReportDocument:
         """A report of results at hand: answers, predictions, diagnoses, estimates, searches, A/B tests.
 
         Args:
@@ -80,28 +80,13 @@ class WorkspacePages(WorkspaceCarbon):
         return document_of(parts, program=PROGRAM, now=now or datetime.now(UTC), lists_missing=False)
 
     @staticmethod
-    def read_report(path: Path) -> ReportDocument:
+    def read(path: Path) -> ReportDocument:
         """Read a report back from its page or its JSON file.
 
         Raises:
             InputError: It holds none, or one that cannot be shown.
         """
-        from recommender.store.views.report_sources import read_document
-
         return read_document(path)
 
     def _tests(self) -> StoredExperiments:
-        from recommender.store.experiments import StoredExperiments
-
-        return StoredExperiments(self.layout.experiments, self.layout.questions)
-
-    def release_diff(self, text: str) -> ReleaseDiff:
-        """What a change of release makes of the questions asked; see ``recommender.store.release_diff``."""
-        from kg.rows.answers import AnswerFile
-        from recommender.store.release_diff import release_diff
-
-        def ask(raw: Mapping[str, object]) -> Answer:
-            problem, notes = self.problem(raw)
-            return self.recommend(problem, notes=notes)
-
-        return release_diff(text, AnswerFile(self.snapshot.layout.questions).all_questions(), ask)
+        return StoredExperiments(self.workspace.layout.experiments, self.workspace.layout.questions)

@@ -12,7 +12,7 @@ from kg.errors import CaseFormatError, InputError, UnknownEntityError, Workspace
 from kg.nouns.entities import Kind
 from kg.triples.networks import circles
 from recommender.files import WorkspaceFiles
-from recommender.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,8 +37,8 @@ def line(
 
 
 def test_the_shipped_workspace_is_whole_and_filled(shipped: Workspace) -> None:
-    stats = shipped.stats()
-    assert [found for found in shipped.check() if found.severity == "fault"] == []
+    stats = shipped.knowledge.stats()
+    assert [found for found in shipped.upkeep.check() if found.severity == "fault"] == []
     assert stats["knowledge"]["HardwareProfile"] > 600
     assert stats["knowledge"]["Strategy"] > 100
     assert stats["cases"]["rows"] > 900
@@ -55,10 +55,10 @@ def test_ingesting_twice_changes_nothing(empty_path: Path, tmp_path: Path) -> No
     with open_(empty_path) as workspace:
         first = workspace.ingest(file)
         exported = tmp_path / "once.nq"
-        workspace.export(exported)
+        workspace.knowledge.export(exported)
         second = workspace.ingest(file)
         again = tmp_path / "twice.nq"
-        workspace.export(again)
+        workspace.knowledge.export(again)
         assert (first.added.rows, first.added.problems) == (3, 2)
         assert (second.added.rows, second.added.repeated, second.added.problems) == (0, 3, 0)
         assert sorted(exported.read_bytes().splitlines()) == sorted(again.read_bytes().splitlines())
@@ -78,15 +78,15 @@ def test_cases_come_back_as_they_went_in(empty_path: Path, tmp_path: Path) -> No
     file.write_text(line() + line(block=32))
     with open_(empty_path) as workspace:
         workspace.ingest(file)
-        assert workspace.export(out) == (2, "cases")
+        assert workspace.knowledge.export(out) == (2, "cases")
         with pytest.raises(InputError, match="there already"):
-            workspace.export(out)
+            workspace.knowledge.export(out)
     other = tmp_path / "other"
     Workspace.create(other, cache=tmp_path / "cache", text_model=None, with_shipped=False)
     with open_(other) as copy:
         copy.ingest(out)
         assert copy.trials.counts().trials == 2
-        assert copy.check()[0].severity == "ok"
+        assert copy.upkeep.check()[0].severity == "ok"
 
 
 def test_a_published_gain_updates_its_effect_once(empty_path: Path, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_published_gain_updates_its_effect_once(empty_path: Path, tmp_path: Pa
     with open_(empty_path) as workspace:
         workspace.ingest(file)
         workspace.ingest(file)
-        assert workspace.query(query).rows == (("1", "693147"),)
+        assert workspace.knowledge.query(query).rows == (("1", "693147"),)
         assert workspace.trials.counts().kinds == {Kind.PUBLISHED: 1}
 
 
@@ -179,7 +179,7 @@ def test_the_shipped_knowledge_conforms_and_gives_the_same_answers_elsewhere(
 ) -> None:
     """An import checks all of the union against the shapes."""
     out = tmp_path / "graph.ttl"
-    shipped.export(out, knowledge_only=True)
+    shipped.knowledge.export(out, knowledge_only=True)
     other = tmp_path / "other"
     Workspace.create(other, cache=tmp_path / "cache", text_model=None, with_shipped=False)
     with open_(other) as copy:
@@ -187,15 +187,18 @@ def test_the_shipped_knowledge_conforms_and_gives_the_same_answers_elsewhere(
             editor.import_graph(out)
         copy.refresh()
         assert copy.names.hardware("昇腾910B3").id == shipped.names.hardware("Ascend 910B3").id
-        assert copy.stats()["knowledge"]["Strategy"] == shipped.stats()["knowledge"]["Strategy"]
+        assert (
+            copy.knowledge.stats()["knowledge"]["Strategy"]
+            == shipped.knowledge.stats()["knowledge"]["Strategy"]
+        )
 
 
 def test_sparql_of_a_user_has_a_deadline_and_cannot_write(shipped: Workspace) -> None:
-    assert shipped.query("ASK { ?s a tg:Strategy }").rows == (("true",),)
+    assert shipped.knowledge.query("ASK { ?s a tg:Strategy }").rows == (("true",),)
     with pytest.raises(InputError):
-        shipped.query("DELETE WHERE { ?s ?p ?o }")
+        shipped.knowledge.query("DELETE WHERE { ?s ?p ?o }")
     with pytest.raises(InputError, match="did not end within"):
-        shipped.query("SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", deadline_s=1.0)
+        shipped.knowledge.query("SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", deadline_s=1.0)
 
 
 def test_older_knowledge_is_said_with_every_answer(
@@ -207,5 +210,29 @@ def test_older_knowledge_is_said_with_every_answer(
     raw = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3"}
     with Workspace.open(tmp_path / "w", cache=shipped_path.parent / "cache") as older:
         assert "newer knowledge" in older.problem(raw)[1][-1]
-        assert "newer knowledge" in older.check()[-1].says
-    assert shipped.age_note == ""
+        assert "newer knowledge" in older.upkeep.check()[-1].says
+    assert shipped.ask.age_note == ""
+
+
+def test_the_face_has_at_most_forty_names() -> None:
+    assert len([name for name in dir(Workspace) if not name.startswith("_")]) <= 40
+
+
+def test_a_verb_takes_a_problem_or_its_facts(shipped: Workspace) -> None:
+    question = {"model": "bert-large", "phase": "training", "hardware": "ascend-910b3", "count": 8}
+    problem, notes = shipped.problem(question)
+    answer = shipped.recommend(question, 3)
+    assert answer.to_json() == shipped.recommend(problem, 3, notes=notes).to_json()
+    assert [item.problem.key for item in shipped.similar(question, 2)] == [
+        item.problem.key for item in shipped.similar(problem, 2)
+    ]
+
+
+def test_an_answer_prints_itself_in_short(shipped: Workspace) -> None:
+    answer = shipped.recommend({"model": "bert-large", "phase": "training", "hardware": "ascend-910b3"}, 3)
+    text = str(answer)
+    assert text.startswith("bert-large train on ascend-910b3, by ")
+    for line in answer.starts[0].paste_lines:
+        assert line in text
+    for item in answer:
+        assert item.title in text

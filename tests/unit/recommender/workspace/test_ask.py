@@ -9,7 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from recommender.answers.answer import Answer
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 BASE: dict[str, Any] = {
     "model": "llama-2-7b",

@@ -1,16 +1,19 @@
-"""Everything that a workspace answers: recommendations, predictions, diagnoses, search files and searches."""
+"""Questions and their answers: read, recommend, predict, estimate, explain."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
-from kg.errors import InputError, UnknownEntityError
+from ingest.questions.problems import problem_from
+from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
 from recommender.store import answered_questions
-from recommender.store.views.questions import WorkspaceQuestions
+from recommender.store import shipped_knowledge as shipped
+from recommender.store.inspection import OLD_KNOWLEDGE
+from recommender.store.lists import listings
+from recommender.workspace.desk import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,33 +21,109 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ingest.profiles.facts.run import Profile
+    from ingest.questions.problems import KnownOperator
     from kg.nouns.entities import Problem
-    from kg.nouns.knowledge import Strategy
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
     from recommender.answers.capacity import Capacity, CapacityRequest
-    from recommender.answers.diagnose import Allowed, DiagnosisAnswer
     from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
-    from recommender.answers.space_making import SpaceMaker
+    from recommender.answers.sensitivity import LayerSensitivity
+    from recommender.answers.this_machine import MachineFacts
     from recommender.answers.verification import VerificationRequest
-    from recommender.cost_model.anchors import Anchors
-    from recommender.cost_model.question import Question
-    from recommender.cost_model.step_runs import StepRun
-    from recommender.diagnosis.logs import SeenFault
-    from recommender.diagnosis.serving import ServingLoad
     from recommender.evolution.exploring import Exploration
     from recommender.experiment.preparing import PreparedTest
     from recommender.retrieval.neighbours import Neighbour
-    from recommender.search.logged_search import LoggedSearch
-    from recommender.search.report.search_report import CourseReport
-    from recommender.search.run.preparation import Prepared, SearchOptions
     from recommender.space.space import SearchSpace
+    from recommender.store.release_diff import ReleaseDiff
 
 
-class WorkspaceAnswers(WorkspaceQuestions):
-    """The answers that one snapshot of a workspace gives; what was asked is remembered beside it."""
+class AskDesk(Desk):
+    """Questions as one snapshot of a workspace reads and answers them; what was asked is remembered."""
+
+    __slots__ = ()
+
+    def problem(self, raw: Mapping[str, object]) -> tuple[Problem, tuple[str, ...]]:
+        """Read a question (keys of ``ingest.questions.problems.KEYS``); return it with notes on assumptions.
+
+        Raises:
+            InputError: Something of it is wrong, or a name is not known.
+            NoEvidenceError: The workspace knows nothing at all.
+        """
+        try:
+            problem, notes = problem_from(raw, self.names, self.operator)
+        except InputError:
+            if self.hardware.ids():
+                raise
+            raise NoEvidenceError(
+                "the workspace is empty: it knows no hardware and no case",
+                hint="tunegraph ingest FOLDER reads cases, tunegraph kb add hardware FILE adds a device; "
+                "a workspace made anew begins with the shipped knowledge",
+            ) from None
+        if problem.software:
+            from kg.nouns.framework import Framework
+            from kg.triples.serialisation import all_of
+            from recommender.applicability.programs import with_programs
+
+            problem = with_programs(problem, list(all_of(self.graph, Framework)))
+        return problem, (*notes, self.age_note) if self.age_note else notes
+
+    def with_defaults(
+        self, raw: Mapping[str, object], defaults: Mapping[str, object], place: str
+    ) -> dict[str, object]:
+        """A question with what it leaves open taken from a user's defaults (``ingest.questions.defaults``).
+
+        Raises:
+            UnknownEntityError: A default names no hardware, or no framework.
+        """
+        from ingest.questions.defaults import with_defaults
+        from kg.nouns.framework import Framework
+        from kg.triples.serialisation import all_of
+        from recommender.applicability.framework import newest_release
+
+        framework = str(defaults.get("framework") or "")
+        phases = (
+            {item.id: frozenset(item.phases) for item in all_of(self.graph, Framework)} if framework else {}
+        )
+        if framework and framework not in phases:
+            raise UnknownEntityError(
+                f"{place}: no framework named {framework!r}", hint=f"known: {', '.join(sorted(phases))}"
+            )
+
+        def same_hardware(one: str, other: str) -> bool:
+            return self.names.hardware(one).id == self.names.hardware(other).id
+
+        version = str(defaults.get("version") or "") or newest_release(framework)
+        return with_defaults(
+            raw, {**defaults, "version": version}, place, same_hardware=same_hardware, phases=phases
+        )
+
+    def this_machine(self) -> MachineFacts:
+        """The hardware of this machine as the graph names it, and the framework that is installed."""
+        from kg.nouns.framework import Framework
+        from kg.triples.serialisation import all_of
+        from recommender.answers.this_machine import machine_facts
+
+        return machine_facts(self.names, list(all_of(self.graph, Framework)))
+
+    def model_facts(self, problem: Problem) -> dict[str, float | str]:
+        """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
+        return self.snapshot.model_facts(problem)
+
+    def operator(self, name: str) -> KnownOperator:
+        """Return the kind and the usual objective of an operator, from its cases.
+
+        Raises:
+            UnknownEntityError: No case has it.
+        """
+        return listings.known_operator(self.graph, self.trials, name)
+
+    @property
+    def age_note(self) -> str:
+        """Says that the program ships newer knowledge than the workspace was made with; empty if not."""
+        if self.snapshot.manifest.get("shipped") in {None, shipped.version()}:
+            return ""
+        return f"{OLD_KNOWLEDGE.says}; tunegraph doctor says what to do"
 
     def recommend(
         self,
@@ -207,121 +286,6 @@ class WorkspaceAnswers(WorkspaceQuestions):
             notes=[*notes, around.note] if around and around.note else notes,
         )
 
-    def calibrate_steps(self, files: Sequence[Path], folder: Path) -> Anchors:
-        """Anchor the cost model on runs of whole steps beside the shipped ones; written into ``folder``.
-
-        Raises:
-            InputError: A file is no table of runs, or a run cannot be.
-            MissingFactError: A fact of a run is unknown.
-        """
-        from recommender.cost_model.anchors import OWN_SITE, STEPS_FILE, Anchors, shipped_anchors
-        from recommender.cost_model.step_runs import measured_steps, read_runs
-
-        shipped = shipped_anchors()
-        own = [
-            step
-            for path in files
-            for step in measured_steps(read_runs(path), self.question_of_run, name=path.name, site=OWN_SITE)
-        ]
-        anchors = Anchors(
-            steps=(*shipped.steps, *own),
-            deviations=shipped.deviations,
-            errors=shipped.errors,
-            site=OWN_SITE,
-        )
-        folder.mkdir(parents=True, exist_ok=True)
-        anchors.write(folder / STEPS_FILE)
-        return anchors
-
-    def question_of_run(self, run: StepRun) -> Question:
-        """The question for the cost model that a measured run answers."""
-        from recommender.cost_model.question import Question
-        from recommender.cost_model.settings.plans import PHASES
-
-        names = run.names
-        phase = names["phase"] or "serving"
-        raw: dict[str, object] = {name: names[name] for name in ("model", "hardware")}
-        raw |= {"count": run.count, "phase": phase}
-        own = {name: value for name, value in run.settings.items() if name in PHASES.get(phase, ())}
-        if len(own) < len(run.settings):
-            raw["current"] = {name: value for name, value in run.settings.items() if name not in own}
-        problem, _ = self.problem(raw)
-        around = self.names.server(names["server"]).id if names["server"] else ""
-        question = Question.of(problem, self.model_facts(problem), self.hardware, server=around, phase=phase)
-        settings = {**question.settings, **own}
-        return replace(question, settings=settings, engine=names["engine"], version=names["version"])
-
-    def diagnose(
-        self,
-        profile: Path | Profile,
-        *,
-        before: Path | Profile | None = None,
-        least: float = 0.05,
-        allowed: Allowed | None = None,
-        hardware: str = "",
-        model: str = "",
-    ) -> DiagnosisAnswer:
-        """The causes of lost time in a profile, with remedies and matching cases.
-
-        Args:
-            profile: A profile, or the path of one.
-            before: An earlier profile of the same job: then what became worse is explained.
-            least: Share of the step from which a cause is significant.
-            allowed: What remedies may do; anything if None.
-            hardware: Name of the device; as far as the profile tells if empty.
-            model: Name of the model; empty if it is not stated.
-
-        Raises:
-            InputError: A path is no profile.
-        """
-        from kg.rows.gains import gains
-        from recommender.answers.diagnose import diagnose_profile, present_of, profile_at
-
-        run = profile_at(profile)
-        return diagnose_profile(
-            self.graph,
-            run,
-            before=None if before is None else profile_at(before),
-            least=least,
-            allowed=allowed,
-            gains=gains(self.trials),
-            present=present_of(self.graph, self.names, self.hardware, run, hardware, model),
-        )
-
-    def faults(self, log: Path) -> list[SeenFault]:
-        """The known faults in a log.
-
-        Raises:
-            InputError: It cannot be read.
-        """
-        from recommender.answers.diagnose import faults_in
-
-        return faults_in(self.graph, log)
-
-    def serving_load(self, log: Path) -> tuple[ServingLoad | None, list[Strategy]]:
-        """The load of a server in a log or page of metrics, and settings against a lack of KV blocks.
-
-        Raises:
-            InputError: It cannot be read.
-        """
-        from recommender.answers.diagnose import serving_load_in
-
-        return serving_load_in(self.graph, log)
-
-    @property
-    def space(self) -> SpaceMaker:
-        """Makes search files: layouts, kernels, run-time variables, or a file pruned by measurements."""
-        from recommender.answers.space_making import SpaceMaker
-
-        return SpaceMaker(
-            graph=self.graph,
-            names=self.names,
-            hardware=self.hardware,
-            trials=self.trials,
-            problem=self.problem,
-            similar=self.similar,
-        )
-
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
         """Return the k nearest known problems; those of another operator or metric come last."""
         comparable = self.snapshot.retriever.find(problem, most=k)
@@ -349,7 +313,7 @@ class WorkspaceAnswers(WorkspaceQuestions):
             raise UnknownEntityError(f"{remembered.id} is a start, not a change", hint=hint)
         raise UnknownEntityError(
             f"{remembered.id} was answered by knowledge {remembered.version};"
-            f" now it is {self.knowledge_version}",
+            f" now it is {self.snapshot.knowledge_version}",
             hint="ask again: tunegraph recommend",
         )
 
@@ -357,65 +321,12 @@ class WorkspaceAnswers(WorkspaceQuestions):
         """Keep which question an answer is to; whether that was possible."""
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
         return answered_questions.remember(
-            self.snapshot.layout.questions, answer, question=question, k=k, version=self.knowledge_version
+            self.snapshot.layout.questions,
+            answer,
+            question=question,
+            k=k,
+            version=self.snapshot.knowledge_version,
         )
-
-    def search(
-        self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]
-    ) -> LoggedSearch:
-        """Begin a search that starts from the tables of similar problems; needs Optuna.
-
-        Args:
-            raw: Content of a search file (docs/search.md).
-            log: File or URL of its log.
-            options: See ``recommender.search.run.preparation.SearchOptions``.
-
-        Returns:
-            The search; it needs the workspace no more.
-
-        Raises:
-            InputError: ``raw`` is wrong, or the log holds such a search already.
-        """
-        from recommender.search.logged_search import LoggedSearch
-
-        return LoggedSearch(self.prepare_search(raw, **options).begin(log))
-
-    def searches_in(self, path: Path, *, metric: str = "") -> dict[str, CourseReport]:
-        """The courses of searches of another tool, by problem, in the order of the file.
-
-        Args:
-            path: Any file of measurements in their order.
-            metric: Only this one; all if empty.
-
-        Raises:
-            InputError: No measurement of the metric could be read.
-        """
-        from ingest.reading import read
-        from kg.nouns.entities import Case
-        from recommender.search.report.history import histories_of
-        from recommender.search.report.search_report import CourseReport
-
-        cases = [item for item in read([path], self.names) if isinstance(item, Case)]
-        if not cases:
-            hint = "see why: tunegraph ingest --dry-run"
-            raise InputError(f"{path}: no measurement could be read", hint=hint)
-        histories = histories_of(cases, metric=metric)
-        return {title: CourseReport(item) for title, item in histories.items() if item.evaluations}
-
-    def prepare_search(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
-        """Prepare a search without beginning it; see :meth:`search`."""
-        from recommender.search.run.preparation import Tuner
-
-        tuner = Tuner(
-            graph=self.graph,
-            names=self.names,
-            hardware=self.hardware,
-            trials=self.trials,
-            retriever=lambda: self.snapshot.retriever,
-            operator=self.operator,
-            about=self.snapshot.near_runs.about,
-        )
-        return tuner.prepare(raw, **options)
 
     @staticmethod
     def verification(answer: Answer, raw: Mapping[str, object], request: VerificationRequest) -> PreparedTest:
@@ -427,3 +338,28 @@ class WorkspaceAnswers(WorkspaceQuestions):
         from recommender.answers.verification import prepare_verification
 
         return prepare_verification(answer, raw, request)
+
+    @staticmethod
+    def sensitivity(
+        file: Path, *, grouping: str = "kind", low: str = "int8", budget: float | None = None
+    ) -> LayerSensitivity:
+        """Rank groups of layers by the expected cost of low precision in them; see ``rank_file``.
+
+        Raises:
+            InputError: The file cannot be read, or has no losses to spend.
+            NoEvidenceError: No statistic covers half of the layers that may go down.
+        """
+        from recommender.answers.sensitivity import rank_file
+
+        return rank_file(file, grouping=grouping, low=low, budget=budget)
+
+    def release_diff(self, text: str) -> ReleaseDiff:
+        """What a change of release makes of the questions asked; see ``recommender.store.release_diff``."""
+        from kg.rows.answers import AnswerFile
+        from recommender.store.release_diff import release_diff
+
+        def ask(raw: Mapping[str, object]) -> Answer:
+            problem, notes = self.problem(raw)
+            return self.recommend(problem, notes=notes)
+
+        return release_diff(text, AnswerFile(self.snapshot.layout.questions).all_questions(), ask)

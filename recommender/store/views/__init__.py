@@ -1,1 +1,0 @@
-"""What an open workspace offers, layer upon layer: contents, questions, answers, plans of carbon, pages."""

@@ -1,0 +1,222 @@
+"""The contents of a workspace: counted, checked, queried, joined and exported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kg.rows.cases import all_cases
+from kg.triples.nodes import labels_by_english
+from kg.triples.queries import CATALOGUE
+from recommender.store import creation
+from recommender.store.lists import listings
+from recommender.workspace.desk import Desk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from ingest.corpora.corpus import Corpus
+    from ingest.exporting import ExportResult
+    from kg.nouns.recipe import Recipe
+    from kg.rows.trial_rows import ProblemRow
+    from kg.triples.queries import NamedQuery
+    from kg.triples.remote.publication import GraphPublication
+    from kg.triples.validation import Violation
+    from recommender.store.ingestion import IngestSummary, Options
+    from recommender.store.lineage import Lineage
+    from recommender.store.lists.coverage import Coverage
+    from recommender.store.lists.listings import QueryRows
+    from recommender.store.lists.name_lists import NameList
+    from recommender.store.merging import MergeResult
+
+
+class KnowledgeDesk(Desk):
+    """What a workspace knows, and how more comes in."""
+
+    __slots__ = ()
+
+    def stats(self) -> dict[str, Any]:
+        """Count nouns, cases, rows and triples."""
+        return {
+            **listings.count(self.graph, self.trials),
+            "batches": self.snapshot.batch,
+            "text_model": creation.text_model(self.snapshot.manifest),
+            "knowledge_version": self.snapshot.knowledge_version,
+        }
+
+    def name_list(self, kind: str, *, vendor: str = "", like: str = "") -> NameList:
+        """List models, hardware, servers, bottlenecks, strategies, operators or frameworks.
+
+        Raises:
+            InputError: There is no such list, or the vendor is unknown.
+        """
+        from recommender.store.lists.name_lists import name_list
+
+        return name_list(self.snapshot, kind, vendor=vendor, like=like)
+
+    def terms(self, language: str) -> dict[str, str]:
+        """Names of strategies, bottlenecks, devices and the like in a language, by their English names."""
+        return labels_by_english(self.graph, language)
+
+    def coverage(self, *, most: int = 10) -> Coverage:
+        """Find thin evidence, repeated rows, and the most useful next measurements."""
+        from recommender.store.lists.coverage import coverage
+
+        return coverage(self.graph, self.trials, self.hardware, most=most)
+
+    def recipes(self, **wanted: str) -> list[Recipe]:
+        """Recipes by model, hardware, role, framework and family, of which any may be missing."""
+        from recommender.store.recipes import recipes
+
+        return recipes(self.graph, self.names, self.hardware, **wanted)
+
+    def validate(self) -> list[Violation]:
+        """List where the knowledge breaks its SHACL shapes; a circle of causes is a violation too."""
+        from kg.triples.validation import knowledge_violations
+
+        return knowledge_violations(self.graph)
+
+    @property
+    def lineage(self) -> Lineage:
+        """The effects, the saved versions, and the next step of evolution."""
+        from recommender.store.lineage import Lineage  # with the cost model, which an answer seldom needs
+
+        return Lineage(layout=self.snapshot.layout, graph=self.graph, trials=self.trials, tree=self.hardware)
+
+    def catalogue(self) -> list[NamedQuery]:
+        """Return the named queries."""
+        return list(CATALOGUE.values())
+
+    def query(
+        self, text: str, given: Mapping[str, str] | None = None, *, deadline_s: float = 30.0
+    ) -> QueryRows:
+        """Answer a query of the catalogue by name, or SPARQL in a process of its own with a deadline."""
+        return listings.run_query(self.graph, self.snapshot.folder, text, given or {}, seconds=deadline_s)
+
+    def export(self, path: Path, *, knowledge_only: bool = False, force: bool = False) -> tuple[int, str]:
+        """Write the graph as RDF or the cases as a table, by the ending of ``path``.
+
+        Returns:
+            How many, and what was written.
+
+        Raises:
+            InputError: The ending is unknown, or the file is there already.
+        """
+        from ingest.exporting import SUFFIXES
+
+        if path.suffix in SUFFIXES:
+            return self.export_cases(path, SUFFIXES[path.suffix], force=force).rows, "cases"
+        from kg.rows.interchange import interchange
+
+        if knowledge_only:
+            from kg.triples.validation import knowledge_part
+
+            return listings.write_out(path, knowledge_part(self.graph), force=force), "triples"
+        return listings.write_out(path, interchange(self.graph, self.trials), force=force), "triples"
+
+    def export_cases(
+        self, path: Path, form: str, *, operator: str = "", hardware: str = "", force: bool = False
+    ) -> ExportResult:
+        """Write cases in one of the forms of ``ingest.exporting``, for other programs.
+
+        Args:
+            path: A file, or a folder for the forms that are folders.
+            form: Name of the form.
+            operator: Only cases of this operator; all if empty.
+            hardware: Only cases on this device, by any of its names; all if empty.
+            force: Replace what is there.
+
+        Raises:
+            InputError: The form is unknown or cannot hold the cases, or something is there already.
+            MissingDependencyError: What the form needs is not installed.
+        """
+        device = self.names.hardware_or_slug(hardware)[0] if hardware else ""
+
+        def wanted(row: ProblemRow) -> bool:
+            return operator in ("", row.operator) and device in ("", row.hardware)
+
+        return listings.write_cases(path, all_cases(self.graph, self.trials, wanted), form, force=force)
+
+    def publish(
+        self, address: str, *, token: str = "", knowledge_only: bool = False, force: bool = False
+    ) -> GraphPublication:
+        """Put the graph in the place of what a SPARQL 1.1 store holds, as one change.
+
+        Raises:
+            InputError: The store holds something else and ``force`` is not given.
+            FetchError: It does not answer, or refuses.
+        """
+        from kg.rows.interchange import interchange
+        from kg.triples.remote.publication import publish_graph
+        from kg.triples.remote.store import RemoteStore
+        from kg.triples.validation import knowledge_part
+
+        triples = knowledge_part(self.graph) if knowledge_only else interchange(self.graph, self.trials)
+        return publish_graph(RemoteStore(address, token), triples, force=force)
+
+    def try_out(
+        self,
+        paths: Iterable[Path],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+        options: Options | None = None,
+    ) -> IngestSummary:
+        """Read files as an ingest would, and write nothing."""
+        from recommender.store.ingestion import ingest_files
+
+        return ingest_files(paths, self.graph, None, on_progress=on_progress, options=options)
+
+    def corpora(self, catalogue: Path | None = None) -> list[tuple[Corpus, bool]]:
+        """The public corpora that can be pulled, each with whether all of it is here.
+
+        Raises:
+            InputError: The catalogue cannot be read.
+            CaseFormatError: It is wrong.
+        """
+        from ingest.corpora.corpus import read_corpora
+        from kg.triples.finders import completion_marks
+
+        marks = set(completion_marks(self.graph))
+        return [(corpus, corpus.mark in marks) for corpus in read_corpora(catalogue).values()]
+
+    def pull(
+        self,
+        corpus: Corpus,
+        *,
+        on_fetch: Callable[[int], None] = lambda _: None,
+        on_read: Callable[[int], None] | None = None,
+    ) -> IngestSummary:
+        """Fetch a public corpus and take it in as one batch, all of it or nothing.
+
+        Args:
+            corpus: What to fetch.
+            on_fetch: Called with the bytes that arrived since its last call.
+            on_read: Called with the bytes that were read since its last call.
+
+        Raises:
+            InputError: What arrived is not what the catalogue says.
+            FetchError: It did not arrive; the next call goes on from there.
+            WorkspaceError: Another process is writing, or it cannot be written.
+        """
+        from recommender.store.pulling import pull
+
+        summary = pull(
+            corpus,
+            self.workspace.cache / "corpora" / corpus.id,
+            lambda: self.workspace.edit(command="kb pull"),
+            on_fetch,
+            on_read,
+        )
+        self.workspace.refresh()
+        return summary
+
+    def merge(self, other: Path, *, label: str = "", dry_run: bool = False) -> MergeResult:
+        """Join another workspace, and see what came; see ``recommender.store.merging.merge``."""
+        if dry_run:
+            from recommender.store.merging import merge
+
+            return merge(self.workspace.layout, self.graph, self.trials, None, other, label=label)
+        with self.workspace.edit(command="kb merge") as editor:
+            merged = editor.merge(other, label=label)
+        self.workspace.refresh()
+        return merged

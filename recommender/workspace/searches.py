@@ -1,0 +1,136 @@
+"""Searches that start from what a workspace knows: spaces, search files, logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from kg.errors import InputError
+from recommender.workspace.ask import AskDesk
+from recommender.workspace.desk import Desk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from recommender.answers.space_making import SpaceMaker
+    from recommender.search.logged_search import LoggedSearch
+    from recommender.search.report.search_report import CourseReport
+    from recommender.search.run.preparation import Prepared, SearchOptions
+    from recommender.space.space import SearchSpace
+
+
+class SearchDesk(Desk):
+    """Searches of an open workspace."""
+
+    __slots__ = ()
+
+    @property
+    def space(self) -> SpaceMaker:
+        """Makes search files: layouts, kernels, run-time variables, or a file pruned by measurements."""
+        from recommender.answers.space_making import SpaceMaker
+
+        return SpaceMaker(
+            graph=self.graph,
+            names=self.names,
+            hardware=self.hardware,
+            trials=self.trials,
+            problem=AskDesk(self.workspace).problem,
+            similar=AskDesk(self.workspace).similar,
+        )
+
+    def begin(self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]) -> LoggedSearch:
+        """Begin a search that starts from the tables of similar problems; needs Optuna.
+
+        Args:
+            raw: Content of a search file (docs/search.md).
+            log: File or URL of its log.
+            options: See ``recommender.search.run.preparation.SearchOptions``.
+
+        Returns:
+            The search; it needs the workspace no more.
+
+        Raises:
+            InputError: ``raw`` is wrong, or the log holds such a search already.
+        """
+        from recommender.search.logged_search import LoggedSearch
+
+        return LoggedSearch(self.prepare(raw, **options).begin(log))
+
+    def of_other_tools(self, path: Path, *, metric: str = "") -> dict[str, CourseReport]:
+        """The courses of searches of another tool, by problem, in the order of the file.
+
+        Args:
+            path: Any file of measurements in their order.
+            metric: Only this one; all if empty.
+
+        Raises:
+            InputError: No measurement of the metric could be read.
+        """
+        from ingest.reading import read
+        from kg.nouns.entities import Case
+        from recommender.search.report.history import histories_of
+        from recommender.search.report.search_report import CourseReport
+
+        cases = [item for item in read([path], self.names) if isinstance(item, Case)]
+        if not cases:
+            hint = "see why: tunegraph ingest --dry-run"
+            raise InputError(f"{path}: no measurement could be read", hint=hint)
+        histories = histories_of(cases, metric=metric)
+        return {title: CourseReport(item) for title, item in histories.items() if item.evaluations}
+
+    def prepare(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
+        """Prepare a search without beginning it; see :meth:`begin`."""
+        from recommender.search.run.preparation import Tuner
+
+        tuner = Tuner(
+            graph=self.graph,
+            names=self.names,
+            hardware=self.hardware,
+            trials=self.trials,
+            retriever=lambda: self.snapshot.retriever,
+            operator=AskDesk(self.workspace).operator,
+            about=self.snapshot.near_runs.about,
+        )
+        return tuner.prepare(raw, **options)
+
+    @staticmethod
+    def file(file: str) -> tuple[dict[str, object], Path]:
+        """Content of a search file, or of a shipped one by its name, and the folder where its commands run.
+
+        Raises:
+            InputError: There is no such file.
+            CaseFormatError: It is no mapping in YAML or JSON.
+        """
+        from recommender.search.run.task_file import read_task_file
+
+        return read_task_file(file)
+
+    @staticmethod
+    def declared_space(file: str) -> tuple[SearchSpace, dict[str, object]]:
+        """The space that a search file declares, and the question that it names beside it.
+
+        Raises:
+            InputError: There is no such file, or its parameters or constraints are wrong.
+            CaseFormatError: It is no mapping in YAML or JSON.
+        """
+        from recommender.search.run.preparation import THIS_MACHINE, THIS_PROCESSOR
+        from recommender.search.run.task_file import read_task_file
+        from recommender.space.space_file import read_space
+
+        content, _ = read_task_file(file)
+        problem = content.get("problem")
+        question = dict(problem) if isinstance(problem, dict) else {}
+        if question.get("hardware") in {THIS_MACHINE, THIS_PROCESSOR}:
+            del question["hardware"]
+        return read_space(content), question
+
+    @staticmethod
+    def open(log: str, name: str = "") -> LoggedSearch:
+        """A search that was begun, by its journal or the URL of its database; see ``LoggedSearch.open``.
+
+        Raises:
+            InputError: There is none, or several and no name.
+        """
+        from recommender.search.logged_search import LoggedSearch
+
+        return LoggedSearch.open(log, name)
