@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.worlds.shipped import NotExpressibleError
 from recommender.cost_model.settings.dialects import OFF, translate
-from recommender.cost_model.settings.plans import ALIASES, PHASES
+from recommender.cost_model.settings.plans import PHASES, canonical_name
 
 if TYPE_CHECKING:
     from kg.nouns.values import Value
@@ -39,7 +39,7 @@ def settings_of(row: Row, phase: str) -> tuple[Settings, Settings]:
             before["recompute"], after["recompute"] = "full", "none"
     else:
         switched = {name: value for name, value in after.items() if name in OFF and value != OFF[name]}
-        stated_sizes = {ALIASES[word.lower()] for word, _ in SIZES.findall(stated)}
+        stated_sizes = {canonical_name(word) for word, _ in SIZES.findall(stated)}
         if switched.keys() - stated_sizes:  # sizes beside a switch are where it was thrown
             switched = {name: value for name, value in switched.items() if name not in stated_sizes}
         conditions = {name: value for name, value in after.items() if name not in switched}
@@ -101,7 +101,7 @@ def _told(text: str, row: Row, phase: str) -> Settings:
         settings["expert_parallel"] = "all" if "true" in text else 1
     if settings.get("expert_parallel") == 2:
         settings["expert_parallel"] = "all"
-    settings |= {ALIASES[word.lower()]: int(size) for word, size in SIZES.findall(text)}
+    settings |= {canonical_name(word): int(size) for word, size in SIZES.findall(text)}
     if phase == "serving":
         share = re.search(r"hit rate (0\.\d+)|(\d+) ?% reuse", f"{text} {row['strategy']}")
         if share:

@@ -47,7 +47,8 @@ class ParallelLayout:
     @classmethod
     def of_degrees(cls, degrees: Mapping[str, float]) -> Self:
         """The inverse of :meth:`degrees`; what is not named is 1."""
-        return cls(**{short: int(degrees.get(name, 1)) for short, name in DEGREES.items()})
+        sizes = {short: int(degrees.get(name, 1)) for short, name in DEGREES.items()}
+        return cls(**sizes, dp_attention=False)
 
     @property
     def split(self) -> tuple[int, ...]:

@@ -6,41 +6,17 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
-from kg.terms.purposes import plain_key
+from kg.terms.dialects import DEGREES, degree_of, degrees_of, statement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.values import Value
 
-_SHAPES = {
-    "input_len": ("input_len", "prompt_len", "isl"),
-    "output_len": ("output_len", "osl"),
-    "seq_len": ("seq_len", "sequence_length"),
-    "batch": ("batch", "batch_size", "global_batch_size"),
-    "concurrency": ("concurrency", "max_concurrency"),
-}
-"""Names of shapes by fact."""
-
-SIZE_SPELLINGS = frozenset(name for names in _SHAPES.values() for name in names)
-"""All names of shapes that state a fact."""
-
-_DEGREES = {
-    "tp": ("tensor_parallel_size", "tensor_model_parallel_size", "tp"),
-    "pp": ("pipeline_parallel_size", "pipeline_model_parallel_size", "pp"),
-    "dp": ("data_parallel_size", "dp"),
-    "ep": ("expert_model_parallel_size", "expert_parallel_size", "moe_ep_size", "ep"),
-    "cp": ("context_parallel_size", "cp"),
-}
-"""Settings that state a degree of parallelism, by fact."""
-
-DEGREE_OF = {name: fact for fact, names in _DEGREES.items() for name in names}
-"""Fact by the name of a setting, as :func:`kg.terms.purposes.plain_key` gives it."""
-
 SIZE_KINDS = {
     "lengths": ("input_len", "output_len", "seq_len"),
     "batch": ("batch", "concurrency"),
-    "layout": tuple(_DEGREES),
+    "layout": DEGREES,
 }
 """Facts that are sizes, by what they are sizes of."""
 
@@ -50,24 +26,12 @@ SOFTWARE = "software."
 
 
 def sizes_of_shape(shape: Mapping[str, Value]) -> dict[str, float]:
-    """Lengths, batch and concurrency that a shape states, by fact."""
-    found: dict[str, float] = {}
-    for fact, spellings in _SHAPES.items():
-        value = next((shape[key] for key in spellings if key in shape), None)
-        if isinstance(value, int | float):
-            found[fact] = value
-    return found
-
-
-def degrees_of(settings: Mapping[str, Value]) -> dict[str, float]:
-    """Degrees of parallelism that settings state, by fact."""
-    stated = {plain_key(name): value for name, value in settings.items()}
-    found: dict[str, float] = {}
-    for fact, spellings in _DEGREES.items():
-        value = next((stated[key] for key in spellings if key in stated), None)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            found[fact] = value
-    return found
+    """Lengths, batch and concurrency that a shape states, by fact; its batch may be the global one."""
+    stated = statement(shape).facts
+    found = {name: stated[name] for name in SIZES if name in stated and name not in DEGREES}
+    if "global_batch" in stated:
+        found.setdefault("batch", stated["global_batch"])
+    return {name: size for name, size in found.items() if isinstance(size, int | float)}
 
 
 def circumstances(
@@ -112,4 +76,4 @@ def settings_replaced(
 
 def _is_off(name: str, value: Value) -> bool:
     text = str(value).strip().lower()
-    return text in _OFF or (text == "1" and plain_key(name) in DEGREE_OF)
+    return text in _OFF or (text == "1" and degree_of(name) is not None)

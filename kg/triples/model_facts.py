@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Model
-from kg.terms.circumstances import SIZE_SPELLINGS
+from kg.terms.dialects import kind_of
 from kg.triples.network_table import network_facts
 from kg.triples.serialisation import from_graph
 
@@ -37,7 +37,9 @@ def model_facts(graph: GraphStore, problem: Problem) -> dict[str, float | str]:
 def stated_sizes(problem: Problem) -> dict[str, float | str]:
     """Facts of the network that a problem states, where it states its sizes; else none."""
     stated = plain_facts({**problem.workload.shape, **problem.workload.traits})
-    return {n: v for n, v in stated.items() if n not in SIZE_SPELLINGS} if SIZED & set(stated) else {}
+    if not SIZED & set(stated):
+        return {}
+    return {name: value for name, value in stated.items() if kind_of(name) not in {"length", "batch"}}
 
 
 def facts_of(model: Model) -> dict[str, float | str]:

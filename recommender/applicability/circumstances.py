@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kg.nouns.values import show
-from kg.terms.circumstances import DEGREE_OF, SOFTWARE
+from kg.terms.circumstances import SOFTWARE
 from kg.terms.conditions import Truth
+from kg.terms.dialects import degree_of
 from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def baseline_truth(against: Settings, facts: Mapping[str, FactValue]) -> Truth:
     }
     truth = Truth.HOLDS
     for name, value in against.items():
-        key = plain_key(name)
-        here = facts.get(DEGREE_OF[key]) if key in DEGREE_OF else stated.get(key)
+        degree = degree_of(name)
+        here = facts.get(degree) if degree else stated.get(plain_key(name))
         if here is None:
             truth = Truth.UNKNOWN
         elif _plain(here) != _plain(value):

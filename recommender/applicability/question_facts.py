@@ -9,7 +9,8 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import WorkloadKind
-from kg.terms.circumstances import degrees_of, sizes_of_shape
+from kg.terms.circumstances import sizes_of_shape
+from kg.terms.dialects import degrees_of
 from kg.terms.facts import FACTS, FactType
 from recommender.applicability.implied_facts import implied_facts
 from recommender.applicability.scope import kinds_of

@@ -6,12 +6,11 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from kg.nouns.look_up import Standing
-from kg.terms.circumstances import DEGREE_OF, SIZE_SPELLINGS
+from kg.terms.dialects import degree_of, meaning_of, own_names
 from kg.terms.facts import FACTS
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import softwares
 from recommender.cost_model.question import BELOW_ENGINES
-from recommender.cost_model.settings.plans import ALIASES, PHASES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
 
 ALIKE = 0.8
 """Likeness (``difflib``'s ratio) from which an unknown name is taken for a misspelling; a choice."""
-_SIZES = frozenset(
-    {*FACTS, *SIZE_SPELLINGS, *ALIASES, *(name for phase in PHASES.values() for name in phase)}
-)
 _LENGTHS = frozenset({"seq_len", "input_len", "output_len"})
 _OTHERS = frozenset({"architecture", "block_shape"})
 """Traits that the feasibility of a question reads."""
@@ -58,9 +54,10 @@ def unread_names(
 
 def _unread(kind: str, names: Iterable[str], facts: Collection[str]) -> Iterator[str]:
     for name in names:
-        if name.partition("[")[0] in _SIZES | _OTHERS:
+        stem = name.partition("[")[0]
+        if stem in _OTHERS or stem in FACTS or meaning_of(name) is not None:
             continue
-        near = get_close_matches(name, sorted(_SIZES), 1, ALIKE)
+        near = get_close_matches(name, sorted({*FACTS, *own_names()}), 1, ALIKE)
         if near:
             yield f"nothing reads the {kind} {name}; did you mean {near[0]}?"
         elif name not in facts:
@@ -77,7 +74,7 @@ def _unknown_programs(software: Iterable[str], frameworks: Iterable[str]) -> Ite
 
 def _unknown_settings(names: Iterable[str], release: ReleaseSettings) -> Iterator[str]:
     for name in names:
-        if {name, plain_key(name)} & {*_SIZES, *DEGREE_OF}:
+        if name in FACTS or plain_key(name) in own_names() or degree_of(name) is not None:
             continue
         found = release.look_up(name)
         if found.standing is Standing.UNKNOWN and found.nearest:

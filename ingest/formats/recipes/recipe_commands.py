@@ -6,6 +6,7 @@ A place (path, port, address, rank, name of a server) is no setting and is left 
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from ingest.questions.launches.launch import NOT_TUNED_ENVIRONMENT
 from ingest.questions.launches.shell import UNKNOWN
 from kg.nouns.recipe import RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
+from kg.terms.dialects import meaning_of, positive, spelt_out, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,44 +41,11 @@ _PLACE_FIELDS = frozenset(
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _OPTION = re.compile(r"--?[A-Za-z]")
 
-_SHORT = {"-tp": "--tensor-parallel-size", "-pp": "--pipeline-parallel-size", "-dp": "--data-parallel-size"}
-_VLLM = {
-    "--tensor-parallel-size": "tp",
-    "--pipeline-parallel-size": "pp",
-    "--data-parallel-size": "dp",
-    "--prefill-context-parallel-size": "cp",
-    "--decode-context-parallel-size": "dcp",
-}
-_SGLANG = {
-    "--tp-size": "tp",
-    "--tp": "tp",
-    "--tensor-parallel-size": "tp",
-    "--pp-size": "pp",
-    "--pipeline-parallel-size": "pp",
-    "--dp-size": "dp",
-    "--dp": "dp",
-    "--data-parallel-size": "dp",
-    "--ep-size": "ep",
-    "--ep": "ep",
-    "--expert-parallel-size": "ep",
-    "--moe-dense-tp-size": "moe_dense_tp",
-}
-_MEGATRON = {
-    "--tensor-model-parallel-size": "tp",
-    "--pipeline-model-parallel-size": "pp",
-    "--context-parallel-size": "cp",
-    "--expert-model-parallel-size": "ep",
-    "--expert-tensor-parallel-size": "etp",
-    "--micro-batch-size": "micro_batch",
-}
-LAYOUTS: Mapping[str, Mapping[str, str]] = {
-    "vllm": _VLLM,
-    "vllm-ascend": _VLLM,
-    "sglang": _SGLANG,
-    "megatron-lm": _MEGATRON,
-    "mindspeed-llm": _MEGATRON,
-}
-"""Flags of each framework that split the work, and the size they state."""
+LAYOUT = ("tp", "pp", "dp", "cp", "dcp", "ep", "etp", "moe_dense_tp", "micro_batch")
+"""Sizes that a recipe states as its layout."""
+TRAINERS = frozenset({"megatron-lm", "mindspeed-llm"})
+READ = frozenset({"vllm", "vllm-ascend", "sglang"}) | TRAINERS
+"""Frameworks whose commands are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +73,7 @@ def command_parts(
     """The parts of a recipe in one command.
 
     Args:
-        framework: One of :data:`LAYOUTS`.
+        framework: One of :data:`READ`.
         words: The command's options; words before the first option are passed over.
         environment: Variables that are exported to it.
         devices: Devices in all, from which data parallelism follows in training; None if not known.
@@ -114,7 +83,7 @@ def command_parts(
     for name, value in environment.items():
         _put(items, unknown, SettingPlace.ENV, name, value)
     for flag, values in _options(words):
-        key = _SHORT.get(flag, flag)
+        key = spelt_out(flag, framework)
         if key.lstrip("-") in PLACES:
             continue
         text = " ".join(values)
@@ -192,32 +161,31 @@ def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _faults(framework: str, flags: Mapping[str, str], unknown: Sequence[str]) -> Iterator[str]:
-    for flag in LAYOUTS[framework]:
+    for flag, value in (*flags.items(), *dict.fromkeys(unknown, "").items()):
+        meaning = meaning_of(flag, framework)
+        if meaning is None or meaning.fact not in LAYOUT or meaning.product:
+            continue
         if flag in unknown:
             yield f"the value of {flag} is not set here"
-        elif flag in flags and not (flags[flag].isdecimal() and int(flags[flag])):
-            yield f"{flag} {flags[flag]!r} is no positive whole number"
+        elif positive(value) is None:
+            yield f"{flag} {value!r} is no positive whole number"
 
 
 def _layout(framework: str, flags: Mapping[str, str], devices: int | None) -> dict[str, int | bool]:
-    layout: dict[str, int | bool] = {}
-    for flag, name in LAYOUTS[framework].items():
-        if flag in flags and flags[flag].isdecimal() and int(flags[flag]):
-            layout[name] = int(flags[flag])
-    split = 1
-    for name in ("tp", "pp", "cp"):
-        split *= layout.get(name, 1)
-    if LAYOUTS[framework] is _VLLM and "--enable-expert-parallel" in flags:
-        layout["ep"] = layout.get("tp", 1) * layout.get("dp", 1) * layout.get("cp", 1)
-    elif LAYOUTS[framework] is _SGLANG and "--enable-dp-attention" in flags:
+    stated = statement(flags, framework).written
+    layout: dict[str, int | bool] = {
+        name: size for name in LAYOUT if (size := positive(stated.get(name))) is not None
+    }
+    split = math.prod(layout.get(name, 1) for name in ("tp", "pp", "cp"))
+    if "dp_attention" in stated:
         layout["dp_attention"] = True
-    elif LAYOUTS[framework] is _MEGATRON and devices is not None and devices % split == 0:
+    elif framework in TRAINERS and devices is not None and devices % split == 0:
         layout["dp"] = devices // split
     return layout
 
 
 def _role(framework: str, items: Sequence[RecipeSetting], flags: Mapping[str, str]) -> Role:
-    if LAYOUTS[framework] is _MEGATRON:
+    if framework in TRAINERS:
         return Role.FINETUNE if {"--finetune", "--stage"} & set(flags) else Role.TRAIN
     given = {item.key: item.value for item in items}
     said = given.get("kv_transfer_config.kv_role") or given.get("--disaggregation-mode")

@@ -12,6 +12,7 @@ from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.options import LaunchOptions, parse_options
 from ingest.questions.launches.shell import UNKNOWN, read_script, readable
 from kg.errors import InputError
+from kg.terms.dialects import long_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,17 +92,11 @@ def _launch(command: ShellCommand, place: str, depth: int) -> LaunchFacts | None
             inner = rest[rest.index("-c") + 1 :][:1]
             return read_launch(inner[0], place, depth=depth + 1) if inner and _may_launch(inner[0]) else None
         if name == "vllm" and rest[:1] == ("serve",):
-            return _counted(
-                serving.read_vllm(parse_options(rest[1:], dict(serving.VLLM_SHORT)), environment), None
-            )
+            return serving.read_vllm(parse_options(rest[1:], long_names("vllm")), environment)
         if word.startswith("vllm.entrypoints") or name.startswith("vllm-openai"):  # an image's entry point
-            return _counted(
-                serving.read_vllm(parse_options(rest, dict(serving.VLLM_SHORT)), environment), None
-            )
+            return serving.read_vllm(parse_options(rest, long_names("vllm")), environment)
         if word == "sglang.launch_server" or (name == "sglang" and rest[:1] == ("serve",)):
-            return _counted(
-                serving.read_sglang(parse_options(rest, dict(serving.SGLANG_SHORT)), environment), None
-            )
+            return serving.read_sglang(parse_options(rest, long_names("sglang")), environment)
         if name in {"msrun", "msrun_launcher.sh"}:
             return _msrun(name, rest, environment)
         if word in _TORCH or name in _TORCH:

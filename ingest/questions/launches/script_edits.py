@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingest.questions.launches.launch import launch_command
-from ingest.questions.launches.serving import SGLANG_SHORT, VLLM_SHORT
+from kg.terms.dialects import long_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,8 +113,8 @@ def _plain(flag: str) -> str:
 
 def _names(flag: str) -> list[str]:
     """A flag and its short forms."""
-    short = [*VLLM_SHORT.items(), *SGLANG_SHORT.items()]
-    return [_plain(flag), *(name for name, long in short if long == _plain(flag))]
+    others = [item for engine in ("vllm", "sglang") for item in long_names(engine).items()]
+    return [_plain(flag), *(name for name, long in others if long == _plain(flag))]
 
 
 def _find(text: str, flag: str) -> re.Match[str] | None:

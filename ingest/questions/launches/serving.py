@@ -7,38 +7,13 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.shell import UNKNOWN, readable
+from kg.terms.dialects import degree_of, layout_of
 from kg.terms.model_name import read_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.questions.launches.options import LaunchOptions
-
-VLLM_SHORT = MappingProxyType(
-    {
-        "tp": "tensor_parallel_size",
-        "pp": "pipeline_parallel_size",
-        "dp": "data_parallel_size",
-        "dcp": "decode_context_parallel_size",
-        "ep": "enable_expert_parallel",
-        "q": "quantization",
-        "O": "compilation_level",
-        "n": "nnodes",
-    }
-)
-SGLANG_SHORT = MappingProxyType(
-    {
-        "tp": "tp_size",
-        "tensor_parallel_size": "tp_size",
-        "dp": "dp_size",
-        "data_parallel_size": "dp_size",
-        "pp": "pp_size",
-        "pipeline_parallel_size": "pp_size",
-        "ep": "ep_size",
-        "expert_parallel_size": "ep_size",
-        "model": "model_path",
-    }
-)
 
 _NOT_TUNED_NAMES = """
 allowed_local_media_path allowed_origins api_key chat_template config data_parallel_address
@@ -58,30 +33,21 @@ _NO_FORMAT = frozenset({"auto", "half", "float"})
 def read_vllm(given: LaunchOptions, environment: Mapping[str, object]) -> LaunchFacts:
     """The facts of ``vllm serve`` or ``python -m vllm.entrypoints...``; devices by its defaults."""
     positional = next((word for word in given.others if not word.startswith("-")), None)
-    split = [given.positive(f"{name}_parallel_size") or 1 for name in ("tensor", "pipeline", "data")]
-    model = given.text("model") or positional
-    return _told("vllm", given, environment, model, split[0] * split[1] * split[2])
+    return _told("vllm", given, environment, given.text("model") or positional)
 
 
 def read_sglang(given: LaunchOptions, environment: Mapping[str, object]) -> LaunchFacts:
-    """The facts of ``sglang.launch_server``; with attention split by data the replicas share devices."""
-    replicas = given.positive("dp_size") or 1
-    if given.values.get("enable_dp_attention"):
-        replicas = 1
-    count = (given.positive("tp_size") or 1) * (given.positive("pp_size") or 1) * replicas
-    return _told("sglang", given, environment, given.text("model_path"), count)
+    """The facts of ``sglang.launch_server``."""
+    return _told("sglang", given, environment, given.text("model_path", "model"))
 
 
 def _told(
-    engine: str, given: LaunchOptions, environment: Mapping[str, object], model: str | None, count: int
+    engine: str, given: LaunchOptions, environment: Mapping[str, object], model: str | None
 ) -> LaunchFacts:
     question: dict[str, object] = {"phase": "serving", "software": {engine: ""}}
     notes = given.unreadable(NOT_TUNED - {"model", "model_path"})
-    unknown = {
-        name for name in given.unknown if "parallel" in name or name in {"tp_size", "dp_size", "pp_size"}
-    }
-    if not unknown:
-        question["count"] = count
+    if not any(degree_of(name) for name in given.unknown):
+        question["count"] = layout_of(given.values, engine).devices
     if model and UNKNOWN in model:
         notes.append(f"could not be read: the model is {readable(model)}")
     elif model:

@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
+from kg.nouns.layout import DEGREES
+from kg.terms.dialects import meaning_of
+from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,19 +72,6 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
 PHASES: Mapping[str, Mapping[str, float | str]] = MappingProxyType({"training": TRAINING, "serving": SERVING})
 """Phases and the settings they take, with their defaults."""
 
-ALIASES: Mapping[str, str] = MappingProxyType(
-    {
-        "tp": "tensor_parallel", "pp": "pipeline_parallel", "dp": "data_parallel", "cp": "context_parallel",
-        "ep": "expert_parallel", "vp": "virtual_stages", "vpp": "virtual_stages", "mbs": "micro_batch",
-        "micro_batch_size": "micro_batch", "gbs": "global_batch", "global_batch_size": "global_batch",
-        "sequence_length": "seq_len", "zero": "zero_stage", "sp": "sequence_parallel", "dtype": "precision",
-        "batch_size": "batch", "chunk_size": "chunk", "tensor_parallel_size": "tensor_parallel",
-        "pipeline_parallel_size": "pipeline_parallel", "data_parallel_size": "data_parallel",
-        "context_parallel_size": "context_parallel", "expert_parallel_size": "expert_parallel",
-        "lora_r": "lora_rank",
-    }
-)  # fmt: skip
-
 PIECEWISE = 0.5
 """Value of ``graph`` where all is captured but the attention, which the host launches; 1 is all of a step."""
 
@@ -134,9 +124,9 @@ def check(name: str, default: float | str, array: Floats) -> None:
 
 @lru_cache(maxsize=4096)
 def canonical_name(key: str) -> str:
-    """A name of a setting without dashes, in small letters, an alias as what it stands for."""
-    low = key.strip().lower().lstrip("-").replace("-", "_")
-    return ALIASES.get(low, low)
+    """The cost model's name for a setting in any spelling; its own, plain, where there is none."""
+    meaning = meaning_of(key)
+    return plain_key(key) if meaning is None else DEGREES.get(meaning.fact, meaning.fact)
 
 
 def name_of(key: str, defaults: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.values import Settings
+from kg.terms.dialects import kind_of
 from recommender.ranking.feasibility import rules
 from recommender.ranking.feasibility.buffers import NAMES as BUFFER_NAMES
 from recommender.ranking.feasibility.buffers import buffers
@@ -160,10 +161,10 @@ class QuestionFeasibility:
     def _rules(self, names: frozenset[str], current: frozenset[str]) -> Iterator[Rule]:
         """Yield the rules that setting these parameters beside the current ones can break."""
         problem, hardware = self.problem, self.problem.hardware.name
-        if names & rules.SPLITS:
+        if any(kind_of(name) in rules.SPLITTING for name in names):
             yield lambda settings: rules.divisibility(problem, settings, self._sizes)
             yield lambda settings: rules.layout(problem, settings)
-        if names & rules.FORMATS or rules.asks_fp8(str(problem.workload.precision or "")):
+        if any(map(rules.states_format, names)) or rules.asks_fp8(str(problem.workload.precision or "")):
             yield lambda settings: rules.number_format(problem, settings, hardware, self.facts)
         if self.facts and names & BUFFER_NAMES:
             precision, shape = problem.workload.precision, dict(problem.workload.shape)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
 from kg.terms.circumstances import sizes_of_shape
+from kg.terms.dialects import degrees_of
 from kg.terms.phases import STEP_PHASE
 from kg.triples.model_facts import plain_facts
-from recommender.ranking.feasibility.rules import LAYOUT, Broken, first_positive_integer, positive_integer
+from recommender.ranking.feasibility.rules import Broken, positive_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -121,11 +122,11 @@ class MemoryNeed:
 
     def decides(self, names: frozenset[str]) -> bool:
         """Return whether parameters of these names can break a rule, as far as the cost model knows."""
-        from recommender.cost_model.settings.dialects import setting_of
+        from recommender.cost_model.settings.plans import canonical_name
 
         if not self.applies or self.skipped:
             return False
-        return self.limit_bytes is not None or any(setting_of(name) in _DECIDING for name in names)
+        return self.limit_bytes is not None or any(canonical_name(name) in _DECIDING for name in names)
 
     def bytes_of(self, configuration: Mapping[str, Value]) -> float | None:
         """Return the least bytes on the fullest device; None without layout or sizes, or if it cannot be.
@@ -144,7 +145,7 @@ class MemoryNeed:
             return None  # frees memory in a way that the cost model has no setting for
         count = problem.hardware.count
         is_split = count != 1 and bool(self._sizes.layers)
-        if count is None or (is_split and first_positive_integer(stated, LAYOUT[0]) is None):
+        if count is None or (is_split and "tp" not in degrees_of(stated)):
             return None  # how the model is split decides, and is not told
         layers = positive_integer(self.model.get("layers"))
         settings = dict(translate(stated, phase, count=count, layers=layers).settings)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
+from kg.terms.dialects import meaning_of, positive, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,37 +16,15 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
 
-TENSOR = (
-    "moe_tp_size", "tensor_parallel_size", "tensor_model_parallel_size", "tensor_parallel", "tp-size",
-    "tp_size", "tp",
-)  # fmt: skip
-EXPERT = (
-    "moe_ep_size", "expert_parallel_size", "expert_model_parallel_size", "expert_parallel", "ep-size",
-    "ep_size", "ep",
-)  # fmt: skip
-PIPELINE = (
-    "pipeline_parallel_size",
-    "pipeline_model_parallel_size",
-    "pipeline_parallel",
-    "pp-size",
-    "pp_size",
-    "pp",
-)
-CONTEXT = ("context_parallel_size", "context_parallel", "cp")
-DATA = ("data_parallel_size", "data_parallel", "dp-size", "dp_size", "dp")
-LAYOUT = (TENSOR, PIPELINE, CONTEXT, DATA)
-SPLITS = frozenset({*TENSOR, *EXPERT, *PIPELINE, *CONTEXT, *DATA})
-"""Names of the ways to split a job over devices, the most telling first; and all of them."""
-
+SPLITTING = frozenset({"degree", "devices", "replicas"})
+"""Kinds of settings that split a job over devices."""
 SPLIT, LAYOUTS = "arithmetic of the split", "arithmetic of the layout"
 
-_MOE_LAYOUT = ("moe_tp_size", "moe_ep_size")
-_SPLIT_BY_TENSOR = (
-    "inter", "intermediate_size", "moe_intermediate_size", "n_ff", "attention_heads", "n_head",
-)  # fmt: skip
+_OF_AN_EXPERT = ("inter", "intermediate_size", "moe_intermediate_size", "n_ff")
+_OF_ATTENTION = ("attention_heads", "n_head")
 _SPLIT_BY_EXPERT = ("experts", "num_experts")
-_SHARED_BY_DATA = ("enable_dp_attention", "enable-dp-attention")
-FORMATS = frozenset(("precision", "dtype", "quantization", "kv_cache_dtype", "fp8_format", "fp8"))
+_FORMATS = frozenset({"precision", "precision_cache"})
+_IN_FP8 = frozenset({"fp8_format", "fp8"})
 _NAMES_FP8 = ("fp8", "e4m3", "e5m2", "hybrid", "float8", "mxfp8")
 NUMBER_FORMAT = "the chip computes in the number format"
 """Name of the rule that a question itself can break, whatever is set."""
@@ -72,13 +51,16 @@ def divisibility(
     problem: Problem, configuration: Mapping[str, Value], sizes: Mapping[str, Value]
 ) -> Iterator[Broken]:
     """List the sizes that a split does not divide, as far as they are known."""
+    stated = statement(configuration).facts
+    tensors, experts = positive(stated.get("tp")), positive(stated.get("etp"))
+    spread, stages = positive(stated.get("ep")), positive(stated.get("pp"))
     # a server may hold experts twice, and then spreads more of them than the model has
-    experts = () if problem.workload.kind is WorkloadKind.SERVING else _SPLIT_BY_EXPERT
-    for rule, parameters, dimensions in (
-        ("tensor parallel size divides what it splits", TENSOR, _SPLIT_BY_TENSOR),
-        ("expert parallel size divides the experts", EXPERT, experts),
+    routed = () if problem.workload.kind is WorkloadKind.SERVING else _SPLIT_BY_EXPERT
+    for rule, parts, dimensions in (
+        ("tensor parallel size divides what it splits", experts or tensors, _OF_AN_EXPERT),
+        ("tensor parallel size divides what it splits", tensors or experts, _OF_ATTENTION),
+        ("expert parallel size divides the experts", spread, routed),
     ):
-        parts = first_positive_integer(configuration, parameters)
         for name in dimensions:
             size = positive_integer(sizes.get(name))
             if parts is not None and size is not None and size % parts:
@@ -87,7 +69,7 @@ def divisibility(
                     reason=f"{name} is {size}, not divisible by {parts}",
                     source=SPLIT,
                 )
-    stages, layers = first_positive_integer(configuration, PIPELINE), positive_integer(sizes.get("layers"))
+    layers = positive_integer(sizes.get("layers"))
     if stages and layers and stages > layers:
         yield Broken(
             rule="there are no more stages than layers",
@@ -101,9 +83,14 @@ def layout(problem: Problem, configuration: Mapping[str, Value]) -> Iterator[Bro
     count = problem.hardware.count
     if count is None:
         return
-    ways = [positive_integer(configuration.get(name)) for name in _MOE_LAYOUT]
-    numbers = [way for way in ways if way is not None]
-    if len(numbers) == len(_MOE_LAYOUT) and math.prod(numbers) != count:
+    stated = statement(configuration).facts
+    numbers = [size for name in ("etp", "ep") if (size := positive(stated.get(name)))]
+    is_training = problem.workload.kind is WorkloadKind.TRAINING
+    if (
+        len(numbers) > 1
+        and not is_training
+        and math.prod(numbers) * (positive(stated.get("pp")) or 1) != count
+    ):
         shown = " x ".join(map(str, numbers))
         yield Broken(
             rule="a layout uses every device",
@@ -113,8 +100,7 @@ def layout(problem: Problem, configuration: Mapping[str, Value]) -> Iterator[Bro
         return
     if problem.workload.kind not in {WorkloadKind.TRAINING, WorkloadKind.SERVING}:
         return
-    names = LAYOUT[:3] if any(configuration.get(name) for name in _SHARED_BY_DATA) else LAYOUT
-    degrees = [way for group in names if (way := first_positive_integer(configuration, group)) is not None]
+    degrees = [size for name in ("tp", "pp", "cp", "dp") if (size := positive(stated.get(name))) is not None]
     if degrees and count % math.prod(degrees):
         shown = " x ".join(map(str, degrees))
         yield Broken(
@@ -122,7 +108,7 @@ def layout(problem: Problem, configuration: Mapping[str, Value]) -> Iterator[Bro
             reason=f"{shown} does not divide {count}",
             source=LAYOUTS,
         )
-    experts = first_positive_integer(configuration, EXPERT)
+    experts = positive(stated.get("ep"))
     if experts is not None and experts > count:
         yield Broken(
             rule="experts are spread over no more devices than there are",
@@ -141,7 +127,7 @@ def number_format(
     formats = {str(problem.workload.precision or "")} | {
         name if value is True else str(value)
         for name, value in configuration.items()
-        if name in FORMATS and value not in {None, False}
+        if states_format(name) and value not in {None, False}
     }
     if not any(map(asks_fp8, formats)):
         return
@@ -167,11 +153,10 @@ def asks_fp8(text: str) -> bool:
     return any(name in text.lower() for name in _NAMES_FP8)
 
 
-def first_positive_integer(configuration: Mapping[str, Value], names: tuple[str, ...]) -> int | None:
-    """Return the first of ``names`` that is set to a positive whole number."""
-    return next(
-        (n for name in names if name in configuration and (n := positive_integer(configuration[name]))), None
-    )
+def states_format(name: str) -> bool:
+    """Return whether a setting names a number format."""
+    meaning = meaning_of(name)
+    return name in _IN_FP8 or (meaning is not None and meaning.fact in _FORMATS)
 
 
 def positive_integer(value: Value) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.terms.purposes import QUANTISATION, plain_key
-from recommender.cost_model.settings.dialects import setting_of
+from recommender.cost_model.settings.plans import canonical_name
 from recommender.ranking.starts.layout_choice import OTHER_PRECISION
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class StartDraft:
 
 def trains_adapters(recipe: Recipe) -> bool:
     """Whether a recipe trains low-rank adapters (LoRA)."""
-    return any(setting_of(plain_key(item.key)) == "lora_rank" for item in recipe.settings)
+    return any(canonical_name(plain_key(item.key)) == "lora_rank" for item in recipe.settings)
 
 
 def quantises(recipe: Recipe) -> bool:

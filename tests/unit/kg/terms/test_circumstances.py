@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kg.nouns.entities import Kind
-from kg.terms.circumstances import circumstances, degrees_of, settings_replaced, sizes_of_shape
+from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_shape
+from kg.terms.dialects import degrees_of
 
 if TYPE_CHECKING:
     from kg.nouns.values import Value

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from kg.errors import InputError
-from recommender.cost_model.settings.dialects import OFF, captured_rows, spell, translate
+from recommender.cost_model.settings.dialects import OFF, captured_rows, translate
 from recommender.cost_model.settings.plans import PIECEWISE, SERVING, TRAINING
 
 
@@ -32,7 +31,7 @@ from recommender.cost_model.settings.plans import PIECEWISE, SERVING, TRAINING
             {"tensor_parallel_size": 4, "enforce_eager": True, "enable_expert_parallel": True,
              "quantization": "ascend", "max_num_seqs": 16, "use_flash_attn": True},
             "serving",
-            {"tensor_parallel": 4, "graph": 0, "expert_parallel": 16, "precision": "int8", "batch": 16},
+            {"tensor_parallel": 4, "graph": 0, "expert_parallel": 4, "precision": "int8", "batch": 16},
             ("use_flash_attn",),
         ),
         ({"cudagraph_mode": "FULL_DECODE_ONLY", "tp-size": 2}, "serving", {"graph": 1, "tensor_parallel": 2}, ()),
@@ -103,34 +102,6 @@ def test_the_most_sequences_decide_what_is_captured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("framework", "phase", "settings"),
-    [
-        ("vllm-ascend", "serving", {"tensor_parallel": 4, "data_parallel": 2, "expert_parallel": 8, "batch": 32,
-                                    "chunk": 4096, "speculative_tokens": 1, "graph": 0, "precision": "int8",
-                                    "async_scheduling": 1, "precision_cache": "fp8"}),
-        ("sglang", "serving", {"tensor_parallel": 2, "data_parallel": 8, "expert_parallel": 16, "batch": 16,
-                               "chunk": 0, "speculative_tokens": 3, "precision": "int8"}),
-        ("mindie", "serving", {"tensor_parallel": 1, "data_parallel": 16, "expert_parallel": 16, "batch": 64,
-                               "chunk": 8192, "speculative_tokens": 1}),
-        ("mindspeed-llm", "training", {"tensor_parallel": 8, "pipeline_parallel": 2, "context_parallel": 2,
-                                       "expert_parallel": 4, "micro_batch": 1, "global_batch": 256,
-                                       "seq_len": 8192, "zero_stage": 1, "recompute": "full",
-                                       "offload": "optimizer", "precision": "bf16", "flash_attention": 1}),
-    ],
-)  # fmt: skip
-def test_what_is_spelt_in_a_dialect_translates_back(
-    framework: str, phase: str, settings: dict[str, object]
-) -> None:
-    count = 8 if framework == "vllm-ascend" else 16
-    assert dict(translate(spell(settings, framework), phase, count=count, layers=32).settings) == settings
-
-
-def test_a_framework_without_a_dialect_is_refused() -> None:
-    with pytest.raises(InputError, match="no dialect of 'lmdeploy'"):
-        spell({"batch": 1}, "lmdeploy")
-
-
-@pytest.mark.parametrize(
     ("told", "rank"),
     [
         ({"--lora-r": "8", "--lora-target-modules": "linear_qkv"}, 8),
@@ -141,7 +112,3 @@ def test_a_framework_without_a_dialect_is_refused() -> None:
 )
 def test_adapters_are_read_and_compressed_attention_is_none(told: dict[str, Any], rank: int | None) -> None:
     assert translate(told, "training").settings.get("lora_rank") == rank
-
-
-def test_adapters_are_spelt_for_mindspeed() -> None:
-    assert spell({"lora_rank": 8}, "mindspeed-llm") == {"lora_r": 8}
