@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
-from kg.terms.dialects import DEGREES, degree_of, degrees_of, statement
+from kg.terms.dialects import DEGREES, degrees_of, statement
+from kg.terms.meanings import degree_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

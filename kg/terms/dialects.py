@@ -6,116 +6,25 @@ stand beside tensors (``tp x dp`` devices), a batch is of one engine, drafted to
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import data
 from kg.errors import UnknownEntityError
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.look_up import Standing
 from kg.nouns.release import release_key
-from kg.nouns.setting import SettingPlace
+from kg.terms.meanings import meaning_of, plain_name, programs, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kg.nouns.values import Value
+    from kg.terms.meanings import Meaning
 
-OWN = "tunegraph"
-"""The program whose names hold where no program is named."""
 DEGREES = ("tp", "pp", "dp", "ep", "cp")
 """Facts that divide a model over devices, as conditions read them."""
-_ON, _OFF = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", "none"})
-_SAME = "*"
-"""Value of a word that stands for itself."""
-_TEXTS, _SWITCH, _COUNTS = "choice", "switch", frozenset({"degree", "devices", "length", "batch"})
-"""Kinds of facts: with words for values, on or off, and those that no truth value is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Meaning:
-    """The meaning of a setting.
-
-    Attributes:
-        fact: What it states.
-        key: Its first spelling, as it is written.
-        place: Where it stands.
-        file: The file, where it stands in one.
-        also: Other spellings.
-        values: Values of the fact by words; ``*`` in a word matches any text.
-        switch: What it says when it is on and when it is off; None if it is no switch.
-        product: The sizes whose product a switch states.
-        inside: Whether the size holds the replicas of the attention where these are on.
-        over: Whether the size is of all replicas.
-        largest: Whether the largest number of a list counts.
-        less: By how much it is larger than the fact.
-        rest: The size that takes what no other size does.
-        since: First release that has it; empty if unknown. ``removed`` is the first that has it no more.
-        removed: See above.
-    """
-
-    fact: str
-    key: str
-    place: SettingPlace = SettingPlace.CODE
-    file: str = ""
-    also: tuple[str, ...] = ()
-    values: Mapping[str, Value] = field(default_factory=dict)
-    switch: tuple[Value, Value] | None = None
-    product: tuple[str, ...] = ()
-    inside: bool = False
-    over: bool = False
-    largest: bool = False
-    less: int = 0
-    rest: str = ""
-    since: str = ""
-    removed: str = ""
-
-    def reads(self, written: Value) -> bool:
-        """Whether it says something by a value, or at least what that value leaves open."""
-        value = _number(written)
-        kind = kinds()[self.fact]
-        if self.switch is not None or self._word(value) is not None:
-            return True
-        if kind == _SWITCH and not isinstance(value, int | float):
-            return value is None or str(value).strip().lower() in _ON | _OFF
-        if self.largest:
-            return bool(re.search(r"\d", str(value)))
-        if kind == _TEXTS:
-            return isinstance(value, str) and not self.values
-        return isinstance(value, int | float) and not (isinstance(value, bool) and kind in _COUNTS)
-
-    def says(self, written: Value) -> Value:
-        """The value of the fact by a value that it :meth:`reads`; None where that says nothing."""
-        value = _number(written)
-        if (word := self._word(value)) is not None:
-            return value if self.values[word] == _SAME else self.values[word]
-        if self.switch is not None:
-            return self.switch[0 if is_on(value) else 1]
-        if kinds()[self.fact] == _SWITCH and not isinstance(value, int | float):
-            return int(is_on(value))
-        if self.largest:
-            return max(int(size) for size in re.findall(r"\d{1,9}", str(value)))
-        if isinstance(value, int | float):
-            return max(value - self.less, 0) if self.less else value + 0
-        return value
-
-    def writes(self, value: Value) -> Value:
-        """The value by which it says one of the fact; None if it cannot."""
-        if self.switch is not None:
-            return next(
-                (on for on, says in zip((True, False), self.switch, strict=True) if says == value), None
-            )
-        word = next((word for word, says in self.values.items() if says == value and "*" not in word), None)
-        if word is not None or (kinds()[self.fact] == _TEXTS and self.values):
-            return None if word is None else _number(word)
-        return value + self.less if self.less and isinstance(value, int | float) else value
-
-    def _word(self, value: Value) -> str | None:
-        word = str(value).strip().lower().replace("-", "_") if isinstance(value, str) else str(value)
-        return next((known for known in self.values if known == word or fnmatchcase(word, known)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,15 +42,6 @@ class Statement:
     fact_of: Mapping[str, str]
 
 
-def meaning_of(setting: str, program: str = "") -> Meaning | None:
-    """The meaning of a setting in any spelling, by the program's words, else by any; None if there is none.
-
-    A field counts by its last name where its object is one whose fields are settings of their own: the
-    ``tp_size`` of a peer's transfer says nothing of this engine.
-    """
-    return _meaning(setting, program if program in _programs() else "")
-
-
 def statement(settings: Mapping[str, Value], program: str = "", *, devices: int | None = None) -> Statement:
     """What settings state; of two that state the same fact the last counts.
 
@@ -154,8 +54,8 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
     fact_of: dict[str, str] = {}
     by_fact: dict[str, Meaning] = {}
     switches: list[Meaning] = []
-    for name, value in settings.items():
-        meaning = meaning_of(name, program)
+    for name, field, value in _fields(settings):
+        meaning = meaning_of(field, program)
         if meaning is None or not meaning.reads(value):
             continue
         fact_of[name] = meaning.fact
@@ -167,7 +67,7 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
             by_fact[meaning.fact] = meaning
     for meaning in switches:
         sizes = [size for fact in meaning.product if (size := positive(written.get(fact))) is not None]
-        whole = _product(sizes) if sizes else devices
+        whole = math.prod(sizes) if sizes else devices
         if whole is not None and positive(written.get(meaning.fact), 2) is None:
             written[meaning.fact] = whole
     facts = dict(written)
@@ -193,19 +93,9 @@ def layout_of(settings: Mapping[str, Value], program: str = "") -> ParallelLayou
     return ParallelLayout(**sizes, dp_attention=inside)
 
 
-def degree_of(setting: str) -> str | None:
-    """The degree of parallelism that a setting states; None if it states none."""
-    meaning = meaning_of(setting)
-    return meaning.fact if meaning is not None and kind_of(setting) == "degree" else None
-
-
-def kind_of(setting: str) -> str:
-    """The kind of the fact that a setting states; empty if it states none."""
-    meaning = meaning_of(setting)
-    return "" if meaning is None else kinds()[meaning.fact]
-
-
-def spelt(fact: str, program: str, release: str = "", value: Value = None) -> tuple[Meaning, Value] | None:
+def spelt(
+    fact: str, program: str, release: str = "", value: Value = None, *, copies: int = 1
+) -> tuple[Meaning, Value] | None:
     """The setting by which a program is told a value of a fact, and how that is written; None without one.
 
     Args:
@@ -213,65 +103,15 @@ def spelt(fact: str, program: str, release: str = "", value: Value = None) -> tu
         program: Id, such as ``"vllm-ascend"``.
         release: Which the setting must be in; empty if that is not known.
         value: Of the fact; None asks for the setting alone.
+        copies: Replicas, over which some programs count.
     """
-    for meaning in _programs().get(program, {}).values():
+    for meaning in settings_of(program) if program in programs() else ():
         if meaning.fact != fact or (meaning.product and not meaning.switch):
             continue
-        written = True if meaning.product else meaning.writes(value)
+        written = meaning.writes(value, copies)
         if (written is not None or value is None) and _is_in(meaning, program, release):
             return meaning, written
     return None
-
-
-def spelt_out(flag: str, program: str) -> str:
-    """A short flag of one dash as a program's documents spell it; any other as it is."""
-    is_short = flag.startswith("-") and not flag.startswith("--")
-    meaning = _programs().get(program, {}).get(flag) if is_short else None
-    return flag if meaning is None else meaning.key
-
-
-def long_names(program: str) -> dict[str, str]:
-    """The first spelling of a program's settings by each of the others, both without dashes."""
-    return {_plain(other): _plain(one.key) for one in _programs()[program].values() for other in one.also}
-
-
-def own_names() -> tuple[str, ...]:
-    """The names of this program for what settings state."""
-    return tuple(_programs()[OWN])
-
-
-def stated_anyway(program: str, *, experts: bool) -> tuple[str, ...]:
-    """Sizes that a plan for a program states even where they are 1."""
-    content = _content()["programs"][program]
-    above = stated_anyway(content["as"], experts=experts) if "as" in content else ()
-    return (*above, *content.get("always", ()), *(content.get("experts", ()) if experts else ()))
-
-
-def settings_of(program: str) -> tuple[Meaning, ...]:
-    """The settings of a program that state facts, in the order of the file.
-
-    Raises:
-        UnknownEntityError: There is no such program.
-    """
-    if program not in _programs():
-        raise UnknownEntityError(f"no dialect of {program!r}", hint=f"known: {', '.join(_programs())}")
-    return tuple(dict.fromkeys(_programs()[program].values()))
-
-
-def programs() -> tuple[str, ...]:
-    """Programs whose settings are known."""
-    return tuple(_programs())
-
-
-@cache
-def kinds() -> dict[str, str]:
-    """The kind of each fact."""
-    return dict(_content()["facts"])
-
-
-def is_on(value: Value) -> bool:
-    """Whether a switch is on; one that is merely present is."""
-    return value is None or str(value).strip().lower() in _ON
 
 
 def positive(value: Value, least: int = 1) -> int | None:
@@ -280,6 +120,28 @@ def positive(value: Value, least: int = 1) -> int | None:
         value = int(value)
     is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
     return int(value) if is_whole and value >= least else None  # type: ignore[arg-type, operator]  # a number
+
+
+def _fields(settings: Mapping[str, Value]) -> Iterator[tuple[str, str, Value]]:
+    """Each setting by its name and its own, and the fields of those whose value is an object in JSON."""
+    for name, value in settings.items():
+        yield name, name, value
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            try:
+                content = json.loads(value)
+            except (ValueError, RecursionError):
+                continue
+            yield from ((name, field, inner) for field, inner in _leaves(content, plain_name(name)))
+
+
+def _leaves(content: object, path: str) -> Iterator[tuple[str, Value]]:
+    if isinstance(content, dict):
+        for name, inner in content.items():
+            yield from _leaves(inner, f"{path}.{name}")
+    elif isinstance(content, str | int | float | bool):
+        yield path, content
+    elif content is not None:
+        yield path, json.dumps(content)
 
 
 def _count_replicas(facts: dict[str, Value], by_fact: Mapping[str, Meaning]) -> None:
@@ -302,16 +164,9 @@ def _divide_rest(facts: dict[str, Value], by_fact: Mapping[str, Meaning]) -> Non
     for fact, meaning in by_fact.items():
         devices = positive(facts.get(fact))
         if meaning.rest and meaning.rest not in facts and devices:
-            taken = _product([positive(facts.get(name)) or 1 for name in ("tp", "pp", "dp", "cp")])
+            taken = math.prod([positive(facts.get(name)) or 1 for name in ("tp", "pp", "dp", "cp")])
             if not devices % taken:
                 facts[meaning.rest] = devices // taken
-
-
-def _product(sizes: list[int]) -> int:
-    whole = 1
-    for size in sizes:
-        whole *= size
-    return whole
 
 
 def _is_in(meaning: Meaning, program: str, release: str) -> bool:
@@ -331,103 +186,3 @@ def _is_in(meaning: Meaning, program: str, release: str) -> bool:
     return (not meaning.since or release_key(meaning.since) <= here) and not (
         meaning.removed and release_key(meaning.removed) <= here
     )
-
-
-@lru_cache(maxsize=8192)
-def _meaning(setting: str, program: str) -> Meaning | None:
-    plain = _plain(setting)
-    words, fields = _words(program), _fields()
-    head, dot, _ = plain.partition(".")
-    if (found := words.get(plain)) is not None:
-        return found
-    if dot and head in fields:
-        found = words.get(plain.rpartition(".")[2])
-    if found is None and program:
-        found = _meaning(setting, "")
-    return found
-
-
-@cache
-def _words(program: str) -> dict[str, Meaning]:
-    """Meanings by plain names: of a program all of its spellings, of no program those of all with a name."""
-    words: dict[str, Meaning] = {}
-    for name in (program,) if program else _programs():
-        for key, meaning in _programs()[name].items():
-            is_short = key.startswith("-") and not key.startswith("--")
-            if program or not is_short:
-                plain = _plain(key)
-                _add(words, plain, meaning)
-                if plain.partition(".")[0] in _fields():
-                    _add(words, plain.rpartition(".")[2], meaning)
-    return words
-
-
-def _add(words: dict[str, Meaning], plain: str, meaning: Meaning) -> None:
-    """Add a meaning by a name; where programs give one name different words, it keeps the words of all."""
-    ours = words.setdefault(plain, meaning)
-    if ours is not meaning and ours.fact == meaning.fact and (ours.values or meaning.values):
-        words[plain] = replace(ours, values={**meaning.values, **ours.values})
-
-
-@cache
-def _fields() -> frozenset[str]:
-    return frozenset(name for item in _content()["programs"].values() for name in item.get("fields", ()))
-
-
-@cache
-def _programs() -> dict[str, dict[str, Meaning]]:
-    """Meanings by each spelling of each program, those of what it takes after its own."""
-    found: dict[str, dict[str, Meaning]] = {}
-    for name, item in _content()["programs"].items():
-        own = dict(_spellings(item, found.get(item.get("as", ""), {})))
-        found[name] = own | {
-            key: one for key, one in found.get(item.get("as", ""), {}).items() if key not in own
-        }
-    facts = {name: Meaning(fact=name, key=name) for name in kinds()}
-    found[OWN] |= {name: one for name, one in facts.items() if name not in found[OWN]}
-    return found
-
-
-def _spellings(item: Mapping[str, Any], above: Mapping[str, Meaning]) -> Iterator[tuple[str, Meaning]]:
-    for key, content in item.get("settings", {}).items():
-        entry = {"fact": content} if isinstance(content, str) else dict(content)
-        first = next(iter(above.values()), None)
-        place = entry.pop("place", item.get("place", first.place if first else "code"))
-        switch = (entry.pop("enabled", None), entry.pop("disabled", None))
-        if "product" in entry and "values" not in entry:
-            switch = (True, switch[1])
-        meaning = Meaning(
-            key=key,
-            place=SettingPlace(place),
-            file=item.get("file", ""),
-            also=tuple(entry.pop("also", ())),
-            values={str(word): value for word, value in entry.pop("values", {}).items()},
-            switch=None if switch == (None, None) else switch,
-            product=tuple(entry.pop("product", ())),
-            **entry,
-        )
-        for spelling in (key, *meaning.also):
-            yield spelling, meaning
-
-
-@cache
-def _content() -> dict[str, Any]:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where it was built
-    content: dict[str, Any] = yaml.load(data.text("settings/meanings.yaml"), Loader=loader)  # noqa: S506  # both are safe
-    return content
-
-
-@lru_cache(maxsize=8192)
-def _plain(key: str) -> str:
-    """A spelling without dashes in front, in lower case, with ``_`` for ``-`` and without places in lists."""
-    plain = key.strip().lstrip("-").replace("-", "_").lower()
-    return re.sub(r"\[\d*\]", "", plain) if "[" in plain else plain
-
-
-def _number(written: Value) -> Value:
-    """A number for a text that is one."""
-    if isinstance(written, str) and re.fullmatch(r"-?\d{1,18}", written.strip()):
-        return int(written)
-    return written

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Model
-from kg.terms.dialects import kind_of
+from kg.terms.meanings import kind_of
 from kg.triples.network_table import network_facts
 from kg.triples.serialisation import from_graph
 

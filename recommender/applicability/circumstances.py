@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.values import show
 from kg.terms.circumstances import SOFTWARE
 from kg.terms.conditions import Truth
-from kg.terms.dialects import degree_of
+from kg.terms.meanings import degree_of
 from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from kg.nouns.look_up import Standing
-from kg.terms.dialects import degree_of, meaning_of, own_names
 from kg.terms.facts import FACTS
+from kg.terms.meanings import degree_of, meaning_of, own_names
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import softwares
 from recommender.cost_model.question import BELOW_ENGINES

@@ -15,7 +15,8 @@ from ingest.questions.launches.launch import NOT_TUNED_ENVIRONMENT
 from ingest.questions.launches.shell import UNKNOWN
 from kg.nouns.recipe import RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
-from kg.terms.dialects import meaning_of, positive, spelt_out, statement
+from kg.terms.dialects import positive, statement
+from kg.terms.meanings import meaning_of, spelt_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

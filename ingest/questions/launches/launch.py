@@ -12,7 +12,7 @@ from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.options import LaunchOptions, parse_options
 from ingest.questions.launches.shell import UNKNOWN, read_script, readable
 from kg.errors import InputError
-from kg.terms.dialects import long_names
+from kg.terms.meanings import long_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingest.questions.launches.launch import launch_command
-from kg.terms.dialects import long_names
+from kg.terms.meanings import long_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.shell import UNKNOWN, readable
-from kg.terms.dialects import degree_of, layout_of
+from kg.terms.dialects import layout_of
+from kg.terms.meanings import degree_of
 from kg.terms.model_name import read_name
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kg.nouns.layout import DEGREES
-from kg.terms.dialects import own_names, statement
+from kg.terms.dialects import statement
+from kg.terms.meanings import own_names
 from kg.terms.purposes import plain_key
 from recommender.cost_model.settings.engine_defaults import largest_captured
 from recommender.cost_model.settings.plans import SERVING, TRAINING

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kg.errors import InputError
 from kg.nouns.layout import DEGREES
-from kg.terms.dialects import meaning_of
+from kg.terms.meanings import meaning_of
 from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.values import Settings
-from kg.terms.dialects import kind_of
+from kg.terms.meanings import kind_of
 from recommender.ranking.feasibility import rules
 from recommender.ranking.feasibility.buffers import NAMES as BUFFER_NAMES
 from recommender.ranking.feasibility.buffers import buffers

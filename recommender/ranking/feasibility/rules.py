@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
-from kg.terms.dialects import meaning_of, positive, statement
+from kg.terms.dialects import positive, statement
+from kg.terms.meanings import meaning_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,0 +1,305 @@
+"""Settings of programs by the facts that they state, read from ``data/settings/meanings.yaml``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import data
+from kg.errors import UnknownEntityError
+from kg.nouns.setting import SettingPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.nouns.values import Value
+
+OWN = "tunegraph"
+"""The program whose names hold where no program is named."""
+_ON, _OFF = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", "none"})
+_SAME = "*"
+"""Value of a word that stands for itself."""
+_TEXTS, _SWITCH, _COUNTS = "choice", "switch", frozenset({"degree", "part", "devices", "length", "batch"})
+"""Kinds of facts: with words for values, on or off, and those that no truth value is."""
+_DIVIDING = frozenset({"degree", "devices", "replicas"})
+"""Kinds of facts about the devices of a job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Meaning:
+    """The meaning of a setting.
+
+    Attributes:
+        fact: What it states.
+        key: Its first spelling, as it is written.
+        place: Where it stands.
+        file: The file, where it stands in one.
+        also: Other spellings.
+        values: Values of the fact by words; ``*`` in a word matches any text.
+        switch: What it says when it is on and when it is off; None if it is no switch.
+        product: The sizes whose product a switch states.
+        inside: Whether the size holds the replicas of the attention where these are on.
+        over: Whether the size is of all replicas.
+        largest: Whether the largest number of a list counts.
+        less: By how much it is larger than the fact.
+        rest: The size that takes what no other size does.
+        since: First release that has it; empty if unknown. ``removed`` is the first that has it no more.
+        removed: See above.
+    """
+
+    fact: str
+    key: str
+    place: SettingPlace = SettingPlace.CODE
+    file: str = ""
+    also: tuple[str, ...] = ()
+    values: Mapping[str, Value] = field(default_factory=dict)
+    switch: tuple[Value, Value] | None = None
+    product: tuple[str, ...] = ()
+    inside: bool = False
+    over: bool = False
+    largest: bool = False
+    less: int = 0
+    rest: str = ""
+    since: str = ""
+    removed: str = ""
+
+    def reads(self, written: Value) -> bool:
+        """Whether it says something by a value, or at least what that value leaves open."""
+        value = number_of_text(written)
+        kind = kinds()[self.fact]
+        if self.switch is not None or self._word(value) is not None:
+            return True
+        if kind == _SWITCH and not isinstance(value, int | float):
+            return value is None or str(value).strip().lower() in _ON | _OFF
+        if self.largest:
+            return bool(re.search(r"\d", str(value)))
+        if kind == _TEXTS:
+            return isinstance(value, str) and not self.values
+        return isinstance(value, int | float) and not (isinstance(value, bool) and kind in _COUNTS)
+
+    def says(self, written: Value) -> Value:
+        """The value of the fact by a value that it :meth:`reads`; None where that says nothing."""
+        value = number_of_text(written)
+        if (word := self._word(value)) is not None:
+            return value if self.values[word] == _SAME else self.values[word]
+        if self.switch is not None:
+            return self.switch[0 if is_on(value) else 1]
+        if kinds()[self.fact] == _SWITCH and not isinstance(value, int | float):
+            return int(is_on(value))
+        if self.largest:
+            return max(int(size) for size in re.findall(r"\d{1,9}", str(value)))
+        if isinstance(value, int | float):
+            return max(value - self.less, 0) if self.less else value + 0  # a truth as a number
+        return value
+
+    def writes(self, value: Value, copies: int = 1) -> Value:
+        """The value by which it says one of the fact, for so many replicas; None if it cannot."""
+        if self.product:
+            return True
+        if self.switch is not None:
+            return next(
+                (on for on, says in zip((True, False), self.switch, strict=True) if says == value), None
+            )
+        word = next((word for word, says in self.values.items() if says == value and "*" not in word), None)
+        if word is not None or (kinds()[self.fact] == _TEXTS and self.values):
+            return None if word is None else number_of_text(word)
+        if isinstance(value, int | float):
+            return (value + self.less) * (copies if self.over else 1)
+        return value
+
+    def _word(self, value: Value) -> str | None:
+        word = str(value).strip().lower().replace("-", "_") if isinstance(value, str) else str(value)
+        return next((known for known in self.values if known == word or fnmatchcase(word, known)), None)
+
+
+def meaning_of(setting: str, program: str = "") -> Meaning | None:
+    """The meaning of a setting in any spelling, by the program's words, else by any; None if there is none.
+
+    A field counts by its last name where its object is one whose fields are settings of their own: the
+    ``tp_size`` of a peer's transfer says nothing of this engine.
+    """
+    return _meaning(setting, program if program in _programs() else "")
+
+
+def degree_of(setting: str) -> str | None:
+    """The degree of parallelism that a setting states; None if it states none."""
+    meaning = meaning_of(setting)
+    return meaning.fact if meaning is not None and kind_of(setting) == "degree" else None
+
+
+def kind_of(setting: str) -> str:
+    """The kind of the fact that a setting states; empty if it states none."""
+    meaning = meaning_of(setting)
+    return "" if meaning is None else kinds()[meaning.fact]
+
+
+def divides(setting: str) -> bool:
+    """Whether a setting says how work is divided over devices, and nothing else."""
+    meaning = meaning_of(setting)
+    chooses = meaning is not None and bool(meaning.product) and meaning.switch is None
+    return kind_of(setting) in _DIVIDING and not chooses
+
+
+def long_names(program: str) -> dict[str, str]:
+    """The first spelling of a program's settings by each of the others, both without dashes."""
+    return {
+        plain_name(other): plain_name(one.key) for one in _programs()[program].values() for other in one.also
+    }
+
+
+def spelt_out(flag: str, program: str) -> str:
+    """A short flag of one dash as a program's documents spell it; any other as it is."""
+    is_short = flag.startswith("-") and not flag.startswith("--")
+    meaning = _programs().get(program, {}).get(flag) if is_short else None
+    return flag if meaning is None else meaning.key
+
+
+def own_names() -> tuple[str, ...]:
+    """The names of this program for what settings state."""
+    return tuple(_programs()[OWN])
+
+
+def stated_anyway(program: str, *, experts: bool) -> tuple[str, ...]:
+    """Sizes that a plan for a program states even where they are 1."""
+    content = _content()["programs"][program]
+    above = stated_anyway(content["as"], experts=experts) if "as" in content else ()
+    return (*above, *content.get("always", ()), *(content.get("experts", ()) if experts else ()))
+
+
+def settings_of(program: str) -> tuple[Meaning, ...]:
+    """The settings of a program that state facts, in the order of the file.
+
+    Raises:
+        UnknownEntityError: There is no such program.
+    """
+    if program not in _programs():
+        raise UnknownEntityError(f"no dialect of {program!r}", hint=f"known: {', '.join(_programs())}")
+    return tuple(dict.fromkeys(_programs()[program].values()))
+
+
+def programs() -> tuple[str, ...]:
+    """Programs whose settings are known."""
+    return tuple(_programs())
+
+
+@cache
+def kinds() -> dict[str, str]:
+    """The kind of each fact."""
+    return dict(_content()["facts"])
+
+
+def is_on(value: Value) -> bool:
+    """Whether a switch is on; one that is merely present is."""
+    return value is None or str(value).strip().lower() in _ON
+
+
+@lru_cache(maxsize=8192)
+def _meaning(setting: str, program: str) -> Meaning | None:
+    plain = plain_name(setting)
+    words, fields = _words(program), _fields()
+    head, dot, _ = plain.partition(".")
+    if (found := words.get(plain)) is not None:
+        return found
+    if dot and head in fields:
+        found = words.get(plain.rpartition(".")[2])
+    if found is None and program:
+        found = _meaning(setting, "")
+    return found
+
+
+@cache
+def _words(program: str) -> dict[str, Meaning]:
+    """Meanings by plain names: of a program all of its spellings, of no program those of all with a name."""
+    words: dict[str, Meaning] = {}
+    for name in (program,) if program else _programs():
+        for key, meaning in _programs()[name].items():
+            is_short = key.startswith("-") and not key.startswith("--")
+            if program or not is_short:
+                plain = plain_name(key)
+                _add(words, plain, meaning)
+                if plain.partition(".")[0] in _fields():
+                    _add(words, plain.rpartition(".")[2], meaning)
+    return words
+
+
+def _add(words: dict[str, Meaning], plain: str, meaning: Meaning) -> None:
+    """Add a meaning by a name; where programs give one name different words, it keeps the words of all."""
+    ours = words.setdefault(plain, meaning)
+    if ours is not meaning and ours.fact == meaning.fact and (ours.values or meaning.values):
+        words[plain] = replace(ours, values={**meaning.values, **ours.values})
+
+
+@cache
+def _fields() -> frozenset[str]:
+    return frozenset(name for item in _content()["programs"].values() for name in item.get("fields", ()))
+
+
+@cache
+def _programs() -> dict[str, dict[str, Meaning]]:
+    """Meanings by each spelling of each program, those of what it takes after its own."""
+    found: dict[str, dict[str, Meaning]] = {}
+    for name, item in _content()["programs"].items():
+        own = dict(_spellings(item, found.get(item.get("as", ""), {})))
+        found[name] = own | {
+            key: one for key, one in found.get(item.get("as", ""), {}).items() if key not in own
+        }
+    facts = {name: Meaning(fact=name, key=name) for name in kinds()}
+    found[OWN] |= {name: one for name, one in facts.items() if name not in found[OWN]}
+    return found
+
+
+def _spellings(item: Mapping[str, Any], above: Mapping[str, Meaning]) -> Iterator[tuple[str, Meaning]]:
+    for key, content in item.get("settings", {}).items():
+        entry = {"fact": content} if isinstance(content, str) else dict(content)
+        first = next(iter(above.values()), None)
+        place = entry.pop("place", _place_of(key, item.get("place", first.place if first else "code")))
+        on = entry.pop("enabled", True if "product" in entry and "values" not in entry else None)
+        off = entry.pop("disabled", None)
+        meaning = Meaning(
+            key=key,
+            place=SettingPlace(place),
+            file=item.get("file", ""),
+            also=tuple(entry.pop("also", ())),
+            values={str(word): value for word, value in entry.pop("values", {}).items()},
+            switch=None if on is None else (on, off),
+            product=tuple(entry.pop("product", ())),
+            **entry,
+        )
+        for spelling in (key, *meaning.also):
+            yield spelling, meaning
+
+
+def _place_of(key: str, usual: str) -> str:
+    """The place that a spelling shows, else that of the program's other settings."""
+    if key.startswith("-"):
+        return "flag"
+    if usual != "flag":
+        return usual
+    return "json" if "." in key else "code"
+
+
+@cache
+def _content() -> dict[str, Any]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where it was built
+    text = data.text("settings/meanings.yaml")
+    content: dict[str, Any] = yaml.load(text, Loader=loader)  # noqa: S506  # both are safe
+    return content
+
+
+@lru_cache(maxsize=8192)
+def plain_name(key: str) -> str:
+    """A spelling without dashes in front, in lower case, with ``_`` for ``-`` and without places in lists."""
+    plain = key.strip().lstrip("-").replace("-", "_").lower()
+    return re.sub(r"\[\d*\]", "", plain) if "[" in plain else plain
+
+
+def number_of_text(written: Value) -> Value:
+    """A number for a text that is one."""
+    if isinstance(written, str) and re.fullmatch(r"-?\d{1,18}", written.strip()):
+        return int(written)
+    return written
