@@ -97,8 +97,8 @@ class Meaning:
 
     def writes(self, value: Value, copies: int = 1) -> Value:
         """The value by which it says one of the fact, for so many replicas; None if it cannot."""
-        if self.product:
-            return True
+        if self.product or self.largest:
+            return True if self.product else None
         if self.switch is not None:
             return next(
                 (on for on, says in zip((True, False), self.switch, strict=True) if says == value), None
@@ -253,7 +253,7 @@ def _programs() -> dict[str, dict[str, Meaning]]:
 
 def _spellings(item: Mapping[str, Any], above: Mapping[str, Meaning]) -> Iterator[tuple[str, Meaning]]:
     for key, content in item.get("settings", {}).items():
-        entry = {"fact": content} if isinstance(content, str) else dict(content)
+        entry: dict[str, Any] = {"fact": content} if isinstance(content, str) else dict(content)
         first = next(iter(above.values()), None)
         place = entry.pop("place", _place_of(key, item.get("place", first.place if first else "code")))
         on = entry.pop("enabled", True if "product" in entry and "values" not in entry else None)

@@ -1,4 +1,4 @@
-"""What a setting is for and what it acts on, by ``data/settings/purposes.yaml`` and ``acts_on.yaml``."""
+"""What a setting is for and what it acts on, by the tables of ``data/settings``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import data
 from kg.terms.conditions import Condition
+from kg.terms.meanings import divides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +39,8 @@ def plain_key(key: str) -> str:
 def purpose(key: str) -> Purpose:
     """The purpose of a setting by its key, in any spelling; tuning where no pattern knows it."""
     plain = plain_key(key)
+    if divides(key):
+        return Purpose.LAYOUT
     return next((kind for kind, pattern in _patterns() if pattern.fullmatch(plain)), Purpose.TUNING)
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from kg.terms.dialects import statement
+from kg.terms.precisions import canonical_precision
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from kg.nouns.values import Value
     from kg.terms.conditions import Facts, FactValue
 
 _DEGREES = ("tp", "pp", "dp", "ep", "cp", "nodes")
@@ -49,7 +53,7 @@ _INTEGERS = frozenset({"int8", "int4", "w8a8", "w4a8", "w4a16", "w4a4", "fp8", "
 """Precisions that only a quantised model has."""
 
 
-def implied_facts(facts: Facts, current: Mapping[str, object]) -> dict[str, FactValue]:
+def implied_facts(facts: Facts, current: Mapping[str, Value]) -> dict[str, FactValue]:
     """Facts that the stated ones imply; a stated fact of the same name goes before.
 
     Args:
@@ -65,7 +69,7 @@ def implied_facts(facts: Facts, current: Mapping[str, object]) -> dict[str, Fact
         implied.update(dict.fromkeys(_DEGREES, 1))
     implied["virtual_machine"] = False  # servers of accelerators are bare machines, or say that they are not
     implied.update(_of_role(facts))
-    implied.update(_of_settings(facts, settings))
+    implied.update(_of_settings(facts, settings, current))
     seen = {key[len("bottleneck[") : -1] for key in facts if key.startswith("bottleneck[")}
     if seen & _SHORT_OF_MEMORY:
         implied["memory_short"] = True
@@ -84,7 +88,9 @@ def _of_role(facts: Facts) -> Iterator[tuple[str, FactValue]]:
         yield "disaggregated", False
 
 
-def _of_settings(facts: Facts, settings: Mapping[str, object]) -> Iterator[tuple[str, FactValue]]:
+def _of_settings(
+    facts: Facts, settings: Mapping[str, object], current: Mapping[str, Value]
+) -> Iterator[tuple[str, FactValue]]:
     """What nobody set is as the program begins: no drafts, no pipeline, nothing reproducible bit by bit."""
     phase = facts.get("phase")
     if phase in _SERVING:
@@ -94,30 +100,24 @@ def _of_settings(facts: Facts, settings: Mapping[str, object]) -> Iterator[tuple
         yield "draft", _METHODS.get(str(method).lower(), str(method).lower()) if drafts else "any"
         yield from (("pp", 1), ("cp", 1))
     yield "deterministic", any(not _is_off(settings.get(name)) for name in _DETERMINISM)
-    precision = str(facts.get("precision") or settings.get("dtype") or "").lower()
-    if "precision" not in facts and (precision or (precision := _trained_in(settings))):
-        yield (
-            "precision",
-            {"bf16": "bfloat16", "fp16": "float16", "half": "float16"}.get(precision, precision),
-        )
+    stated = statement(current).facts
+    precision = str(facts.get("precision") or stated.get("precision") or "")
+    if "precision" not in facts and precision:
+        yield "precision", canonical_precision(precision)
     if "quantization" in settings:
         yield "quantised", not _is_off(settings["quantization"])
     elif precision:
         yield "quantised", precision in _INTEGERS
-    eager = facts.get("software[torch-npu]") is not None or not _is_off(settings.get("enforce_eager"))
-    if phase == "training" or eager:
+    graph = stated.get("graph")
+    if phase == "training" or facts.get("software[torch-npu]") is not None:
         yield "full_graph", False
-    elif "cudagraph_mode" in settings:
-        yield "full_graph", "full" in str(settings["cudagraph_mode"]).lower()
+    elif graph is not None:
+        yield "full_graph", graph == 1
     if isinstance(optimizer := settings.get("optimizer"), str):
         yield "optimizer", optimizer.lower()
 
 
-def _trained_in(settings: Mapping[str, object]) -> str:
-    return next((name for name in ("bf16", "fp16") if not _is_off(settings.get(name))), "")
-
-
-def _plain(settings: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _plain(settings: Mapping[str, Value]) -> Iterator[tuple[str, object]]:
     """Settings by their last name: ``--compilation-config.cudagraph_mode`` and a field in JSON alike."""
     for key, value in settings.items():
         name = key.lstrip("-").replace("-", "_").lower()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.layout_flags import MEGATRON, PLACES, VLLM
+from recommender.ranking.starts.layout_flags import MEGATRON, VLLM, spelt_settings
 from recommender.ranking.starts.lengths import PAGE, longest
 
 if TYPE_CHECKING:
@@ -18,8 +18,15 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import StartSituation
 
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
+SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm"}
 ADAPTED = "linear_qkv linear_proj linear_fc1 linear_fc2"
 """Products of a block that get an adapter, as MindSpeed-LLM's scripts for low-rank adapters name them."""
+BESIDE: Mapping[str, Mapping[str, Value]] = {
+    "overlap_gradients": {"--overlap-param-gather": True},
+    "lora_rank": {"--lora-target-modules": ADAPTED},
+    "recompute": {"--recompute-method": "uniform", "--recompute-num-layers": 1},
+}
+"""Flags of Megatron that stand beside what states a fact."""
 INTEGERS = frozenset({"int8", "w4a8", "w4a16"})
 """Formats that vllm-ascend serves from a checkpoint made for it."""
 
@@ -36,78 +43,48 @@ def assumed_settings(
     """
     framework = situation.framework.id
     if framework in MEGATRON:
-        pairs = _megatron(layout, settings, framework)
-    elif framework in VLLM:
-        pairs = _vllm(situation, settings)
-    elif framework == "sglang":
-        pairs = _sglang(situation, layout, settings)
-    elif framework == "mindie":
-        pairs = _mindie(situation, settings)
-    elif framework == "tensorrt-llm":
-        pairs = _tensorrt_llm(situation, settings)
+        facts = dict(_trained(layout, settings, framework))
+    elif framework in SERVED:
+        facts = dict(_served(situation, settings))
     else:
         return []
-    where, file = PLACES.get(framework, (SettingPlace.FLAG, ""))
-    return [
-        PlanSetting(where=where, key=key, value=value, origin=Origin.COST_MODEL, file=file)
-        for key, value in pairs
-    ]
+    made = spelt_settings(facts, framework, copies=layout.dp)
+    return [*made, *(_flag(key, value) for fact in facts for key, value in BESIDE.get(fact, {}).items())]
 
 
-def _megatron(
+def _trained(
     layout: ParallelLayout, settings: Mapping[str, object], framework: str
 ) -> Iterator[tuple[str, Value]]:
-    yield f"--{settings.get('precision', 'bf16')}", True
-    if (micro := settings.get("micro_batch")) is not None:
-        yield "--micro-batch-size", int(float(str(micro)))
+    yield "precision", str(settings.get("precision", "bf16"))
+    yield from _whole(settings, "micro_batch")
     if layout.tp > 1:
-        yield "--sequence-parallel", True
+        yield "sequence_parallel", 1
     if layout.dp * layout.cp > 1:
-        yield "--use-distributed-optimizer", True
-        yield "--overlap-grad-reduce", True
-        yield "--overlap-param-gather", True
+        yield from (("zero_stage", 1), ("overlap_gradients", 1))
     if framework in MINDSPEED:
-        yield "--use-flash-attn", True
-        if rank := settings.get("lora_rank"):
-            yield "--lora-r", int(float(str(rank)))
-            yield "--lora-target-modules", ADAPTED
+        yield "flash_attention", 1
+        yield from _whole(settings, "lora_rank")
     if settings.get("recompute") == "full":
-        yield "--recompute-granularity", "full"
-        yield "--recompute-method", "uniform"
-        yield "--recompute-num-layers", 1
+        yield "recompute", "full"
 
 
-def _vllm(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+    framework, precision = situation.framework.id, settings.get("precision")
     if (tokens := longest(situation)) is not None:
-        yield "--max-model-len", tokens
-    if (batch := settings.get("batch")) is not None:
-        yield "--max-num-seqs", int(float(str(batch)))
-    if settings.get("precision") == "fp16":
-        yield "--dtype", "float16"
-    if situation.framework.id == "vllm-ascend" and settings.get("precision") in INTEGERS:
-        yield "--quantization", "ascend"
+        yield "max_len", tokens
+    if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
+        yield "input_len", math.ceil(prompt / PAGE) * PAGE
+    yield from _whole(settings, "batch")
+    if framework in VLLM and precision == "fp16":
+        yield "precision", "fp16"
+    if framework == "vllm-ascend" and precision in INTEGERS:
+        yield "precision", "int8"
 
 
-def _sglang(
-    situation: StartSituation, layout: ParallelLayout, settings: Mapping[str, object]
-) -> Iterator[tuple[str, Value]]:
-    if (tokens := longest(situation)) is not None:
-        yield "--context-length", tokens
-    if (batch := settings.get("batch")) is not None:
-        yield "--max-running-requests", int(float(str(batch))) * layout.dp
+def _whole(settings: Mapping[str, object], name: str) -> Iterator[tuple[str, Value]]:
+    if value := settings.get(name):
+        yield name, int(float(str(value)))
 
 
-def _mindie(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
-    if (tokens := longest(situation)) is not None:
-        yield "BackendConfig.ModelDeployConfig.maxSeqLen", tokens
-    if (prompt := situation.number("input_len")) is not None:
-        yield "BackendConfig.ModelDeployConfig.maxInputTokenLen", math.ceil(prompt / PAGE) * PAGE
-    if (batch := settings.get("batch")) is not None:
-        yield "BackendConfig.ScheduleConfig.maxBatchSize", int(float(str(batch)))
-
-
-def _tensorrt_llm(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
-    if (tokens := longest(situation)) is not None:
-        yield "--max_seq_len", tokens
-    if (batch := settings.get("batch")) is not None:
-        yield "--max_batch_size", int(float(str(batch)))
+def _flag(key: str, value: Value) -> PlanSetting:
+    return PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=Origin.COST_MODEL)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
+from kg.terms.dialects import DEGREES, spelt
+from kg.terms.meanings import settings_of, stated_anyway
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"})
-MINDIE_FILE = "config.json"
-_MODEL_CONFIG = "BackendConfig.ModelDeployConfig.ModelConfig"
-EXPERTS_OF_SGLANG = "--ep-size"
 SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm"}
 """Frameworks that split one model over devices; others replicate it."""
 
@@ -26,6 +27,7 @@ def layout_settings(
     *,
     experts: bool,
     layers: float | None = None,
+    release: str = "",
     origin: Origin = Origin.COST_MODEL,
     source: str = "",
 ) -> list[PlanSetting]:
@@ -36,72 +38,65 @@ def layout_settings(
         framework: Id of the framework.
         experts: Whether the model has experts.
         layers: Its blocks; None if unknown.
+        release: Which the settings must be in; empty if that is not known.
         origin: What the layout comes from.
         source: Where that can be read.
     """
-    if framework in VLLM:
-        pairs = _vllm(layout, experts=experts)
-    elif framework == "sglang":
-        pairs = _sglang(layout)
-    elif framework in MEGATRON:
-        pairs = [*_megatron(layout, experts=experts), *_uneven(layout, framework, int(layers or 0))]
-    elif framework == "tensorrt-llm":
-        pairs = [("--tp_size", layout.tp), ("--pp_size", layout.pp), ("--ep_size", layout.ep)]
-    elif framework == "mindie":
-        pairs = _mindie(layout, experts=experts)
-    elif framework == "mindformers":
-        pairs = _mindformers(layout)
-    else:
+    if framework not in SPLITTING:
         return []
-    where, file = PLACES.get(framework, (SettingPlace.FLAG, ""))
-    return [
-        PlanSetting(where=where, key=key, value=value, origin=origin, source=source, file=file)
-        for key, value in pairs
-    ]
+    sizes = {name: getattr(layout, name) for name in DEGREES}
+    sizes |= {"world": layout.devices, "etp": layout.devices // layout.ep}
+    anyway = stated_anyway(framework, experts=experts)
+    made = []
+    for fact in dict.fromkeys(item.fact for item in settings_of(framework)):
+        is_implied = fact == "tp" and "world" in anyway and layout.dp == 1
+        is_split = fact in DEGREES and sizes[fact] > 1 and (experts or fact != "ep") and not is_implied
+        if fact in anyway or is_split or (fact == "dp_attention" and layout.dp_attention):
+            value = sizes.get(fact, "dp")
+            made += spelt_settings({fact: value}, framework, release, origin, source)
+    if framework in MEGATRON:
+        flags = _uneven(layout, framework, int(layers or 0))
+        made += [
+            PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=origin, source=source)
+            for key, value in flags
+        ]
+    return made
 
 
-PLACES = {
-    "mindie": (SettingPlace.JSON, MINDIE_FILE),
-    "mindformers": (SettingPlace.YAML, "the task's YAML"),
-}
-"""Where frameworks that read no flags take their settings, and the file."""
+def spelt_settings(
+    facts: Mapping[str, Value],
+    framework: str,
+    release: str = "",
+    origin: Origin = Origin.COST_MODEL,
+    source: str = "",
+    *,
+    copies: int = 1,
+) -> list[PlanSetting]:
+    """The settings by which a framework is told facts; those that it cannot be told are left out.
 
-
-def _vllm(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:
-    pairs: list[tuple[str, Value]] = [("--tensor-parallel-size", layout.tp)]
-    if layout.pp > 1:
-        pairs.append(("--pipeline-parallel-size", layout.pp))
-    if layout.dp > 1:
-        pairs.append(("--data-parallel-size", layout.dp))
-    if experts and layout.ep > 1:
-        pairs.append(("--enable-expert-parallel", True))
-    return pairs
-
-
-def _sglang(layout: ParallelLayout) -> list[tuple[str, Value]]:
-    """SGLang counts the replicas of data-parallel attention inside its tensor-parallel size."""
-    pairs: list[tuple[str, Value]] = [("--tp-size", layout.tp)]
-    if layout.pp > 1:
-        pairs.append(("--pp-size", layout.pp))
-    if layout.dp > 1:
-        pairs.append(("--dp-size", layout.dp))
-        if layout.dp_attention:
-            pairs.append(("--enable-dp-attention", True))
-    if layout.ep > 1:
-        pairs.append((EXPERTS_OF_SGLANG, layout.ep))
-    return pairs
-
-
-def _megatron(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:
-    pairs: list[tuple[str, Value]] = [
-        ("--tensor-model-parallel-size", layout.tp),
-        ("--pipeline-model-parallel-size", layout.pp),
-    ]
-    if layout.cp > 1:
-        pairs.append(("--context-parallel-size", layout.cp))
-    if experts:
-        pairs.append(("--expert-model-parallel-size", layout.ep))
-    return pairs
+    Args:
+        facts: Values by fact.
+        framework: Id of the framework.
+        release: Which takes them; empty if that is not known.
+        origin: What they come from.
+        source: Where that can be read.
+        copies: Replicas, over which some frameworks count.
+    """
+    made = []
+    for fact, value in facts.items():
+        if (found := spelt(fact, framework, release, value, copies=copies)) is not None:
+            meaning, written = found
+            made.append(
+                PlanSetting(
+                    where=meaning.place,
+                    key=meaning.key,
+                    value=written,
+                    origin=origin,
+                    source=source,
+                    file=meaning.file,
+                )
+            )
+    return made
 
 
 def _uneven(layout: ParallelLayout, framework: str, layers: int) -> list[tuple[str, Value]]:
@@ -118,24 +113,3 @@ def _uneven(layout: ParallelLayout, framework: str, layers: int) -> list[tuple[s
         return [("--decoder-last-pipeline-num-layers", last)] if last > 0 else []
     names = ",".join(str(layers + place) for place in range(idle))
     return [("--num-layers", layers + idle), ("--noop-layers", names)]
-
-
-def _mindie(layout: ParallelLayout, *, experts: bool) -> list[tuple[str, Value]]:
-    """Fields of MindIE's service configuration: its world size, and how attention and experts divide it."""
-    pairs: list[tuple[str, Value]] = [("worldSize", layout.devices)]
-    if layout.dp > 1 or experts:
-        pairs += [("dp", layout.dp), ("tp", layout.tp)]
-    if experts:
-        pairs += [("moe_ep", layout.ep), ("moe_tp", layout.devices // layout.ep)]
-    return [(f"{_MODEL_CONFIG}.{name}", size) for name, size in pairs]
-
-
-def _mindformers(layout: ParallelLayout) -> list[tuple[str, Value]]:
-    degrees = {
-        "data_parallel": layout.dp,
-        "model_parallel": layout.tp,
-        "pipeline_stage": layout.pp,
-        "context_parallel": layout.cp,
-        "expert_parallel": layout.ep,
-    }
-    return [(f"parallel_config.{name}", size) for name, size in degrees.items() if size > 1]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.layout_flags import VLLM
+from recommender.ranking.starts.layout_flags import VLLM, spelt_settings
 
 if TYPE_CHECKING:
     from kg.nouns.layout import ParallelLayout
@@ -43,11 +43,12 @@ def server_settings(
         transfers: Whether the start has a connector that moves caches between roles.
     """
     servers = int(situation.number("nodes") or 1)
+    told: dict[str, Value] = {}
     pairs: list[tuple[SettingPlace, str, Value]] = []
     if framework in VLLM:
         if servers > 1 and layout.dp % servers == 0:
+            told["dp_local"] = layout.dp // servers
             pairs += [
-                (SettingPlace.FLAG, "--data-parallel-size-local", layout.dp // servers),
                 (SettingPlace.FLAG, "--data-parallel-address", FIRST_SERVER),
                 (SettingPlace.FLAG, "--data-parallel-rpc-port", DATA_PARALLEL_PORT),
             ]
@@ -59,12 +60,13 @@ def server_settings(
                 (SettingPlace.JSON, f"{sizes}.dp_size", layout.dp),
             ]
     elif framework == "sglang" and servers > 1:
+        told["nodes"] = servers
         pairs += [
-            (SettingPlace.FLAG, "--nnodes", servers),
             (SettingPlace.FLAG, "--node-rank", RANK),
             (SettingPlace.FLAG, "--dist-init-addr", f"{FIRST_SERVER}:{INIT_PORT}"),
         ]
-    return [
+    made = spelt_settings(told, framework, origin=Origin.KNOWLEDGE)
+    return made + [
         PlanSetting(where=where, key=key, value=value, origin=Origin.KNOWLEDGE) for where, key, value in pairs
     ]
 

@@ -18,7 +18,7 @@ from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
-from recommender.ranking.starts.layout_flags import EXPERTS_OF_SGLANG, layout_settings
+from recommender.ranking.starts.layout_flags import layout_settings, spelt_settings
 from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
@@ -73,6 +73,7 @@ def written(
             framework.id,
             experts=bool(situation.model.is_mixture),
             layers=situation.number("layers"),
+            release=framework.version,
             origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
@@ -102,7 +103,8 @@ def written(
             settings += server_settings(situation, layout, framework.id, transfers=transfers)
         beside = server_lines(situation, layout, framework.id, transfers=transfers)
     if any(plain_key(item.key) == _EXCHANGE for item in settings):  # SGLang spreads the experts by itself
-        settings = [item for item in settings if item.key != EXPERTS_OF_SGLANG]
+        flags = {item.key for item in spelt_settings({"ep": 1}, framework.id)}
+        settings = [item for item in settings if item.key not in flags]
     runs = _runs_of(draft, chosen)
     if runs:
         settings = _with_case(settings, case_settings(_fastest(runs), screen.release()))

@@ -1,0 +1,116 @@
+"""What settings state, and how a fact is spelt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.nouns.layout import ParallelLayout
+from kg.terms.dialects import degrees_of, layout_of, positive, spelt, statement
+from kg.terms.meanings import kinds, programs, settings_of
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Value
+
+
+@pytest.mark.parametrize("program", programs())
+def test_what_is_spelt_says_the_same_again(program: str) -> None:
+    tried = 0
+    for fact in {item.fact for item in settings_of(program)}:
+        for value in (0, 1, 2, 8, 0.5, "bf16", "fp16", "int8", "fp8", "full", "selective", "optimizer"):
+            found = spelt(fact, program, value=value)
+            if found is None or found[0].product or isinstance(value, str) != (kinds()[fact] == "choice"):
+                continue
+            meaning, written = found
+            if meaning.reads(written) and meaning.switch is None:
+                assert meaning.says(written) == value
+                tried += 1
+    assert tried
+
+
+def test_replicas_are_counted_inside_where_attention_is_replicated() -> None:
+    told: dict[str, Value] = {
+        "--tp-size": "16",
+        "--dp-size": 4,
+        "--enable-dp-attention": "true",
+        "--max-running-requests": 512,
+    }
+    found = statement(told, "sglang")
+    assert (found.facts["tp"], found.facts["dp"], found.facts["batch"]) == (4, 4, 128)
+    assert (found.written["tp"], found.written["batch"]) == (16, 512)
+    assert layout_of(told, "sglang") == ParallelLayout(tp=16, dp=4, dp_attention=True)
+    assert layout_of({"tp_size": 4, "dp_size": 2}, "sglang") == ParallelLayout(tp=4, dp=2)
+    assert degrees_of({"tp_size": 8, "enable_attention_dp": True}, "tensorrt-llm") == {"tp": 1, "dp": 8}
+    assert statement({"max_num_seqs": 512, "dp": 4}).facts["batch"] == 512
+
+
+@pytest.mark.parametrize(
+    ("told", "degrees"),
+    [
+        ({"tensor_parallel_size": 4, "data_parallel_size": 2, "enable_expert_parallel": True}, {"tp": 4, "dp": 2, "ep": 8}),
+        ({"tp_size": 8, "moe_a2a_backend": "deepep"}, {"tp": 8, "ep": 8}),
+        ({"tp_size": 8, "moe_a2a_backend": "none"}, {"tp": 8}),
+        ({"tp_size": 8, "ep_size": 4, "moe_a2a_backend": "deepep"}, {"tp": 8, "ep": 4}),
+        ({"worldSize": 16}, {"tp": 16}),
+        ({"worldSize": 16, "dp": 4}, {"tp": 4, "dp": 4}),
+        ({"worldSize": 16, "tp": 2, "dp": 8}, {"tp": 2, "dp": 8}),
+        ({"parallel_config": '{"model_parallel": 2, "pipeline_stage": 4}'}, {"tp": 2, "pp": 4}),
+        ({"tp": True, "pp": "x", "dp": 0}, {}),
+    ],
+)  # fmt: skip
+def test_degrees_are_counted_one_way(told: dict[str, int | str], degrees: dict[str, int]) -> None:
+    assert degrees_of(told) == degrees
+
+
+def test_a_switch_for_all_ranks_stands_for_the_devices_where_no_size_is_stated() -> None:
+    assert statement({"enable_expert_parallel": True}, devices=16).facts == {"ep": 16}
+    assert statement({"enable_expert_parallel": False}, devices=16).facts == {"ep": 1}
+    assert statement({"enable_expert_parallel": True}).facts == {}
+
+
+def test_names_that_were_read_are_known_by_their_facts() -> None:
+    found = statement({"--enforce-eager": False, "HCCL_BUFFSIZE": 200, "quantization": "unheard"})
+    assert (dict(found.facts), dict(found.fact_of)) == ({}, {"--enforce-eager": "graph"})
+
+
+@pytest.mark.parametrize(
+    ("fact", "program", "value", "key", "written"),
+    [
+        ("tp", "sglang", 8, "--tp-size", 8),
+        ("tp", "mindformers", 8, "parallel_config.model_parallel", 8),
+        ("ep", "vllm-ascend", 8, "--enable-expert-parallel", True),
+        ("precision", "vllm-ascend", "int8", "--quantization", "ascend"),
+        ("precision", "megatron-lm", "bf16", "--bf16", True),
+        ("chunk", "sglang", 0, "--chunked-prefill-size", -1),
+        ("batch", "sglang", 8, "--max-running-requests", 32),
+        ("graph", "sglang", 0, "--disable-cuda-graph", True),
+    ],
+)
+def test_a_fact_is_spelt_as_a_program_takes_it(
+    fact: str, program: str, value: int | str, key: str, written: object
+) -> None:
+    found = spelt(fact, program, value=value, copies=4)
+    assert found is not None
+    assert (found[0].key, found[1]) == (key, written)
+
+
+def test_what_a_program_is_not_told_is_not_spelt() -> None:
+    assert spelt("dp", "megatron-lm", value=2) is None
+    assert spelt("tp", "gromacs", value=2) is None
+    assert spelt("graph", "sglang", value=1) is None
+
+
+def test_a_release_takes_the_spelling_that_it_has() -> None:
+    old, new = (spelt("captured_rows", "sglang", release, 64) for release in ("0.5.6.post2", "0.5.23"))
+    assert [found and found[0].key for found in (old, new)] == [
+        "--cuda-graph-max-bs",
+        "--cuda-graph-max-bs-decode",
+    ]
+    assert spelt("tp", "sglang", "no release", 2) is not None
+
+
+def test_whole_numbers() -> None:
+    assert [positive(value) for value in (4, "4", 4.0, 0, -1, True, "x", None, 1.5, 1e400)] == [
+        4, 4, 4, None, None, None, None, None, None, None
+    ]  # fmt: skip
