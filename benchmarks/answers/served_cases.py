@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind, Problem, Trust, WorkloadKind
-from kg.nouns.layout import ParallelLayout
+from kg.terms.dialects import degrees_of, layout_of
 from kg.triples.serialisation import from_graph
 from recommender.ranking.deployments.deployment import Deployment, Work
 from recommender.ranking.measured.runs import framework_id
@@ -85,17 +85,11 @@ def deployment_of(configuration: Configuration, concurrency: Value = None) -> De
     Instances that prefill and decode apart are another kind.
     """
     at_once = configuration.get("concurrency", concurrency)
-    tensor = _count(configuration, "tp", "tensor_parallel_size", "tp_size")
-    if configuration.get("disaggregated") or not tensor or not isinstance(at_once, int | float):
+    if configuration.get("disaggregated") or not isinstance(at_once, int | float):
         return None
-    replicas = _count(configuration, "dp", "data_parallel_size", "dp_size") or 1
-    inside = bool(configuration.get("dp_attention") or configuration.get("enable_dp_attention"))
-    layout = ParallelLayout(
-        tp=tensor,
-        dp=tensor if inside else replicas,
-        ep=_count(configuration, "ep", "ep_size", "expert_parallel_size") or 1,
-        dp_attention=inside,
-    )
+    layout = layout_of(configuration)
+    if "tp" not in degrees_of(configuration):
+        return None
     if layout.devices != (_count(configuration, "num_gpus", "devices") or layout.devices) or at_once < 1:
         return None
     drafting = str(configuration.get("spec_decoding", configuration.get("speculative_algorithm", "none")))
