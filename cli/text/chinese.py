@@ -207,6 +207,9 @@ TEMPLATES: dict[str, str] = {
         "假定使用能装下的最少卡数 {count}；用 --count N 另行指定"
     ),
     "{name} is taken as {other}": "{name} 按 {other} 处理",
+    "{count} of {name} are taken as {other}, which {server} holds": (
+        "{count} 个 {name} 按 {server} 所装的 {other} 处理"
+    ),
     "{name} is taken as {other}, on which it is built": "{name} 按其基础模型 {other} 处理",
     "{name} is taken as {other}: not known is {words}": "{name} 按 {other} 处理：不认识 {words}",
     "{place} says {told} and {where} {other}: {same} is taken": (

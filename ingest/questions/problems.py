@@ -6,7 +6,7 @@ listed in the notes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +22,7 @@ from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
 from kg.terms.precisions import canonical_precision, is_precision
 from kg.terms.units import share_of
+from kg.triples.model_facts import SIZED
 from kg.triples.model_finder import DECISIVE
 from kg.triples.names import slug
 from kg.triples.network_table import network_facts
@@ -40,8 +41,8 @@ _FORMATS_ALIKE = {"w8a8": "int8", "float4": "nvfp4", "fp4": "nvfp4", "int4": "w4
 class Resolver(Protocol):
     """A resolver of names against the graph."""
 
-    def hardware(self, text: str) -> ResolvedName:
-        """A node of the hardware tree."""
+    def hardware(self, text: str, count: int | None = None) -> ResolvedName:
+        """A node of the hardware tree, of which there are so many."""
 
     def model(self, text: str) -> ResolvedModel:
         """A model."""
@@ -94,6 +95,34 @@ def problem_from(
         raise InputError("; ".join(lines))
     assert problem is not None  # noqa: S101  no error means a problem
     return problem, tuple(reader.notes)
+
+
+def resolved_problem(problem: Problem, names: Resolver) -> tuple[Problem, tuple[str, ...]]:
+    """A problem that a program made, with its names resolved as those of a question, and the notes on them.
+
+    Raises:
+        UnknownEntityError: A name is not known, or stands for several; a model that states its own sizes
+            may have any name.
+    """
+    work, place = problem.workload, problem.hardware
+    device = names.hardware(place.name, place.count)
+    notes = [device.note]
+    if device.id != place.name:
+        place = replace(place, name=device.id, reported=place.reported or place.name)
+    if work.model is not None:
+        try:
+            model = names.model(work.model)
+        except UnknownEntityError:
+            if not SIZED & set(work.shape):
+                raise
+        else:
+            notes.append(model.note)
+            precision = work.precision or model.weights or None
+            if (model.id, precision) != (work.model, work.precision):
+                work = replace(work, model=model.id, precision=precision)
+    if work is not problem.workload or place is not problem.hardware:
+        problem = replace(problem, workload=work, hardware=place)
+    return problem, tuple(filter(None, notes))
 
 
 class _Reader:
@@ -326,11 +355,11 @@ class _Reader:
             name = self._text("hardware")
             if name is None:
                 raise InputError("no hardware: add --hardware, such as --hardware 910B3")
-            resolved = self.names.hardware(name)
-            self._note(resolved)
             count = self.raw.get("count")
             if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
                 raise InputError(f"count: {count!r} is not a number of devices")
+            resolved = self.names.hardware(name, count)
+            self._note(resolved)
             return Hardware(name=resolved.id, reported=name, count=count)
 
         hardware = self._attempt("hardware", read)

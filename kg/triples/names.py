@@ -144,13 +144,18 @@ class Names:
         self._vendor_keys: list[str] | None = None
         self._in_files: dict[str, tuple[str, bool]] = {}
 
-    def hardware(self, text: str) -> ResolvedName:
+    def hardware(self, text: str, count: int | None = None) -> ResolvedName:
         """Resolve the name of hardware in a question.
 
         A family whose devices differ too much, and a server that holds one, raise ``AmbiguousEntityError``;
-        a family that stands for a device is taken for it, and the note says so.
+        a family that stands for a device is taken for it, and the note says so. So is one of which
+        ``count`` devices fill servers, where all such servers hold the same device.
         """
         node = self._hardware_node(text)
+        if node.ambiguous and count is not None and len(filled := self._in_servers(node, count)) == 1:
+            ((only, server),) = filled.items()
+            note = f"{count} of {node.label} are taken as {self._label(only)}, which {server} holds"
+            return ResolvedName(id=only, note=note)
         held = self._tree.node(node.device) if node.device else None
         if held is not None and held.ambiguous:
             about = f"{text!r} holds {held.label}, which is several devices that differ"
@@ -158,10 +163,23 @@ class Names:
         if node.ambiguous:
             raise _ask_for_device(f"{text!r} fits several devices that differ", self._tree.devices(node.id))
         if node.assumed:
-            assumed = self._tree.node(node.assumed)
-            label = assumed.label if assumed is not None else node.assumed
-            return ResolvedName(id=node.assumed, note=f"{node.label} is taken as {label}")
+            return ResolvedName(id=node.assumed, note=f"{node.label} is taken as {self._label(node.assumed)}")
         return ResolvedName(id=node.id)
+
+    def _in_servers(self, family: HardwareNode, count: int) -> dict[str, str]:
+        """The devices of a family in servers that so many of them fill, and the name of such a server."""
+        own = self._tree.devices(family.id)
+        servers = {name for device in own for name in self._tree.servers(device)}
+        found: dict[str, str] = {}
+        for name in sorted(servers):
+            server = self._tree.node(name)
+            if server is not None and server.device_count and count % server.device_count == 0:
+                found |= {one: server.label for one in self._tree.devices(name) if one in own}
+        return found
+
+    def _label(self, hardware_id: str) -> str:
+        node = self._tree.node(hardware_id)
+        return node.label if node is not None else hardware_id
 
     def server(self, text: str) -> ResolvedName:
         """Resolve the name of what devices sit in, whatever it holds."""

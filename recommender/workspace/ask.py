@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ingest.questions.problems import problem_from
-from kg.errors import InputError, NoEvidenceError, UnknownEntityError
+from ingest.questions.problems import problem_from, resolved_problem
+from kg.errors import AmbiguousEntityError, InputError, NoEvidenceError, UnknownEntityError
+from kg.triples.iris import hardware_iri, model_iri
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
 from recommender.store import answered_questions
@@ -68,6 +69,33 @@ class AskDesk(Desk):
             problem = with_programs(problem, list(all_of(self.graph, Framework)))
         return problem, (*notes, self.age_note) if self.age_note else notes
 
+    def understood(self, problem: Problem, notes: Sequence[str] = ()) -> tuple[Problem, tuple[str, ...]]:
+        """A problem as it would be if its names had been asked for in words, with the notes on them.
+
+        One that :meth:`problem` made is as it was. A device or model that no node has, and that measured
+        cases name so, keeps its name.
+
+        Raises:
+            UnknownEntityError: A name is not known, or stands for several.
+        """
+        if problem.situation.facts:
+            return problem, tuple(notes)
+        try:
+            problem, more = resolved_problem(problem, self.names)
+        except AmbiguousEntityError:
+            raise
+        except UnknownEntityError:
+            if not self._is_measured(problem):
+                raise
+            more = ()
+        return problem, (*notes, *more)
+
+    def _is_measured(self, problem: Problem) -> bool:
+        """Whether some case has the device of a problem, and its model, under these very names."""
+        names = [hardware_iri(problem.hardware.name)]
+        names += [model_iri(problem.workload.model)] if problem.workload.model else []
+        return all(any(self.graph.triples(None, None, name)) for name in names)
+
     def with_defaults(
         self, raw: Mapping[str, object], defaults: Mapping[str, object], place: str
     ) -> dict[str, object]:
@@ -91,7 +119,7 @@ class AskDesk(Desk):
             )
 
         def same_hardware(one: str, other: str) -> bool:
-            return self.names.hardware(one).id == self.names.hardware(other).id
+            return one == other or self.names.hardware(one).id == self.names.hardware(other).id
 
         version = str(defaults.get("version") or "") or newest_release(framework)
         return with_defaults(
@@ -146,6 +174,7 @@ class AskDesk(Desk):
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
+        problem, notes = self.understood(problem, notes)
         return self.snapshot.recommender.answer(
             problem, k, model=self.model_facts(problem), notes=notes, space=space
         )
@@ -166,6 +195,7 @@ class AskDesk(Desk):
         from recommender.answers.capacity import capacity
         from recommender.ranking.deployments.deployments import Deployments
 
+        problem, notes = self.understood(problem, notes)
         starts = self.snapshot.recommender.planner.starts
         situation = starts.situation(problem)
         if situation is None:
@@ -202,6 +232,7 @@ class AskDesk(Desk):
         """
         from recommender.evolution.exploring import POOL, explore
 
+        problem, notes = self.understood(problem, notes)
         model = self.model_facts(problem)
         pool = self.snapshot.recommender.answer(
             problem, POOL * k, model=model, notes=notes, with_hypotheses=True
@@ -234,6 +265,7 @@ class AskDesk(Desk):
         from recommender.answers.predict import check_intensity, predict, question_of
 
         check_intensity(intensity_g_per_kwh)
+        problem, notes = self.understood(problem, notes)
         answer = self.recommend(problem, k, notes=notes)
         around = self.names.server(server).id if server else ""
         if answer.priced is not None and not around:
@@ -288,6 +320,7 @@ class AskDesk(Desk):
 
     def similar(self, problem: Problem, k: int = 10) -> list[Neighbour]:
         """Return the k nearest known problems; those of another operator or metric come last."""
+        problem, _ = self.understood(problem)
         comparable = self.snapshot.retriever.find(problem, most=k)
         there = {item.problem.key for item in comparable}
         others = self.snapshot.retriever.find(problem, most=k, any_operator=True)

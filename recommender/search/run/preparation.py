@@ -240,7 +240,7 @@ class _LenientNames:
 
     names: Names
 
-    def hardware(self, text: str) -> ResolvedName:
+    def hardware(self, text: str, count: int | None = None) -> ResolvedName:  # noqa: ARG002  of the protocol
         """The node, or a slug with a note."""
         node, is_known = self.names.hardware_or_slug(text)
         return ResolvedName(id=node, note="" if is_known else f"hardware {text!r} is not in the knowledge")

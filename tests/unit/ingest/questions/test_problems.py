@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.questions.limits import parse_limit
-from ingest.questions.problems import KnownOperator, problem_from
+from ingest.questions.problems import KnownOperator, problem_from, resolved_problem
 from kg.errors import InputError, UnknownEntityError
-from kg.nouns.entities import Better, WorkloadKind
+from kg.nouns.entities import Better, Hardware, WorkloadKind
+from kg.nouns.values import Settings
 from kg.triples.names import ResolvedModel, ResolvedName
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ KNOWN: dict[str, dict[str, ResolvedName]] = {
 class Names:
     """A few names."""
 
-    def hardware(self, text: str) -> ResolvedName:
+    def hardware(self, text: str, count: int | None = None) -> ResolvedName:
         return self._find("hardware", text)
 
     def model(self, text: str) -> ResolvedModel:
@@ -279,6 +281,26 @@ def test_the_format_of_the_weights_is_told_by_the_name_unless_something_else_is(
     problem, _ = ask(model="bert-awq", precision="bfloat16", origins={"precision": "file"})
     assert problem.workload.precision == "w4a16"
     assert problem.situation.facts["precision"].origin == "told"
+
+
+def test_a_problem_of_a_program_has_its_names_resolved_as_a_question_has() -> None:
+    asked, notes = ask(model="bert-awq", hardware="910", shape={"seq_len": 128})
+    work = replace(asked.workload, model="bert-awq", precision=None)
+    problem, said = resolved_problem(
+        replace(asked, workload=work, hardware=Hardware(name="910", count=None)), Names()
+    )
+    assert problem == asked
+    assert said == ("910 is taken as 910A",)
+    assert notes == said
+    own = replace(work, model="mine", shape=Settings({"hidden_size": 64}))
+    assert (
+        resolved_problem(replace(asked, workload=own, hardware=Hardware(name="910b3")), Names())[0].workload
+        == own
+    )
+    with pytest.raises(UnknownEntityError, match="no model named 'mine'"):
+        resolved_problem(
+            replace(asked, workload=replace(work, model="mine"), hardware=Hardware(name="910b3")), Names()
+        )
 
 
 def test_a_name_with_an_unknown_word_is_answered_with_a_note() -> None:

@@ -77,6 +77,19 @@ def store() -> GraphStore:
         HardwareProfile(
             id="h200", level=Level.FAMILY, broader="nvidia", labels={"en": "H200"}, aliases=("Hopper",)
         ),
+        HardwareProfile(
+            id="v100", level=Level.FAMILY, broader="nvidia", labels={"en": "V100"}, ambiguous=True
+        ),
+        HardwareProfile(id="v100-sxm", level=Level.DEVICE, broader="v100", labels={"en": "V100 SXM"}),
+        HardwareProfile(id="v100-pcie", level=Level.DEVICE, broader="v100", labels={"en": "V100 PCIe"}),
+        HardwareProfile(
+            id="dgx-1",
+            level=Level.SERVER,
+            broader="nvidia",
+            labels={"en": "DGX-1"},
+            device="v100-sxm",
+            device_count=8,
+        ),
         ModelFamily(id="llama", labels={"en": "LLaMA"}),
         Model(id="llama-2-7b", labels={"en": "Llama 2 7B"}, family="llama", architecture="decoder"),
         Bottleneck(id="slow-link", labels={"en": "Slow link", "zh": "慢链路"}),
@@ -132,6 +145,21 @@ def test_a_family_whose_devices_differ_must_be_chosen_from(store: GraphStore) ->
         Names(store).hardware("910B")
     assert caught.value.choices == ("ascend-910b3", "ascend-910b4")
     assert caught.value.hint == "name one: --hardware ascend-910b3 (or ascend-910b4)"
+
+
+@pytest.mark.parametrize("count", [8, 16])
+def test_a_family_that_fills_servers_of_one_device_is_that_device(store: GraphStore, count: int) -> None:
+    assert Names(store).hardware("V100", count) == ResolvedName(
+        id="v100-sxm", note=f"{count} of V100 are taken as V100 SXM, which DGX-1 holds"
+    )
+
+
+@pytest.mark.parametrize(("text", "count"), [("V100", None), ("V100", 2), ("V100", 12), ("910B", 8)])
+def test_a_count_that_decides_nothing_leaves_the_question(
+    store: GraphStore, text: str, count: int | None
+) -> None:
+    with pytest.raises(AmbiguousEntityError, match="fits several devices that differ"):
+        Names(store).hardware(text, count)
 
 
 def test_a_server_of_a_family_whose_devices_differ_is_asked_back_as_a_device(store: GraphStore) -> None:

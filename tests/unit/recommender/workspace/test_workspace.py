@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from kg.errors import CaseFormatError, InputError, UnknownEntityError, WorkspaceError
-from kg.nouns.entities import Kind
+from kg.errors import (
+    AmbiguousEntityError,
+    CaseFormatError,
+    InputError,
+    UnknownEntityError,
+    WorkspaceError,
+)
+from kg.nouns.entities import Hardware, Kind, Problem
 from kg.triples.networks import circles
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
@@ -236,3 +243,18 @@ def test_an_answer_prints_itself_in_short(shipped: Workspace) -> None:
         assert line in text
     for item in answer:
         assert item.title in text
+
+
+def test_a_problem_of_a_program_is_understood_as_the_same_words_are(shipped: Workspace) -> None:
+    asked, notes = shipped.problem(
+        {"model": "Qwen/Qwen3-32B-AWQ", "phase": "serving", "hardware": "h100", "count": 8}
+    )
+    work = replace(asked.workload, model="Qwen/Qwen3-32B-AWQ", precision=None)
+    bare = Problem(workload=work, hardware=Hardware(name="h100", count=8), objective=asked.objective)
+    assert shipped.ask.understood(bare) == (asked, notes)
+    assert shipped.ask.understood(asked, ("said",)) == (asked, ("said",))
+    for name, count in (("a100", 8), ("h100", 2)):
+        with pytest.raises(AmbiguousEntityError):
+            shipped.recommend(replace(bare, hardware=Hardware(name=name, count=count)))
+    with pytest.raises(UnknownEntityError, match="no hardware named 'nothing'"):
+        shipped.recommend(replace(bare, hardware=Hardware(name="nothing")))
