@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
@@ -56,10 +57,10 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
     switches: list[Meaning] = []
     for name, field, value in _fields(settings):
         meaning = meaning_of(field, program)
-        if meaning is None or not meaning.reads(value):
+        reads, said = (False, None) if meaning is None else _read(meaning, value)
+        if meaning is None or not reads:
             continue
         fact_of[name] = meaning.fact
-        said = meaning.says(value)
         if said is True and meaning.product:
             switches.append(meaning)
         elif said is not None:
@@ -122,11 +123,18 @@ def positive(value: Value, least: int = 1) -> int | None:
     return int(value) if is_whole and value >= least else None  # type: ignore[arg-type, operator]  # a number
 
 
+@lru_cache(maxsize=16384, typed=True)
+def _read(meaning: Meaning, value: Value) -> tuple[bool, Value]:
+    """Whether a meaning reads a value, and what it says by it; a search asks the same again and again."""
+    reads = meaning.reads(value)
+    return reads, meaning.says(value) if reads else None
+
+
 def _fields(settings: Mapping[str, Value]) -> Iterator[tuple[str, str, Value]]:
     """Each setting by its name and its own, and the fields of those whose value is an object in JSON."""
     for name, value in settings.items():
         yield name, name, value
-        if isinstance(value, str) and value.lstrip().startswith("{"):
+        if isinstance(value, str) and "{" in value:
             try:
                 content = json.loads(value)
             except (ValueError, RecursionError):
