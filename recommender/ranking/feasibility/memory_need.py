@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
+from kg.nouns.setting import SettingPlace
 from kg.terms.circumstances import sizes_of_shape
 from kg.terms.dialects import degrees_of
+from kg.terms.meanings import meaning_of
 from kg.terms.phases import STEP_PHASE
 from kg.triples.model_facts import plain_facts
 from recommender.ranking.feasibility.rules import Broken, positive_integer
@@ -42,9 +44,8 @@ _DECIDING = frozenset(
 )  # fmt: skip
 """Settings of the cost model that decide about memory."""
 
-_PAGED = ("max_num_seqs", "max_running_requests", "max-running-requests", "gpu_memory_utilization",
-          "mem_fraction_static")  # fmt: skip
-"""Parameters of servers whose cache is paged: sequences beyond the memory wait, and fail nothing."""
+_PAGED = frozenset({"batch", "memory_share"})
+"""Facts by whose settings a server's cache is paged: sequences beyond the memory wait, and fail nothing."""
 
 _PAGING = ("vllm", "sglang", "trt", "tensorrt", "mii", "lmdeploy", "lightllm", "mindie")
 """Servers that do so, by words of the framework's name."""
@@ -219,7 +220,9 @@ class MemoryNeed:
 def _is_paged(configuration: Mapping[str, Value]) -> bool:
     """Return whether a server's cache is paged: its batch then bounds what runs, not what is kept."""
     framework = str(configuration.get("framework", "")).lower()
-    return any(name in configuration for name in _PAGED) or any(name in framework for name in _PAGING)
+    settings = [meaning for name in configuration if (meaning := meaning_of(name)) is not None]
+    is_paged = any(item.fact in _PAGED and item.place is not SettingPlace.CODE for item in settings)
+    return is_paged or any(name in framework for name in _PAGING)
 
 
 def _stated_sizes(problem: Problem, phase: str) -> dict[str, object]:

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.values import Settings
-from kg.terms.purposes import Purpose, plain_key, purpose
+from kg.terms.meanings import kind_of
+from kg.terms.purposes import Purpose, purpose
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.measured.step_place import StepPlace
     from recommender.cost_model.question import Question
     from recommender.ranking.measured.measured_run import MeasuredRun
-
-_PRICED = frozenset(
-    {"max_num_seqs", "max_running_requests", "batch_size", "micro_batch_size", "global_batch_size"}
-)
-"""Sizes that are chosen with the layout."""
 
 
 def runs_of(place: StepPlace, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
@@ -78,7 +74,7 @@ def case_settings(run: MeasuredRun, release: ReleaseSettings | None) -> list[Pla
         taken = release.look_up(name, suggest=False)
         if taken.setting is None or not taken.usable or taken.is_default(value):
             continue
-        if purpose(name) is Purpose.TUNING and plain_key(name) not in _PRICED:
+        if purpose(name) is Purpose.TUNING and kind_of(name) != "batch":
             found.append(
                 PlanSetting(
                     where=taken.setting.place,

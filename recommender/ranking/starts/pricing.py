@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.layout import DEGREES
+from kg.terms.dialects import positive
+from kg.terms.meanings import meaning_of
 from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.question import Question, is_step
@@ -20,7 +22,6 @@ from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import SHORTEST, LayoutQuestion
 from recommender.ranking.starts.recipes.recipe_load import (
     AT_ONCE,
-    AT_ONCE_OF_AN_ENGINE,
     is_for_latency,
     recipe_load,
 )
@@ -119,13 +120,15 @@ def started_steps(question: Question | None) -> Steps | None:
 def _load(draft: StartDraft, degrees: Mapping[str, object], devices: int) -> float | None:
     """Requests at once on so many devices, as now or as recipes have it; None where neither says."""
     current: Mapping[str, Value] = draft.situation.current or {}
-    for name in (*AT_ONCE_OF_AN_ENGINE, *AT_ONCE):
-        replicas = degrees.get("data_parallel", 1) if name in AT_ONCE_OF_AN_ENGINE else 1
-        if name in current and isinstance(replicas, int | float):
-            return float(str(current[name])) * replicas if str(current[name]).isdigit() else None
+    replicas = degrees.get("data_parallel", 1)
+    for name, value in current.items():
+        limits = meaning_of(name)
+        if limits is not None and limits.fact == AT_ONCE and isinstance(replicas, int | float):
+            stated = positive(value)
+            return stated and float(stated * (1 if limits.over else replicas))
     for item in draft.agreed:
-        name, recipe = plain_key(item.key), item.first
-        if name in AT_ONCE_OF_AN_ENGINE | AT_ONCE and item.value.isdigit():
+        meaning, recipe = meaning_of(item.key), item.first
+        if meaning is not None and meaning.fact == AT_ONCE and item.value.isdigit():
             at_once = recipe_load(recipe)
             if at_once and not is_for_latency(recipe):  # whose load is not that of this question
                 return max(1.0, round(at_once / recipe.devices * devices))

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
-from kg.terms.purposes import plain_key
+from kg.terms.dialects import statement
+from kg.terms.meanings import meaning_of
 from recommender.ranking.starts.lengths import are_stated, longest
-from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, AT_ONCE_OF_AN_ENGINE
+from recommender.ranking.starts.recipes.recipe_load import AT_ONCE
 
 if TYPE_CHECKING:
     from kg.nouns.layout import ParallelLayout
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.situation import StartSituation
 
-_LONGEST = frozenset({"max_model_len", "context_length"})
-_CAPTURED = frozenset(
-    {"cudagraph_capture_sizes", "cuda_graph_bs", "cuda_graph_bs_decode", "cuda_graph_max_bs"}
-)
-
 
 def falls_short(item: AgreedSetting, at_once: float | None) -> bool:
     """Whether it captures graphs for fewer requests than an engine gets: the default captures for more."""
-    name = plain_key(item.key).rpartition(".")[2]
-    sizes = [int(number) for number in re.findall(r"\d+", item.value)]
-    return bool(at_once and name in _CAPTURED and sizes) and max(sizes) < (at_once or 0)
+    most = statement({item.key: item.value}).facts.get("captured_rows")
+    return at_once is not None and isinstance(most, int) and most < at_once
 
 
 def adapted(
@@ -42,17 +36,18 @@ def adapted(
         layout: How the work is divided.
         load: Requests at once on all devices, stated or assumed.
     """
-    plain = plain_key(item.key)
+    meaning = meaning_of(item.key)
+    is_length = meaning is not None and meaning.fact == "max_len"
     tokens = longest(situation)
-    if plain in _LONGEST and tokens and not are_stated(situation) and item.value.isdecimal():
+    if is_length and tokens and not are_stated(situation) and item.value.isdecimal():
         tokens = max(tokens, int(item.value))
-    if plain in _LONGEST and tokens:
+    if is_length and tokens:
         return str(tokens), "input and output lengths"
     most = situation.model.most_tokens
-    if plain in _LONGEST and most and item.value.isdecimal() and int(item.value) > most:
+    if is_length and most and item.value.isdecimal() and int(item.value) > most:
         return str(most), "the longest sequence of the model"
-    if not load or plain not in AT_ONCE | AT_ONCE_OF_AN_ENGINE:
+    if not load or meaning is None or meaning.fact != AT_ONCE:
         return item.value, ""
-    replicas = layout.dp if layout and plain in AT_ONCE_OF_AN_ENGINE else 1
+    replicas = layout.dp if layout and not meaning.over else 1
     value = str(max(1, math.ceil(load / replicas)))
     return value, "" if value == item.value else "requests at once"

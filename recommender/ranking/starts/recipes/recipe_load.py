@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kg.terms.purposes import plain_key
+from kg.terms.meanings import meaning_of
 
 if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
 
-AT_ONCE_OF_AN_ENGINE = frozenset({"max_num_seqs"})
-AT_ONCE = frozenset({"max_running_requests"})
+AT_ONCE = "batch"
+"""Fact of a setting that limits the requests at once, of an engine or of all of them."""
 
 
 def recipe_load(recipe: Recipe) -> float | None:
     """Requests at once that a recipe lets in on all its devices, else was timed with; None if unsaid."""
     for item in recipe.settings:
-        plain = plain_key(item.key)
-        if plain in AT_ONCE | AT_ONCE_OF_AN_ENGINE and item.value.isdigit():
-            engines = recipe.layout.get("dp", 1) if plain in AT_ONCE_OF_AN_ENGINE else 1
+        meaning = meaning_of(item.key)
+        if meaning is not None and meaning.fact == AT_ONCE and item.value.isdigit():
+            engines = 1 if meaning.over else recipe.layout.get("dp", 1)
             return float(item.value) * float(str(engines)) * recipe.instances
     stated = recipe.context.get("concurrency")
     return float(stated) if isinstance(stated, int | float) else None
