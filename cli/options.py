@@ -75,7 +75,7 @@ CommandOption = Annotated[
     ),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config-json", help="A model's config.json from Hugging Face.")
+    Path | None, typer.Option("--config-json", help="A model's config.json, GGUF file, or MindFormers YAML.")
 ]
 SmiOption = Annotated[
     Path | None, typer.Option("--smi", help="What npu-smi info or nvidia-smi printed, in a file.")
@@ -98,16 +98,18 @@ def facts_at_hand(
 
         facts.append(read_smi(texts.read_text(smi), smi.name))
     if config_json is not None:
-        from ingest.questions.launches.model_config import read_config
+        from ingest.questions.launches.model_files import read_model_file
 
-        facts.append(read_config(texts.read_text(config_json), config_json.name))
-    if from_command == "-":
+        facts.append(read_model_file(config_json))
+    if from_command is not None:
         from ingest.questions.launches.launch import read_launch
+        from ingest.questions.launches.model_files import with_named_files
 
-        raw = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1)
-        facts.append(read_launch(texts.decode_text(raw, "standard input"), "standard input"))
-    elif from_command is not None:
-        from ingest.questions.launches.launch import read_launch
-
-        facts.append(read_launch(texts.read_text(Path(from_command)), Path(from_command).name))
+        if from_command == "-":
+            raw, folder = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1), Path()
+            launch = read_launch(texts.decode_text(raw, "standard input"), "standard input")
+        else:
+            folder = Path(from_command).parent
+            launch = read_launch(texts.read_text(Path(from_command)), Path(from_command).name)
+        facts += with_named_files(launch, folder) if config_json is None else [launch]
     return facts

@@ -283,9 +283,11 @@ class _Reader:
                 return slug(model), Settings(facts)
             if resolved is None and not sizes:
                 raise unknown
-            if resolved is not None:
+            is_open = any(name not in sizes for name in DECISIVE)
+            # sizes decide where a word of the name is unknown
+            if resolved is not None and (is_open or resolved.id in fitting or not resolved.passed_over):
                 self._note(resolved)
-                if any(name not in sizes for name in DECISIVE) or resolved.id in fitting:
+                if is_open or resolved.id in fitting:
                     return resolved.id, nothing
                 closer = next((name for name in fitting if name.startswith(f"{resolved.id}-")), None)
                 if closer is not None:

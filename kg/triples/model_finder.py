@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 DECISIVE = ("hidden_size", "layers", "attention_heads")
 """Facts that must be told and agree."""
 
-PADDED = frozenset({"vocabulary_size"})
-"""Facts that a launch may round up, and that therefore decide nothing."""
+PADDED = frozenset({"vocabulary_size", "max_positions", "mtp_layers"})
+"""Facts that a launch may round up or leave out, and that therefore decide nothing."""
 
 _MODELS = model_iri("").value
 _FAMILIES = family_iri("").value

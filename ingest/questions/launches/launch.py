@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ingest.door.values import parse_value
 from ingest.questions.launches import megatron, serving
-from ingest.questions.launches.launch_facts import LaunchFacts
+from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.options import LaunchOptions, parse_options
 from ingest.questions.launches.shell import UNKNOWN, read_script, readable
 from kg.errors import InputError
@@ -65,7 +66,7 @@ def read_launch(text: str, place: str, *, depth: int = 0) -> LaunchFacts:
     notes += script.notes
     if not depth:
         notes = [f"{place}: {note}" for note in notes]
-    return LaunchFacts(question=found[0].question, notes=tuple(notes))
+    return replace(found[0], notes=tuple(notes))
 
 
 def launch_command(text: str) -> ShellCommand:
@@ -142,16 +143,17 @@ def _msrun(name: str, words: Sequence[str], environment: Mapping[str, object]) -
         question["count"] = count
     settings = {k: v for k, v in options.values.items() if k not in _NOT_TUNED}
     question["current"] = {**environment, **settings}
-    notes = [f"not read: the settings in {options.values['config']}"] if "config" in options.values else []
+    files = (str(options.values["config"]),) if "config" in options.values else ()
+    notes = [f"{NOT_READ} {name}" for name in files]
     notes += [*launcher.unreadable(megatron.NOT_TUNED), *options.unreadable(_NOT_TUNED)]
-    return LaunchFacts(question=question, notes=tuple(notes))
+    return LaunchFacts(question=question, notes=tuple(notes), files=files)
 
 
 def _counted(facts: LaunchFacts, visible: int | None) -> LaunchFacts:
     """The same facts, with the number of visible devices where the command does not state a number."""
     if visible is None or "count" in facts.question:
         return facts
-    return LaunchFacts(question={**facts.question, "count": visible}, notes=facts.notes)
+    return replace(facts, question={**facts.question, "count": visible})
 
 
 def _may_launch(text: str) -> bool:

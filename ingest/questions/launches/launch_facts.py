@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MAXIMUM_BYTES = 1_000_000
 """A script, a configuration or a table of devices is small; a larger file is something else."""
 
+NOT_READ = "not read: the settings in"
+"""Beginning of a note on a file that a text names."""
+
 TABLES = ("shape", "sizes", "current", "software", "traits", "bottlenecks")
 """Keys of a question whose values are names and values: later texts add to them."""
 
@@ -27,11 +30,13 @@ class LaunchFacts:
         question: Keys of a question, as ``ingest.questions.problems.problem_from`` takes them.
         notes: Assumptions, and parts that could not be read, with the reason.
         origin: Where the facts come from.
+        files: Files that it names and that state more.
     """
 
     question: Mapping[str, object]
     notes: tuple[str, ...] = field(default=())
     origin: FactOrigin = FactOrigin.SCRIPT
+    files: tuple[str, ...] = field(default=())
 
 
 def merge_facts(parts: Iterable[LaunchFacts], onto: Mapping[str, object] | None = None) -> dict[str, object]:

@@ -7,12 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
+from kg.terms.model_name import Part, read_name
 from kg.triples.model_finder import DECISIVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.questions.launches.options import LaunchOptions
+    from kg.nouns.values import Value
 
 SIZES: Mapping[str, str] = MappingProxyType(
     {
@@ -26,10 +28,27 @@ SIZES: Mapping[str, str] = MappingProxyType(
         "moe_router_topk": "experts_per_token",
         "moe_ffn_hidden_size": "moe_intermediate_size",
         "moe_intermediate_size": "moe_intermediate_size",
+        "moe_shared_expert_intermediate_size": "shared_intermediate_size",
         "n_shared_experts": "shared_experts",
         "padded_vocab_size": "vocabulary_size",
         "vocab_size": "vocabulary_size",
+        "max_position_embeddings": "max_positions",
         "kv_lora_rank": "kv_lora_rank",
+        "q_lora_rank": "q_lora_rank",
+        "qk_head_dim": "qk_nope_head_dim",
+        "qk_nope_head_dim": "qk_nope_head_dim",
+        "qk_pos_emb_head_dim": "qk_rope_head_dim",
+        "qk_rope_head_dim": "qk_rope_head_dim",
+        "v_head_dim": "v_head_dim",
+        "first_k_dense_replace": "dense_layers",
+        "mtp_num_layers": "mtp_layers",
+        "linear_num_key_heads": "linear_key_heads",
+        "linear_num_value_heads": "linear_value_heads",
+        "linear_key_head_dim": "linear_key_head_dim",
+        "linear_value_head_dim": "linear_value_head_dim",
+        "index_n_heads": "index_heads",
+        "index_head_dim": "index_head_dim",
+        "index_topk": "sparse_top_k",
     }
 )
 """Options that state sizes of a model, and the names of those facts."""
@@ -62,12 +81,6 @@ _STRUCTURE = re.compile(
 )
 """Beginnings of options that describe the model or the run, and do not affect speed either."""
 
-_NO_NAME = re.compile(
-    r"pretrain|posttrain|finetune|tune|train|training|full|lora|sft|ptd|fsdp2?|mcore|mc2|a[23]|pack|run|gpt|"
-    r"\d+k|tp\d+|pp\d+|cp\d+|ep\d+|\d+p|launch|script|start|standard|input"
-)
-"""Words in the names of scripts that name no model."""
-
 
 def is_megatron(given: LaunchOptions) -> bool:
     """True if the options are those of a training script of this kind."""
@@ -85,24 +98,18 @@ def read_megatron(
         environment: Variables exported to it.
         place: Name of the script, which often names the model.
     """
-    sizes = {fact: given.values[name] for name, fact in SIZES.items() if given.positive(name)}
-    idle = given.text("noop_layers")
-    if idle and isinstance(layers := sizes.get("layers"), int):
-        sizes["layers"] = layers - len(idle.split(","))  # they fill a stage and compute nothing
-    if "num_query_groups" in given.values and not given.values.get("group_query_attention"):
-        sizes.pop("kv_heads", None)
+    sizes = stated_network(given)
     question: dict[str, object] = {"phase": "training"}
     notes = [*launcher.unreadable(NOT_TUNED), *given.unreadable(NOT_TUNED)]
     missing = [name for name in DECISIVE if name not in sizes]
     if sizes and missing:
         notes.append(f"could not be read: which model it is, {', '.join(missing)} not told")
     elif sizes:
-        sizes["architecture"] = "moe-decoder" if sizes.get("experts") else "decoder"
         question["sizes"] = sizes
         if hint := model_hint(place, given):
             question["model"] = hint
     if named := given.text("model.model_name_or_path", "model_name_or_path"):
-        question["model"] = named.rstrip("/").rpartition("/")[2]
+        question["model"] = named
     notes += [
         f"not read: the settings in {word}" for word in given.others if word.endswith((".yaml", ".yml"))
     ]
@@ -124,6 +131,26 @@ def read_megatron(
     return LaunchFacts(question=question, notes=tuple(notes))
 
 
+def stated_network(given: LaunchOptions) -> dict[str, Value]:
+    """The sizes of the network that options state, with its architecture; empty without any."""
+    sizes: dict[str, Value] = {
+        fact: given.values[name] for name, fact in SIZES.items() if given.positive(name)
+    }
+    if not sizes:
+        return sizes
+    idle = given.text("noop_layers")
+    if idle and isinstance(layers := sizes.get("layers"), int):
+        sizes["layers"] = layers - len(idle.split(","))  # they fill a stage and compute nothing
+    if "num_query_groups" in given.values and not given.values.get("group_query_attention"):
+        sizes.pop("kv_heads", None)
+    if (found := re.search(r"\[0\] ?\* ?(\d+)", given.text("moe_layer_freq") or "")) and int(found[1]):
+        sizes["dense_layers"] = int(found[1])  # ([0]*3+[1]*58): the first three have no experts
+    sizes["architecture"] = "moe-decoder" if sizes.get("experts") else "decoder"
+    if sizes.get("kv_lora_rank"):
+        sizes["attention_kind"] = "latent"
+    return sizes
+
+
 def model_hint(place: str, given: LaunchOptions) -> str:
     """A likely name of the model: of the folder of its weights or tokenizer, else of the script.
 
@@ -132,6 +159,5 @@ def model_hint(place: str, given: LaunchOptions) -> str:
     for option in ("tokenizer_name_or_path", "load"):
         text = given.text(option)
         if text and "/" in text.strip("./"):
-            return text.rstrip("/").rpartition("/")[2]
-    stem = place.rpartition("/")[2].partition(".")[0]
-    return "-".join(word for word in re.split(r"[_\-]", stem) if not _NO_NAME.fullmatch(word.lower()))
+            return text
+    return read_name(place).without(Part.RUN, Part.PACKING)

@@ -27,7 +27,7 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "n_heads",
             "encoder_attention_heads",
         ),
-        "kv_heads": ("num_key_value_heads", "multi_query_group_num"),
+        "kv_heads": ("num_key_value_heads", "multi_query_group_num", "n_kv_heads"),
         "intermediate_size": (
             "dense_intermediate_size",
             "intermediate_size",
@@ -73,8 +73,17 @@ def read_config(text: str, place: str) -> LaunchFacts:
         raise InputError(f"{place}: no JSON: {error}") from None
     if not isinstance(content, dict):
         raise InputError(f"{place}: expected a JSON object, as in a model's config.json")
-    inner = next((content[name] for name in TEXT_PARTS if isinstance(content.get(name), dict)), None)
-    notes = []
+    return config_facts(content, place)
+
+
+def config_facts(content: Mapping[str, object], place: str) -> LaunchFacts:
+    """The facts of a configuration whose keys are those of a ``config.json``.
+
+    Raises:
+        InputError: It states none of the sizes of a transformer.
+    """
+    inner = next((part for name in TEXT_PARTS if isinstance(part := content.get(name), dict)), None)
+    notes: list[str] = []
     if inner is not None:
         notes.append(f"{place}: the sizes are those of its text part")
     described = inner if inner is not None else content

@@ -118,8 +118,17 @@ def test_layers_that_only_fill_a_stage_are_no_layers_of_the_model() -> None:
     assert told["sizes"] == {
         "layers": 61, "hidden_size": 7168, "attention_heads": 128, "experts": 256, "kv_lora_rank": 512,
         "experts_per_token": 8, "shared_experts": 1, "moe_intermediate_size": 2048, "architecture": "moe-decoder",
+        "attention_kind": "latent",
     }  # fmt: skip
     assert told["current"] == {"noop_layers": "61,62,63", "swap_optimizer": True}
+
+
+def test_blocks_that_differ_are_stated_by_a_pattern_or_a_number() -> None:
+    command = "torchrun t.py --num-layers 9 --hidden-size 64 --num-attention-heads 2 --num-experts 4"
+    for option in ("--moe-layer-freq '([0]*3+[1]*6)'", "--first-k-dense-replace 3"):
+        sizes = read_launch(f"{command} {option} --mtp-num-layers 1 --q-lora-rank 8", "c").question["sizes"]
+        assert isinstance(sizes, dict)
+        assert (sizes["dense_layers"], sizes["mtp_layers"], sizes["q_lora_rank"]) == (3, 1, 8)
 
 
 def test_a_trainer_that_is_told_its_model_by_name_and_its_settings_by_a_file() -> None:
@@ -128,7 +137,7 @@ def test_a_trainer_that_is_told_its_model_by_name_and_its_settings_by_a_file() -
         "--parallel.fsdp_size 8 --training.output_dir ./o",
         "c",
     )
-    assert (told.question["model"], told.question["count"]) == ("Qwen3-8B", 8)
+    assert (told.question["model"], told.question["count"]) == ("/w/Qwen3-8B/", 8)
     assert told.question["current"] == {"parallel.fsdp_size": 8}
     assert told.notes == ("c: not read: the settings in a/b.yaml",)
 
@@ -151,6 +160,7 @@ def test_mindspore_says_which_file_was_not_read() -> None:
     told = read_launch(command, "c")
     assert (told.question["count"], told.question["phase"]) == (4, "serving")
     assert told.notes == ("c: not read: the settings in a.yaml",)
+    assert told.files == ("a.yaml",)
     told = read_launch("msrun --worker_num=8 --local_worker_num=8 run_mindformer.py --config b.yaml", "c")
     assert (told.question["count"], told.question["phase"]) == (8, "training")
 
@@ -165,7 +175,7 @@ def test_visible_devices_are_counted_where_the_command_does_not_say() -> None:
     [
         ("pretrain_llama2_7b_4K_ptd.sh", "", "llama2-7b"),
         ("train.sh", "", None),
-        ("train.sh", "--tokenizer-name-or-path /w/Qwen3-8B/", "Qwen3-8B"),
+        ("train.sh", "--tokenizer-name-or-path /w/Qwen3-8B/", "/w/Qwen3-8B/"),
     ],
 )
 def test_a_name_that_may_be_the_models_chooses_among_sizes(

@@ -1,0 +1,120 @@
+"""The header of a GGUF file: the sizes of its network and the number format of its weights.
+
+Source: the GGUF specification, ggml-org/ggml, docs/gguf.md: a magic word, version, counts of tensors and of
+keys, then each key as a text, the number of its type and its value, little endian. Tensors are not read.
+"""
+
+from __future__ import annotations
+
+import struct
+from types import MappingProxyType
+from typing import TYPE_CHECKING, BinaryIO
+
+from ingest.questions.launches.model_config import config_facts
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ingest.questions.launches.launch_facts import LaunchFacts
+
+MAGIC = b"GGUF"
+MOST_KEYS = 100_000
+MOST_TEXT = 1 << 20
+"""Bytes of a text, and keys of a header, above which a file is broken."""
+TOKENS = "tokenizer.ggml.tokens"
+
+_TEXT, _ARRAY = 8, 9
+_NUMBERS: Mapping[int, str] = MappingProxyType(
+    {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+)
+"""Types of single values, as :mod:`struct` names them."""
+
+_KEYS: Mapping[str, str] = MappingProxyType(
+    {
+        "block_count": "num_hidden_layers", "embedding_length": "hidden_size",
+        "feed_forward_length": "intermediate_size", "attention.head_count": "num_attention_heads",
+        "attention.head_count_kv": "num_key_value_heads", "attention.key_length": "head_dim",
+        "attention.kv_lora_rank": "kv_lora_rank", "attention.q_lora_rank": "q_lora_rank",
+        "attention.sliding_window": "sliding_window", "context_length": "max_position_embeddings",
+        "expert_count": "num_experts", "expert_used_count": "num_experts_per_tok",
+        "expert_feed_forward_length": "moe_intermediate_size", "expert_shared_count": "n_shared_experts",
+        "leading_dense_block_count": "first_k_dense_replace", "vocab_size": "vocab_size",
+    }
+)  # fmt: skip
+"""Keys of an architecture, and what a ``config.json`` calls them."""
+
+_FILE_TYPES: Mapping[int, str] = MappingProxyType(
+    {0: "float32", 1: "float16", 32: "bfloat16", 7: "w8a16", 38: "mxfp4"}
+    | dict.fromkeys((2, 3, 14, 15, 25, 30), "w4a16")
+)
+"""``general.file_type`` (llama.h, ``llama_ftype``): the format of most weights, where one is priced."""
+
+
+def read_gguf(path: Path) -> LaunchFacts:
+    """The facts in the header of a file.
+
+    Raises:
+        InputError: It cannot be read, is no GGUF file, or states none of the sizes of a transformer.
+    """
+    try:
+        with path.open("rb") as stream:
+            keys = _header(stream)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (struct.error, ValueError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: no GGUF header: {error}") from None
+    kind = str(keys.get("general.architecture", ""))
+    described = {name: keys[f"{kind}.{key}"] for key, name in _KEYS.items() if f"{kind}.{key}" in keys}
+    described.setdefault("vocab_size", keys.get(TOKENS))
+    if "kv_lora_rank" in described:  # the length of a key is that of the compressed row
+        described.pop("head_dim", None)
+        key, rope = (
+            keys.get(f"{kind}.{name}") for name in ("attention.key_length_mla", "rope.dimension_count")
+        )
+        described |= {"qk_rope_head_dim": rope, "v_head_dim": keys.get(f"{kind}.attention.value_length_mla")}
+        if isinstance(key, int) and isinstance(rope, int):
+            described["qk_nope_head_dim"] = key - rope
+    content = {"model_type": kind, "_name_or_path": keys.get("general.name"), **described}
+    if (form := _FILE_TYPES.get(int(str(keys.get("general.file_type", -1))))) is not None:
+        content["dtype"] = form
+    return config_facts(content, path.name)
+
+
+def _header(stream: BinaryIO) -> dict[str, object]:
+    """Keys and values before the tokenizer's; of an array its length."""
+    magic, _, _, count = struct.unpack("<4sIQQ", stream.read(24))
+    if magic != MAGIC or count > MOST_KEYS:
+        raise ValueError("another magic word" if magic != MAGIC else f"{count} keys")
+    found: dict[str, object] = {}
+    for _ in range(count):
+        name = _text(stream)
+        (kind,) = struct.unpack("<I", stream.read(4))
+        if kind != _ARRAY:
+            found[name] = _value(stream, kind)
+            continue
+        inner, length = struct.unpack("<IQ", stream.read(12))
+        found[name] = length
+        if name == TOKENS:
+            break  # the sizes stand before them
+        for _ in range(min(length, MOST_TEXT)):
+            _value(stream, inner)
+    return found
+
+
+def _value(stream: BinaryIO, kind: int) -> object:
+    if kind == _TEXT:
+        return _text(stream)
+    if kind not in _NUMBERS:
+        raise ValueError(f"no type {kind}")
+    form = f"<{_NUMBERS[kind]}"
+    (value,) = struct.unpack(form, stream.read(struct.calcsize(form)))
+    return value
+
+
+def _text(stream: BinaryIO) -> str:
+    (length,) = struct.unpack("<Q", stream.read(8))
+    if length > MOST_TEXT:
+        raise ValueError(f"a text of {length} bytes")
+    return stream.read(length).decode("utf-8")
