@@ -53,9 +53,7 @@ def explained(learn: Pairs, asked: Pairs) -> float | None:
 
 def main() -> None:
     arguments = harness.read(
-        __doc__,
-        harness.place("--cases", "--known"),
-        quick="one sample of pairs instead of two",
+        __doc__, harness.place("--cases", "--known"), quick="one sample of pairs instead of two"
     )
     shipped = ShippedKnowledge.load()
     known = tables(arguments.cases, shipped.names)

@@ -23,11 +23,7 @@ QUICK = 3000
 
 
 def main() -> None:
-    chosen = harness.read(
-        __doc__,
-        harness.place("--known"),
-        quick=f"the first {QUICK} cases of a file",
-    )
+    chosen = harness.read(__doc__, harness.place("--known"), quick=f"the first {QUICK} cases of a file")
     shipped = ShippedKnowledge.load()
     cases, refused, rules = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
     known: dict[str, QuestionFeasibility] = {}

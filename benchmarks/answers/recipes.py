@@ -6,7 +6,7 @@ shipped knowledge has them; ``known_family`` asks once more with the recipe alon
 nearest recipe copied, the most popular settings of framework and phase, the trivial layout (tensors split over a
 server, replicas beyond), the cost model alone and recipes alone.
 
-A seed draws families: their recipes are withheld together, and alone are asked. ``nested`` has the layouts with the
+A seed draws families (``--by``: programs or devices): their recipes are withheld together, and alone are asked. ``nested`` has the layouts with the
 weight of the cost model against recipes chosen on the other families (with ``--all`` before each family is asked).
 ``whole`` counts a recipe that was not answered as a miss.
 """
@@ -31,7 +31,7 @@ from recommender.ranking.starts.layout_choice import TRUST_IN_TIMES, choose_layo
 from recommender.ranking.starts.layout_options import layout_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.layout import ParallelLayout
@@ -51,6 +51,13 @@ TRUSTS = (0.0, 0.1, 0.3, 1.0, 3.0)
 RULES = (0.0, 0.1, 0.25, 0.5, 1.0)
 CHANGES = 10
 DEGREES = ("tp", "pp", "cp")
+
+GROUPS: dict[str, Callable[[Recipe], str]] = {
+    "family": lambda item: item.family,
+    "framework": lambda item: item.framework,
+    "hardware_node": lambda item: item.hardware,
+}
+"""What may be withheld at once: the columns of recipes.jsonl, and the same of a shipped recipe."""
 
 Pairs = dict[str, str]
 
@@ -103,22 +110,25 @@ def main() -> None:
         harness.place(
             "--known", help="folder with recipes.jsonl to take in beside the shipped ones", required=False
         ),
+        harness.option("--by", choices=GROUPS, default="family", help="what is drawn and withheld"),
         quick="ask a fifth",
     )
     path = given.asked / "recipes.jsonl"
     if not path.is_file():
         harness.refuse(f"{path} is not there: give the folder that holds recipes.jsonl")
     asked = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    families = given.draw("family", (row["family"] for row in asked))
-    drawn = None if given.all else families
+    for row in asked:
+        row["group"] = str(row[given.by] or "")
+    groups = given.draw(given.by, (row["group"] for row in asked))
+    drawn = None if given.all else groups
     if given.quick:  # what is not drawn only chooses the weight
-        asked = [row for at, row in enumerate(asked) if at % 5 == 0 or (drawn and row["family"] in drawn)]
+        asked = [row for at, row in enumerate(asked) if at % 5 == 0 or (drawn and row["group"] in drawn)]
     with fresh_workspace() as workspace:
         if given.known:
             workspace.ingest(given.known / "recipes.jsonl")
         given.last_line(
-            Bench(workspace, drawn).run(asked),
-            n=sum(drawn is None or row["family"] in drawn for row in asked),
+            Bench(workspace, drawn, given.by).run(asked),
+            n=sum(drawn is None or row["group"] in drawn for row in asked),
         )
 
 
@@ -127,13 +137,14 @@ class Bench:
 
     Args:
         workspace: What is known.
-        drawn: Families that are asked, and withheld together; each in turn if None.
+        drawn: Groups that are asked, and withheld together; each in turn if None.
+        by: What makes a group, of :data:`GROUPS`.
     """
 
-    def __init__(self, workspace: Workspace, drawn: frozenset[str] | None) -> None:
+    def __init__(self, workspace: Workspace, drawn: frozenset[str] | None, by: str) -> None:
         self.workspace = workspace
-        self.drawn = drawn
-        self.knowledge.recipes = workspace.knowledge.recipes()
+        self.drawn, self.by = drawn, by
+        self.recipes = workspace.knowledge.recipes()
         self.verdicts: dict[tuple[str, str], Verdicts] = defaultdict(Verdicts)
         self.by_trust: dict[tuple[str, tuple[float, float]], list[tuple[str, bool, bool]]] = defaultdict(list)
         self.unasked: Counter[str] = Counter()
@@ -166,18 +177,20 @@ class Bench:
         problem = self.problem(row)
         truth, layout = self.truth(problem, row), _degrees(row)
         address = row["source"].split("#")[0]
-        withheld = {row["family"], *(self.drawn or ())}
+        withheld = {row["group"], *(self.drawn or ())}
         family = {
             item.id
             for item in self.recipes
-            if item.family in withheld or item.id == row["id"] or item.source.url.split("#")[0] == address
+            if GROUPS[self.by](item) in withheld
+            or item.id == row["id"]
+            or item.source.url.split("#")[0] == address
         }
         group = _group(row)
         planned = self.plan(problem, frozenset(family))
         if planned is None:
             self.refuse(row, "no framework runs it there")
             return
-        if self.drawn and row["family"] not in self.drawn:
+        if self.drawn and row["group"] not in self.drawn:
             self.trusts(group, row, problem, planned.starts, layout)
             return
         self.judge("ours", group, planned, layout, truth)
@@ -188,7 +201,7 @@ class Bench:
     def refuse(self, row: dict[str, Any], reason: str) -> None:
         """Count a recipe that was not answered; it can be: somebody runs it."""
         self.unasked[reason] += 1
-        if not self.drawn or row["family"] in self.drawn:
+        if not self.drawn or row["group"] in self.drawn:
             for name in ("ours", "known_family"):
                 for kind in ("all", _group(row)):
                     self.verdicts[name, kind].refused += 1
@@ -304,7 +317,7 @@ class Bench:
                     rule=rule,
                 )
                 hits = [_is_same(item.option.layout, layout, training=training) for item in chosen]
-                self.by_trust[group, (trust, rule)].append((row["family"], hits[0], any(hits[:3])))
+                self.by_trust[group, (trust, rule)].append((row["group"], hits[0], any(hits[:3])))
                 if trust == rule == 0:
                     found["recipes_alone"] = (hits, None)
             alone = choose_layouts(options, [], training=training)

@@ -72,9 +72,7 @@ def spearman(a: list[float], b: list[float]) -> float:
 
 def main() -> None:
     arguments = harness.read(
-        __doc__,
-        harness.place("model", nargs="?"),
-        harness.option("--bits", type=int, default=4),
+        __doc__, harness.place("model", nargs="?"), harness.option("--bits", type=int, default=4)
     )
     torch.set_num_threads(1)
     torch.manual_seed(arguments.seed)

@@ -203,9 +203,7 @@ def run(series: dict[str, IntensitySeries], name: str, drawn: Run) -> dict[str, 
 def main() -> None:
     """Run all regions and print."""
     arguments = harness.read(
-        __doc__,
-        harness.place("--series", "--known"),
-        quick="every eighth job, every third cell of the grid",
+        __doc__, harness.place("--series", "--known"), quick="every eighth job, every third cell of the grid"
     )
     series = load(arguments.series)
     result = {}

@@ -113,9 +113,7 @@ def searched(task: Task, space: SearchSpace, seed: int) -> tuple[int, int, float
 def main() -> None:
     one_thread()
     arguments = harness.read(
-        __doc__,
-        harness.option("--seeds", type=int, default=2),
-        quick="two spaces, one seed",
+        __doc__, harness.option("--seeds", type=int, default=2), quick="two spaces, one seed"
     )
     shipped = ShippedKnowledge.load()
     tuner = tuner_of(shipped)

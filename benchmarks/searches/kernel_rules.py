@@ -85,11 +85,7 @@ def _space(kernel: str, case: Case, device: Device) -> tuple[GeneratedSpace, Gen
 
 def main() -> None:
     one_thread()
-    arguments = harness.read(
-        __doc__,
-        harness.place("--cases", "--known"),
-        quick="one file",
-    )
+    arguments = harness.read(__doc__, harness.place("--cases", "--known"), quick="one file")
     shipped = ShippedKnowledge.load()
     files = FILES[2:3] if arguments.quick else FILES
     spaces: dict[tuple[Any, ...], tuple[GeneratedSpace, GeneratedSpace]] = {}
