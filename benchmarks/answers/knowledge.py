@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import data
 from benchmarks import harness
+from benchmarks.worlds.world import fresh_workspace
 from cli.values import pairs
 from ingest.knowledge.files import ARCHITECTURES, read_knowledge
 from kg.errors import TuningError, UnknownEntityError
@@ -41,10 +41,11 @@ from recommender.applicability.gate import judge
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.release import setting_key
 from recommender.store.shipped_knowledge import recipes as shipped_recipes
-from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from recommender.workspace import Workspace
 
 
 COVERAGE = Path(__file__).resolve().parents[2] / "docs" / "knowledge-coverage.md"
@@ -99,7 +100,7 @@ def main() -> None:
     for name, figures in report.items():
         if name != "settings_known":
             print(f"{name}: {json.dumps(figures)}")
-    given.last_line(report)
+    given.last_line(report, n=report["settings_known"]["all"]["keys"])
 
 
 def scopes(strategies: Sequence[Strategy]) -> dict[str, Any]:
@@ -165,25 +166,22 @@ def offers(path: Path, strategies: Sequence[Strategy], frameworks: Sequence[Fram
     """Strategies that the gate lets through to questions, and the dead or default settings among theirs."""
     counts: Counter[str] = Counter()
     wrong: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        cache = Path(folder) / "cache"
-        Workspace.create(Path(folder) / "workspace", cache=cache, text_model=None)
-        with Workspace.open(Path(folder) / "workspace", cache=cache) as workspace:
-            for line in path.read_text(encoding="utf-8").splitlines():
-                question = json.loads(line)["question"]
-                try:
-                    problem, _ = workspace.problem(_raw(question))
-                except TuningError:
-                    counts["refused"] += 1
-                    continue
-                model = _model(workspace, problem.workload.model)
-                facts = question_facts(problem, workspace.hardware, model)
-                counts["questions"] += 1
-                for strategy in strategies:
-                    applies = judge(strategy, facts, frameworks).truth
-                    counts[applies.value] += 1
-                    if applies is not Truth.FAILS:
-                        wrong += _dead(strategy, problem.software)
+    with fresh_workspace() as workspace:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            question = json.loads(line)["question"]
+            try:
+                problem, _ = workspace.problem(_raw(question))
+            except TuningError:
+                counts["refused"] += 1
+                continue
+            model = _model(workspace, problem.workload.model)
+            facts = question_facts(problem, workspace.hardware, model)
+            counts["questions"] += 1
+            for strategy in strategies:
+                applies = judge(strategy, facts, frameworks).truth
+                counts[applies.value] += 1
+                if applies is not Truth.FAILS:
+                    wrong += _dead(strategy, problem.software)
     return dict(counts) | {"dead_or_default": wrong}
 
 
@@ -238,7 +236,15 @@ def settings_known(recipes: Any) -> dict[str, Keys]:
     found: dict[str, Keys] = defaultdict(Keys)
     for recipe in recipes:
         software = recipe["framework"]
-        release = registry(software).at(recipe["framework_version"])
+        if software not in softwares():  # nothing of it is known
+            for setting in recipe["settings"]:
+                found[software].lines["unknown"] += 1
+                found[software].keys[setting["where"], setting["key"]]["unknown"] += 1
+            continue
+        try:
+            release = registry(software).at(recipe["framework_version"])
+        except UnknownEntityError:  # no release is stated
+            release = registry(software).at("")
         for setting in recipe["settings"]:
             place, key = SettingPlace(setting["where"]), setting["key"]
             answer = release.look_up(key, place)

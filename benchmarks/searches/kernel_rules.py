@@ -147,6 +147,7 @@ def main() -> None:
     failed = total["failed"]
     arguments.last_line(
         {
+            "n": total["ran"] + failed,
             "n_ran": total["ran"],
             "refused_though_ran": round(total["refused"] / max(total["ran"], 1), 6),
             "outside_values": round(total["outside"] / max(total["ran"], 1), 4),
