@@ -143,8 +143,7 @@ def _labels(rows: Iterable[Row]) -> set[str]:
 def _shown(value: float | None) -> str:
     if value is None:
         return "-"
-    digits = 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1
-    return f"{value:.{digits}f}"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def write(page: Path, table: Mapping[str, Any], rows: Sequence[Row]) -> None:

@@ -75,7 +75,7 @@ def test_the_table_has_both_columns_the_last_draw_and_the_mean_of_all(tmp_path: 
         "",
         figures.HEAD,
         "|---|---|---|---|---|",
-        "| a bench: hits | 0.750 | 0.400 | - (9, 1,200) | 0.375 (2) |",
+        "| a bench: hits | 0.75 | 0.4 | - (9, 1,200) | 0.375 (2) |",
         "| a bench: second | 12.5 | - | - | - |",
         "",
         "Could not be run:",
