@@ -45,7 +45,7 @@ from recommender.store.shipped_knowledge import recipes as shipped_recipes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 
 COVERAGE = Path(__file__).resolve().parents[2] / "docs" / "knowledge-coverage.md"
