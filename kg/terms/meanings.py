@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -164,7 +165,7 @@ def own_names() -> tuple[str, ...]:
 
 def stated_anyway(program: str, *, experts: bool) -> tuple[str, ...]:
     """Sizes that a plan for a program states even where they are 1."""
-    content = _content()["programs"][program]
+    content = table("meanings")["programs"][program]
     above = stated_anyway(content["as"], experts=experts) if "as" in content else ()
     return (*above, *content.get("always", ()), *(content.get("experts", ()) if experts else ()))
 
@@ -188,7 +189,7 @@ def programs() -> tuple[str, ...]:
 @cache
 def kinds() -> dict[str, str]:
     """The kind of each fact."""
-    return dict(_content()["facts"])
+    return dict(table("meanings")["facts"])
 
 
 def is_on(value: Value) -> bool:
@@ -234,14 +235,16 @@ def _add(words: dict[str, Meaning], plain: str, meaning: Meaning) -> None:
 
 @cache
 def _fields() -> frozenset[str]:
-    return frozenset(name for item in _content()["programs"].values() for name in item.get("fields", ()))
+    return frozenset(
+        name for item in table("meanings")["programs"].values() for name in item.get("fields", ())
+    )
 
 
 @cache
 def _programs() -> dict[str, dict[str, Meaning]]:
     """Meanings by each spelling of each program, those of what it takes after its own."""
     found: dict[str, dict[str, Meaning]] = {}
-    for name, item in _content()["programs"].items():
+    for name, item in table("meanings")["programs"].items():
         own = dict(_spellings(item, found.get(item.get("as", ""), {})))
         found[name] = own | {
             key: one for key, one in found.get(item.get("as", ""), {}).items() if key not in own
@@ -282,13 +285,9 @@ def _place_of(key: str, usual: str) -> str:
 
 
 @cache
-def _content() -> dict[str, Any]:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where it was built
-    text = data.text("settings/meanings.yaml")
-    content: dict[str, Any] = yaml.load(text, Loader=loader)  # noqa: S506  # both are safe
-    return content
+def table(name: str) -> Any:
+    """A table of ``data/settings`` by the stem of its YAML file, as ``tools/shipping`` compiled it."""
+    return json.loads(data.text("settings/compiled/tables.json"))[name]
 
 
 @lru_cache(maxsize=8192)

@@ -6,11 +6,10 @@ import re
 from enum import StrEnum
 from fnmatch import translate
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import data
 from kg.terms.conditions import Condition
-from kg.terms.meanings import divides
+from kg.terms.meanings import divides, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,22 +52,13 @@ def acts_on(key: str) -> Condition | None:
 
 @cache
 def _patterns() -> tuple[tuple[Purpose, re.Pattern[str]], ...]:
-    return tuple(
-        (Purpose(kind), _any_of(patterns)) for kind, patterns in _read("settings/purposes.yaml").items()
-    )
+    return tuple((Purpose(kind), _any_of(patterns)) for kind, patterns in table("purposes").items())
 
 
 @cache
 def _conditions() -> tuple[tuple[Condition, re.Pattern[str]], ...]:
-    return tuple((Condition(item["when"]), _any_of(item["keys"])) for item in _read("settings/acts_on.yaml"))
+    return tuple((Condition(item["when"]), _any_of(item["keys"])) for item in table("acts_on"))
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(translate(pattern) for pattern in patterns))
-
-
-def _read(name: str) -> Any:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where it was built
-    return yaml.load(data.text(name), Loader=loader)  # noqa: S506  # both are safe

@@ -1,0 +1,12 @@
+"""The compiled tables of settings are those that people write."""
+
+from __future__ import annotations
+
+from kg.terms.meanings import table
+from tools.shipping.setting_tables import COMPILED, as_text, tables
+
+
+def test_the_compiled_tables_are_those_of_the_files() -> None:
+    assert COMPILED.read_text(encoding="utf-8") == as_text(), "run python -m tools.shipping.setting_tables"
+    assert set(tables()) == {"acts_on", "meanings", "purposes"}
+    assert table("purposes") == tables()["purposes"]

@@ -1,0 +1,34 @@
+"""Writes ``data/settings/compiled/tables.json``, the tables of settings that people keep in YAML.
+
+``python -m tools.shipping.setting_tables`` after a change of ``data/settings/*.yaml``: a question reads the
+JSON, as a YAML parser and its reading would take 22 ms of its CPU time.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from tools.source_tree import ROOT
+
+FOLDER = ROOT / "data" / "settings"
+COMPILED = FOLDER / "compiled" / "tables.json"
+
+
+def tables() -> dict[str, Any]:
+    """The content of each YAML file by its stem."""
+    return {
+        path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.yaml"))
+    }
+
+
+def as_text() -> str:
+    """The tables as JSON, a table a line."""
+    rows = [f"{json.dumps(name)}: {json.dumps(table)}" for name, table in tables().items()]
+    return "{" + ",\n".join(rows) + "}\n"
+
+
+if __name__ == "__main__":
+    COMPILED.write_text(as_text(), encoding="utf-8")
