@@ -112,16 +112,13 @@ def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
         mine = [row for row in rows if row["benchmark"] == name and "figures" in row]
         every = next((row for row in reversed(mine) if row["mode"] == "all"), None)
         rotating = [row for row in mine if row["mode"] == "rotating"]
-        for label in bench["figures"] if mine else ():
+        for label in bench["figures"] if mine or "page" in bench else ():
             told = [(row, row["figures"]["rotating"].get(label)) for row in rotating]
             values = [value for _, value in told if value is not None]
             last = f"{_shown(told[-1][1])} ({told[-1][0]['seed']}, {told[-1][0]['n']:,})" if told else "-"
             cells = [
                 f"{name}: {label}",
-                *(
-                    _shown(every["figures"][kind].get(label) if every else None)
-                    for kind in ("development", "nested")
-                ),
+                *(_whole(bench, every, kind, label) for kind in ("development", "nested")),
                 last if label in _labels(rotating) else "-",
                 f"{_shown(mean(values, 6))} ({len(values)})" if values else "-",
             ]
@@ -129,15 +126,23 @@ def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
 
 
 def failures(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
-    """Benchmarks that no run has figures of, and why."""
+    """Benchmarks whose draws no run has figures of, and why."""
     for name in table:
-        mine = [row for row in rows if row["benchmark"] == name]
-        if mine and not any("figures" in row for row in mine):
-            yield f"* {name}: {mine[-1]['failed']}"
+        mine = [row for row in rows if row["benchmark"] == name and row["mode"] == "rotating"]
+        if not any("figures" in row for row in mine):
+            yield f"* {name}: {mine[-1]['failed'] if mine else 'not run yet'}"
 
 
 def _labels(rows: Iterable[Row]) -> set[str]:
     return {label for row in rows for label in row["figures"]["rotating"]}
+
+
+def _whole(bench: Mapping[str, Any], every: Row | None, kind: str, label: str) -> str:
+    """A figure of every group: of the kept run, or as a page of docs has it from an earlier one."""
+    if every is not None:
+        return _shown(every["figures"][kind].get(label))
+    told = bench.get(kind, {}).get(label)
+    return "-" if told is None else f"{told} ([page]({bench['page']}))"
 
 
 def _shown(value: float | None) -> str:

@@ -23,7 +23,12 @@ TABLE = {
             "second": {"d": "list/1"},
         },
     },
-    "another": {"run": "benchmarks.none", "figures": {"time": {"r": "time"}}},
+    "another": {
+        "run": "benchmarks.none",
+        "page": "other.md",
+        "development": {"time": "3 of 4"},
+        "figures": {"time": {"d": "time", "r": "time"}},
+    },
 }
 
 
@@ -77,6 +82,7 @@ def test_the_table_has_both_columns_the_last_draw_and_the_mean_of_all(tmp_path: 
         "|---|---|---|---|---|",
         "| a bench: hits | 0.75 | 0.4 | - (9, 1,200) | 0.375 (2) |",
         "| a bench: second | 12.5 | - | - | - |",
+        "| another: time | 3 of 4 ([page](other.md)) | - | - | - |",
         "",
         "Could not be run:",
         "",
