@@ -2,6 +2,7 @@
 
     python -m tools.oracle judge vllm 0.25.1 < argv
     python -m tools.oracle mine vllm-ascend SOURCES --ref v0.18.0 --with vllm=0.18.0
+    python -m tools.oracle own vllm 0.32.0 --python VENV/bin/python
     python -m tools.oracle compare vllm-ascend 0.18.0 0.23.0
 
 ``argv`` is one word a line, or lines of a shell; words ``NAME=value`` before it are its environment.
@@ -13,22 +14,27 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg.errors import UnknownEntityError
+from kg.errors import MissingDependencyError, UnknownEntityError
 from kg.nouns.release import release_key
 from tools.oracle.judge import judge
-from tools.oracle.settings.curated import curated
-from tools.oracle.settings.history import add_release, difference, state_of, to_text
+from tools.oracle.own import compare
+from tools.oracle.settings.checkout import checkout
+from tools.oracle.settings.history import add_releases, difference, state_of, to_text
 from tools.oracle.settings.mining import mine
 from tools.oracle.settings.plans import PLANS
+from tools.oracle.settings.source import read_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tools.oracle.settings.history import State
 
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "settings"
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
@@ -46,16 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     judged.set_defaults(run=_judge)
     mined = commands.add_parser("mine", help="read a release into the registry")
     mined.add_argument("software")
-    mined.add_argument("sources", nargs="?", type=Path, help="folder with the sources of the release")
+    mined.add_argument("sources", nargs="*", help="folder, archive, or REPOSITORY@TAG; one for each release")
     mined.add_argument("--ref", default="", help="tag or commit that the sources are of")
     mined.add_argument(
         "--release", default="", help="name of the release; made of the tag where it is not given"
     )
     mined.add_argument("--with", dest="beneath", action="append", default=[], metavar="NAME=RELEASE")
-    mined.add_argument(
-        "--curated", action="store_true", help="write what is curated by hand, without sources"
-    )
     mined.set_defaults(run=_mine)
+    own = commands.add_parser("own", help="compare the judge with the package's own parser")
+    own.add_argument("software")
+    own.add_argument("release")
+    own.add_argument("--python", type=Path, required=True, help="interpreter that has the package")
+    own.add_argument("--count", type=int, default=300, help="generated argvs")
+    own.add_argument("--seed", type=int, default=0)
+    own.set_defaults(run=_own)
     compared = commands.add_parser("compare", help="report what changed between two releases")
     compared.add_argument("software")
     compared.add_argument("old")
@@ -87,20 +97,30 @@ def _judge(given: argparse.Namespace) -> int:
     return 1 if complaints else 0
 
 
+def _own(given: argparse.Namespace) -> int:
+    try:
+        found = compare(given.software, given.release, given.python, given.count, random.Random(given.seed))
+    except (UnknownEntityError, MissingDependencyError) as error:
+        print(f"{error} ({error.hint})", file=sys.stderr)
+        return 2 if isinstance(error, UnknownEntityError) else 1
+    for words, own, ours in found.differences:
+        print(
+            shlex.join(words),
+            f"  package: {own or 'accepted'}",
+            f"  judge:   {'; '.join(ours) or 'accepted'}",
+            sep="\n",
+        )
+    print(f"{found.agreed} of {found.asked} agree")
+    return 0 if found.agreed == found.asked else 1
+
+
 def _mine(given: argparse.Namespace) -> int:
     path = given.out / f"{given.software}.json"
-    if given.curated:
-        text = to_text(curated(given.software))
-    else:
-        fault = _fault(given)
-        if fault:
-            print(fault, file=sys.stderr)
-            return 2
-        release = given.release or given.ref.removeprefix("core_").removeprefix("v")
-        paired = dict(item.split("=", 1) for item in given.beneath)
-        plan = PLANS[given.software]
-        state = state_of(mine(plan, given.sources))
-        text = to_text(add_release(_content(path), plan, release, given.ref, state, paired))
+    try:
+        text = to_text(_with_releases(given, _content(path)))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     path.write_text(text, encoding="utf-8")
     print(f"wrote {path}", file=sys.stderr)
     return 0
@@ -111,17 +131,22 @@ def _content(path: Path) -> dict[str, Any] | None:
     return content
 
 
-def _fault(given: argparse.Namespace) -> str:
+def _with_releases(given: argparse.Namespace, content: dict[str, Any] | None) -> dict[str, Any]:
     if given.software not in PLANS:
-        return f"no plan for {given.software!r}: one of {', '.join(PLANS)}"
-    if given.sources is None or not given.sources.is_dir():
-        return f"no folder of sources: {given.sources}"
-    try:
-        release_key(given.release or given.ref)
-    except ValueError as error:
-        return f"{error}: give --ref, and --release where the tag is not its name"
-    unknown = [item for item in given.beneath if item.split("=", 1)[0] not in PLANS[given.software].beneath]
-    return f"--with {unknown[0]}: one of {', '.join(PLANS[given.software].beneath)}" if unknown else ""
+        raise ValueError(f"no plan for {given.software!r}: one of {', '.join(PLANS)}")
+    plan = PLANS[given.software]
+    paired = dict(item.split("=", 1) for item in given.beneath)
+    for name in paired.keys() - set(plan.beneath):
+        raise ValueError(f"--with {name}={paired[name]}: one of {', '.join(plan.beneath)}")
+    found: dict[str, tuple[str, State, dict[str, str]]] = {}
+    for source in given.sources:
+        with checkout(plan, source, given.release, given.ref) as opened:
+            release_key(opened.release)
+            state = state_of(mine(plan, opened.folder))
+            found[opened.release] = (opened.ref, state, opened.beneath | paired)
+            print(f"{given.software} {opened.release}: {len(state)} settings", file=sys.stderr)
+        read_module.cache_clear()
+    return add_releases(content, plan, found)
 
 
 def _compare(given: argparse.Namespace) -> int:

@@ -32,6 +32,7 @@ class Facts:
         variables: Environment variables by name, with their older names.
         abbreviates: The parser takes the beginning of a flag for the flag.
         dotted: The parser reads ``_`` in a flag as ``-``, and ``--flag.field value`` as JSON.
+        dashed: The parser takes ``-`` and ``_`` in a flag for the same.
         positional: How many words without a flag it takes.
         file: How its settings are written where they are no flags: ``"json"``, ``"yaml"``, ``"overrides"``.
     """
@@ -43,6 +44,7 @@ class Facts:
     variables: Mapping[str, Entry]
     abbreviates: bool
     dotted: bool
+    dashed: bool
     positional: int
     file: str
 
@@ -95,6 +97,7 @@ def facts(program: str, release: str) -> Facts:
         variables=variables,
         abbreviates=parser.get("abbreviates", False),
         dotted=parser.get("dotted", False),
+        dashed=parser.get("dashed", False),
         positional=parser.get("positional", 0),
         file=heads[0].get("file", ""),
     )

@@ -13,23 +13,13 @@ from typing import TYPE_CHECKING, Any
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.terms.setting_registry import registry
 from tools.oracle.facts import Facts, facts, releases
+from tools.oracle.files import as_flags, dictionary, objects, overrides
 from tools.oracle.rebuilt import RebuiltParser, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tools.oracle.facts import Entry
-
 __all__ = ["judge", "releases"]
-
-_PYTHON: dict[str, type | tuple[type, ...]] = {
-    "bool": bool,
-    "int": int,
-    "float": (int, float),
-    "str": str,
-    "list": list,
-    "object": dict,
-}
 
 
 def judge(
@@ -47,10 +37,18 @@ def judge(
         UnknownEntityError: The program or the release was not read.
     """
     known = facts(program, release)
-    given, complaints = _parser(program, known.release).read(options(argv))
+    if known.file in {"json", "overrides"}:
+        said = dictionary(known, argv) if known.file == "json" else overrides(known, argv)
+        return (*said, *_variables(known, environment or {}))
+    words = options(argv)
+    if not known.positional:
+        words = words[next((number for number, word in enumerate(words) if word.startswith("-")), 0) :]
+    if known.file == "yaml":
+        words = as_flags(words)
+    given, complaints = _parser(program, known.release).read(words)
     return (
         *complaints,
-        *_objects(known, given),
+        *objects(known, given),
         *_conflicts(known, given),
         *_variables(known, environment or {}),
     )
@@ -71,54 +69,6 @@ def options(argv: Sequence[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=64)
 def _parser(program: str, release: str) -> RebuiltParser:
     return RebuiltParser(facts(program, release))
-
-
-def _objects(known: Facts, given: Mapping[str, Any]) -> Iterator[str]:
-    """Complaints about fields of JSON values that their configuration class does not have or take."""
-    for key, value in given.items():
-        if isinstance(value, dict):
-            name = key.lstrip("-").replace("-", "_")
-            open_ = bool(known.flags[key].get("open"))
-            yield from _fields(known, f"{name}.", value, open_=open_)
-
-
-def _fields(known: Facts, prefix: str, value: Mapping[str, Any], *, open_: bool) -> Iterator[str]:
-    fields = [path for path in known.fields if path.startswith(prefix)]
-    for name, item in value.items():
-        entry = known.fields.get(prefix + name)
-        if entry is None:
-            if fields and not open_:
-                yield f"{prefix}{name}: unexpected keyword argument"
-            continue
-        if isinstance(item, dict) and entry.get("type", "object") == "object":
-            yield from _fields(known, f"{prefix}{name}.", item, open_=bool(entry.get("open")))
-        elif fault := _fault(entry, item):
-            yield f"{prefix}{name}: {fault}"
-
-
-def _fault(entry: Entry, value: object) -> str:
-    """What is wrong with the value of a field; empty if it is taken."""
-    kind = entry.get("type", "any")
-    if value is None or kind == "any" or (kind == "str" and isinstance(value, int) and entry.get("choices")):
-        return ""  # a member of an enumeration may stand as its number
-    if isinstance(value, str) and kind in {"int", "float", "bool"}:
-        try:
-            value = typed(value, kind)
-        except ValueError:
-            return f"invalid {kind} value: {value!r}"
-    if not isinstance(value, _PYTHON[kind]) and not (kind == "bool" and value in (0, 1)):
-        return f"invalid {kind} value: {value!r}"
-    choices = entry.get("choices", ())
-    items = value if isinstance(value, list) else [value]
-    wrong = [item for item in items if choices and str(item) not in {str(choice) for choice in choices}]
-    if wrong:
-        return f"invalid choice: {wrong[0]!r} (choose from {', '.join(map(str, choices))})"
-    low, high = entry.get("low"), entry.get("high")
-    if isinstance(value, int | float) and low is not None and value < low:
-        return f"{value} is less than {low:g}"
-    if isinstance(value, int | float) and high is not None and value > high:
-        return f"{value} is greater than {high:g}"
-    return ""
 
 
 def _conflicts(known: Facts, given: Mapping[str, Any]) -> Iterator[str]:

@@ -41,6 +41,10 @@ class RebuiltParser(argparse.ArgumentParser):
             words = self._words(entry)
             if words.get("action") is argparse.BooleanOptionalAction:
                 names = [name for name in names if f"--no-{name[2:]}" not in taken]
+            if "off" in entry and words.get("nargs") == "?":
+                self.add_argument(
+                    entry["off"], dest=entry["key"], action="store_false", default=argparse.SUPPRESS
+                )
             action = self.add_argument(*names, dest=entry["key"], default=argparse.SUPPRESS, **words)
             taken.update(action.option_strings)
 
@@ -55,7 +59,8 @@ class RebuiltParser(argparse.ArgumentParser):
     def read(self, argv: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
         """What an argv sets, by key, and what the program complains of."""
         self.complaints = []
-        words, dotted = self._spelled(argv) if self.facts.dotted else (list(argv), [])
+        plain = not (self.facts.dotted or self.facts.dashed)
+        words, dotted = (list(argv), []) if plain else self._spelled(argv)
         try:
             values, rest = self.parse_known_args(words)
         except RefusalError as refusal:
@@ -82,13 +87,14 @@ class RebuiltParser(argparse.ArgumentParser):
             nargs = 0 if kind == "bool" else "+" if kind == "list" else 1
         if nargs == 0:
             return {"action": "store_true"}
-        return {"nargs": None if nargs == 1 else nargs, "type": self._reader(entry)}
+        const = {"const": True} if nargs == "?" else {}
+        return {"nargs": None if nargs == 1 else nargs, "type": self._reader(entry), **const}
 
     def _reader(self, entry: Entry) -> Callable[[str], Any]:
         kind = entry.get("of", "any") if entry.get("type") == "list" else entry.get("type", "any")
 
         def read(text: str) -> Any:
-            if entry.get("optional") and text in {"", "None"}:
+            if text.lower() in {word.lower() for word in entry.get("words", ())}:
                 return None
             try:
                 value = typed(text, kind, scaled=bool(entry.get("scaled")))
@@ -97,7 +103,8 @@ class RebuiltParser(argparse.ArgumentParser):
                 self.complaints.append(f"argument {entry['key']}: invalid {word}: {text!r}")
                 return text
             choices = entry.get("choices", ())
-            if choices and value not in choices and str(value) not in map(str, choices):
+            plain = text.lower().replace("-", "_") if entry.get("folds") else str(value)
+            if choices and plain not in map(str, choices):
                 said = ", ".join(repr(choice) for choice in choices)
                 self.complaints.append(
                     f"argument {entry['key']}: invalid choice: {text!r} (choose from {said})"
@@ -117,16 +124,23 @@ class RebuiltParser(argparse.ArgumentParser):
                 continue
             name, sign, value = word.partition("=")
             head, dot, path = name.partition(".")
-            if dot and (found := self._flag(head)):
+            if dot and self.facts.dotted and (found := self._flag(head)):
                 dotted.append((f"{found}.{path}".lstrip("-"), value if sign else next(rest, "")))
                 continue
             if not name.startswith("--") and name[2:].isdigit() and self._flag(name[:2]):
                 continue  # -O3
-            words.append((name.replace("_", "-") if name.startswith("--") else name) + sign + value)
+            words.append(self._known(name) + sign + value)
         return words, dotted
 
+    def _known(self, name: str) -> str:
+        """The spelling of a flag that the parser was given, of those with ``-`` and with ``_``."""
+        if not name.startswith("--") or name in self._option_string_actions:
+            return name
+        dashed, plain = name.replace("_", "-"), "--" + name[2:].replace("-", "_")
+        return plain if plain in self._option_string_actions and not self.facts.dotted else dashed
+
     def _flag(self, head: str) -> str:
-        head = head.replace("_", "-") if head.startswith("--") else head
+        head = self._known(head)
         action = self._option_string_actions.get(head)
         return str(action.dest) if action else ""
 

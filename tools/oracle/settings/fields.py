@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tools.oracle.settings.source import UnresolvedError, tail
+from tools.oracle.settings.source import UnresolvedError, as_literal, as_text, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +36,18 @@ class Kind:
         choices: Values that it lists.
         nested: Name of the configuration class that it is; empty if it is none.
         metadata: Calls inside ``Annotated``.
+        of: Type of the items of a list.
+        several: How many words a list takes on a command line, as argparse says it.
+        parts: Types that a union names, ``"none"`` among them; the type alone where there is no union.
     """
 
     type: str = "any"
     choices: tuple[Any, ...] = ()
     nested: str = ""
     metadata: tuple[ast.Call, ...] = ()
+    of: str = ""
+    several: int | str = "+"
+    parts: frozenset[str] = frozenset()
 
 
 @dataclass(kw_only=True)
@@ -59,6 +65,9 @@ class Field:
         high: Largest value.
         init: It can be given from outside.
         metadata: The field's own metadata, as far as it is literal.
+        alias: Name that it has in JSON, where that is another.
+        successor: Name of the field that took its place, where it is deprecated.
+        has_default: It can be left out.
     """
 
     name: str
@@ -71,6 +80,9 @@ class Field:
     high: float | None = None
     init: bool = True
     metadata: ast.expr | None = None
+    alias: str = ""
+    successor: str = ""
+    has_default: bool = True
 
 
 def fields_of(sources: Sources, name: str, module: Module | None = None, depth: int = 0) -> dict[str, Field]:
@@ -91,10 +103,42 @@ def fields_of(sources: Sources, name: str, module: Module | None = None, depth: 
     return fields
 
 
+def forbids(sources: Sources, name: str, *, by_keyword: bool) -> bool:
+    """Whether a configuration class refuses fields that it does not have.
+
+    Args:
+        sources: The modules.
+        name: The class.
+        by_keyword: It is made by its constructor, as a plain dataclass refuses them then; pydantic reads over
+            them where the class does not forbid them.
+    """
+    found = sources.class_named(name)
+    if found is None:
+        return False
+    owner, module = found
+    said = " ".join(
+        ast.unparse(node)
+        for node in (*owner.decorator_list, *owner.body)
+        if not isinstance(node, ast.FunctionDef)
+    )
+    if "forbid" in said:
+        return True
+    if any(tail(node) == "config" for node in owner.decorator_list):
+        makers = (item.text for item in sources.having("def config("))
+        if any('extra="forbid"' in text for text in makers):
+            return True
+    if any(forbids(sources, tail(base), by_keyword=False) for base in owner.bases if tail(base) != name):
+        return True
+    pydantic = "from pydantic" in module.text and "BaseModel" in {tail(base) for base in owner.bases}
+    return by_keyword and not pydantic and "from pydantic.dataclasses import" not in module.text
+
+
 def kind_of(sources: Sources, node: ast.expr | None, module: Module, depth: int = 0) -> Kind:
     """What values an annotation allows."""
     if node is None or depth > 10:
         return Kind()
+    if isinstance(node, ast.Constant) and node.value is None:
+        return Kind(parts=frozenset({"none"}))
     if isinstance(node, ast.Constant):
         return _quoted(sources, node, module, depth)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
@@ -130,7 +174,10 @@ def _of_class(name: str, owner: ast.ClassDef) -> Kind:
         ]
         values = [value.value for _, value in members if isinstance(value, ast.Constant)]
         names = [key for key, _ in members]
-        return Kind(type="str", choices=tuple(dict.fromkeys([*names, *(str(item) for item in values)])))
+        return Kind(
+            type="str",
+            choices=tuple(dict.fromkeys([*names, *(str(item) for item in values if "." not in str(item))])),
+        )
     if bases & _OBJECTS or any(
         isinstance(base, ast.Subscript) and tail(base.value) in _OBJECTS for base in owner.bases
     ):
@@ -162,11 +209,16 @@ def _subscript(sources: Sources, node: ast.Subscript, module: Module, depth: int
         return _union([kind_of(sources, part, module, depth + 1) for part in parts])
     if name in _WRAPPERS:
         kind = kind_of(sources, parts[0], module, depth + 1)
+        none = {"none"} if name == "Optional" else set()
         calls = tuple(part for part in parts[1:] if isinstance(part, ast.Call))
-        return Kind(type=kind.type, choices=kind.choices, nested=kind.nested, metadata=calls)
+        return replace(kind, metadata=calls, parts=(kind.parts or {kind.type}) | none)
     if name in _LISTS:
         inner = kind_of(sources, parts[0], module, depth + 1)
-        return Kind(type="list", choices=inner.choices)
+        fixed = name.lower() == "tuple" and not any(
+            isinstance(part, ast.Constant) and part.value is ... for part in parts
+        )
+        of = "str" if inner.type == "any" and "str" in inner.parts else inner.type
+        return Kind(type="list", choices=inner.choices, of=of, several=len(parts) if fixed else "+")
     if name in _OBJECTS:
         return Kind(type="object")
     return kind_of(sources, node.value, module, depth + 1)
@@ -183,19 +235,23 @@ def _sides(node: ast.expr) -> Iterator[ast.expr]:
 def _union(kinds: list[Kind]) -> Kind:
     stated = [kind for kind in kinds if kind.type != "any" or kind.nested]
     if not stated:
-        return Kind()
+        return Kind(parts=frozenset(part for kind in kinds for part in kind.parts))
     nested = next((kind.nested for kind in stated if kind.nested), "")
     types = {kind.type for kind in stated}
+    parts = frozenset(part for kind in kinds for part in (kind.parts or {kind.type}))
     metadata = tuple(call for kind in stated for call in kind.metadata)
     if len(types) == 1:
         listed = all(kind.choices for kind in stated)
         choices = tuple(item for kind in stated for item in kind.choices) if listed else ()
-        return Kind(type=types.pop(), choices=choices, nested=nested, metadata=metadata)
+        one = next((kind for kind in stated if kind.type == "list"), stated[0])
+        return replace(one, choices=choices, nested=nested, metadata=metadata, parts=parts)
     if types == {"int", "float"}:
-        return Kind(type="float", metadata=metadata)
+        return Kind(type="float", metadata=metadata, parts=parts)
     if nested or "object" in types:
-        return Kind(type="object" if types <= {"object"} else "any", nested=nested, metadata=metadata)
-    return Kind(metadata=metadata)
+        kind = "object" if types <= {"object"} else "any"
+        return Kind(type=kind, nested=nested, metadata=metadata, parts=parts)
+    listing = next((kind for kind in stated if kind.type == "list"), Kind())
+    return Kind(metadata=metadata, parts=parts, of=listing.of, several=listing.several)
 
 
 def _type_of(choices: tuple[Any, ...]) -> str:
@@ -219,6 +275,12 @@ def _field(sources: Sources, statement: ast.AnnAssign, module: Module) -> Field 
         calls.append(value)
     for call in calls:
         _qualify(sources, item, call, module)
+    words = {word.arg for word in value.keywords} if isinstance(value, ast.Call) else set()
+    made = isinstance(value, ast.Call) and tail(value.func) in {"field", "Field"}
+    item.has_default = value is not None and (
+        not made
+        or bool(words & {"default", "default_factory"} or (isinstance(value, ast.Call) and value.args))
+    )
     if value is not None:
         try:
             item.default, item.stated = sources.value(value, module), True
@@ -241,3 +303,7 @@ def _qualify(sources: Sources, item: Field, call: ast.Call, module: Module) -> N
             item.init = bool(word.value.value)
         elif word.arg == "metadata":
             item.metadata = word.value
+        elif word.arg == "alias":
+            item.alias = as_text(word.value)
+        elif word.arg == "json_schema_extra":
+            item.successor = str((as_literal(sources, word.value, module) or {}).get("new_param", ""))

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 Identity: TypeAlias = "tuple[str, str]"
 State: TypeAlias = "dict[Identity, dict[str, Any]]"
 _SPANS = ("since", "removed", "absent", "default", "before")
-_FORM = ("in", "aliases", "off", "type", "choices", "low", "high", "unit", "open", "conflicts")
+_FORM = (
+    "in", "aliases", "off", "type", "choices", "low", "high", "unit", "open", "conflicts",
+    "nargs", "of", "words", "scaled", "required", "folds", "forbids",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,42 +49,35 @@ def state_of(settings: Iterable[Mined]) -> State:
     return {(item.place, item.key): _entry(item) for item in settings}
 
 
-def add_release(
-    content: Mapping[str, Any] | None,
-    plan: Plan,
-    release: str,
-    ref: str,
-    state: State,
-    beneath: Mapping[str, str],
+def add_releases(
+    content: Mapping[str, Any] | None, plan: Plan, found: Mapping[str, tuple[str, State, Mapping[str, str]]]
 ) -> dict[str, Any]:
-    """The content of a program's file with one release more, or again.
+    """The content of a program's file with some releases more, or again.
 
     Args:
         content: What the file holds; None if there is none.
         plan: The program.
-        release: Name of the release.
-        ref: Tag or commit of its sources.
-        state: Its settings.
-        beneath: Releases of the programs it runs on.
+        found: Tag or commit, settings and releases of the programs beneath, by release.
     """
     refs = dict(content["releases"]) if content else {}
     states = {name: state_in(content, name) for name in refs} if content else {}
-    refs[release], states[release] = ref, state
-    order = sorted(refs, key=release_key)
     paired: dict[str, dict[str, str]] = {name: {} for name in plan.beneath}
-    if content:
-        paired.update(
-            {name: dict(releases) for name, releases in content["beneath"].items() if name in paired}
-        )
-    for name, version in beneath.items():
-        paired[name][release] = version
-    refused = [item for item in (content or {}).get("refused", ()) if item[0] != release]
-    refused += [[release, *identity, entry["replaced_by"]] for identity, entry in state.items()
-                if "gone" in entry and "replaced_by" in entry]  # fmt: skip
+    for name, releases in (content or {}).get("beneath", {}).items():
+        paired.get(name, {}).update(releases)
+    refused = [item for item in (content or {}).get("refused", ()) if item[0] not in found]
+    for release, (ref, state, beneath) in found.items():
+        refs[release], states[release] = ref, state
+        for name, version in beneath.items():
+            paired[name][release] = version
+        refused += [[release, *identity, entry["replaced_by"]] for identity, entry in state.items()
+                    if "gone" in entry and "replaced_by" in entry]  # fmt: skip
+    order = sorted(refs, key=release_key)
+    heads = {"dotted": plan.dotted, "dashed": plan.dashed, "positional": plan.positional, "file": plan.file}
     return {
         "software": plan.software,
         "source": plan.source,
         "abbreviates": plan.abbreviates,
+        **{name: value for name, value in heads.items() if value},
         "releases": [[name, refs[name]] for name in order],
         "beneath": paired,
         "refused": sorted(refused),
@@ -165,8 +161,19 @@ def _entry(item: Mined) -> dict[str, Any]:
         "replaced_by": item.replaced_by,
         "conflicts": list(item.conflicts),
         "gone": item.gone,
+        "nargs": item.nargs,
+        "of": item.of if item.of != "any" else "",
+        "words": list(item.words),
+        "scaled": item.scaled,
+        "required": item.required,
+        "folds": item.folds,
+        "forbids": item.forbids,
     }
-    entry.update({name: value for name, value in optional.items() if value not in ("", [], None, False)})
+    empty = ("", [])
+    entry.update({
+        name: value for name, value in optional.items()
+        if value is not None and value is not False and value not in empty
+    })  # fmt: skip
     if item.stated and _is_plain(item.default):
         entry["default"] = [item.default]
     elif item.place != "env" or item.type != "any":

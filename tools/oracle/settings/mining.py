@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tools.oracle.settings.arguments import annotated_flags, flags
-from tools.oracle.settings.curated import stated_facts
+from tools.oracle.settings.arguments import flags
+from tools.oracle.settings.class_flags import annotated_flags
+from tools.oracle.settings.cpp_table import table_arguments
 from tools.oracle.settings.environment import native_variables, variables
-from tools.oracle.settings.fields import Field, fields_of
+from tools.oracle.settings.fields import Field, Kind, fields_of, forbids
 from tools.oracle.settings.mappings import json_fields
 from tools.oracle.settings.pages import page_settings
 from tools.oracle.settings.plans import SYSTEM
 from tools.oracle.settings.refusals import add_refusals
-from tools.oracle.settings.source import Mined, Sources
+from tools.oracle.settings.source import Mined, Module, Sources
+from tools.oracle.settings.trainers import class_arguments, dictionary_keys, yaml_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,12 +45,11 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
         sources = Sources(folder, plan.readers)
         for item in json_fields(sources, plan.roots, environment, plan.wanted):
             add(item)
-    for item in (*_groups(plan, folder), *_described(plan, folder)):
+    for item in (*_groups(plan, folder), *_described(plan, folder), *_trainer(plan, folder)):
         add(item)
-    facts = stated_facts(plan.software)
     for item in found.values():
         item.open = item.open and item.key not in plan.closed
-        for name, value in facts.get(item.key, {}).items():
+        for name, value in plan.facts.get(item.key, {}).items():
             setattr(item, name, tuple(value) if isinstance(value, list) else value)
             item.stated = item.stated or name == "default"
     if plan.checks:
@@ -59,7 +60,7 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
 def _flags(plan: Plan, folder: Path) -> Iterator[Mined]:
     sources = Sources(folder, (*plan.arguments, *plan.annotated, *plan.library))
     wanted = {module.path for module in Sources(folder, plan.arguments).modules}
-    yield from (item for item in flags(sources) if item.path in wanted or _made_of_class(item))
+    yield from (item for item in flags(sources, plan.entry) if item.path in wanted or _made_of_class(item))
     wanted = {module.path for module in Sources(folder, plan.annotated).modules}
     if wanted:
         yield from (item for item in annotated_flags(sources) if item.path in wanted)
@@ -93,6 +94,7 @@ def _fields(plan: Plan, folder: Path, carriers: list[Mined]) -> Iterator[Mined]:
     for flag in carriers:
         name = flag.key.lstrip("-").replace("-", "_")
         if name in root and root[name].kind.nested:
+            flag.forbids = forbids(sources, root[name].kind.nested, by_keyword=flag.open)
             yield from _below(sources, root[name], name, flag.key)
 
 
@@ -100,13 +102,15 @@ def _below(sources: Sources, owner: Field, path: str, carrier: str, depth: int =
     for item in fields_of(sources, owner.kind.nested, owner.module).values():
         if not item.init or depth > 3:
             continue
-        key = f"{path}.{item.name}"
+        key = f"{path}.{item.alias or item.name}"
         yield Mined(
             key=key,
             place="json",
             path=item.module.path,
             line=item.line,
             carrier=carrier,
+            aliases=(f"{path}.{item.name}",) if item.alias else (),
+            replaced_by=f"{path}.{item.successor}" if item.successor else "",
             type=item.kind.type,
             choices=item.kind.choices,
             low=item.low,
@@ -114,6 +118,7 @@ def _below(sources: Sources, owner: Field, path: str, carrier: str, depth: int =
             default=item.default,
             stated=item.stated and not isinstance(item.default, dict),
             open=item.kind.type == "object" and not item.kind.nested,
+            forbids=bool(item.kind.nested) and forbids(sources, item.kind.nested, by_keyword=False),
         )
         if item.kind.nested:
             yield from _below(sources, item, key, carrier, depth + 1)
@@ -137,6 +142,31 @@ def _groups(plan: Plan, folder: Path) -> Iterator[Mined]:
                     stated=item.stated and not isinstance(item.default, dict),
                     open=item.kind.type == "object" and not item.kind.nested,
                 )
+
+
+def _trainer(plan: Plan, folder: Path) -> Iterator[Mined]:
+    """Settings of argument classes, of dictionaries and YAML files, and of a table in C++."""
+    sources = Sources(folder, plan.library)
+    yield from class_arguments(sources, plan.classes)
+    for section, name in plan.sections.items():
+        owner = Field(name=section, kind=Kind(type="object", nested=name), module=Module("", ""), line=0)
+        found = sources.class_named(name)
+        if found is not None:
+            yield Mined(
+                key=section,
+                place="json",
+                path=found[1].path,
+                line=found[0].lineno,
+                type="object",
+                forbids=forbids(sources, name, by_keyword=False),
+                open=not fields_of(sources, name),
+            )
+            yield from _below(sources, owner, section, "")
+    if plan.file == "json":
+        yield from dictionary_keys(sources)
+    yield from yaml_keys(folder, plan.hydra)
+    if plan.table:
+        yield from table_arguments(folder, plan.table, "SERVER")
 
 
 def _described(plan: Plan, folder: Path) -> Iterator[Mined]:

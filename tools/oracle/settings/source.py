@@ -88,6 +88,13 @@ class Mined:
         replaced_by: Key that the program names in its place.
         conflicts: Conditions under which the program refuses.
         gone: The program names it only to refuse it or to warn that it does nothing.
+        nargs: How many words follow the flag, as argparse says it; None where the type tells.
+        of: Type of the items of a list.
+        words: Texts taken beside what the type reads, such as ``"auto"``.
+        scaled: The number may end in ``k``, ``M`` and the like.
+        required: The parser refuses to do without.
+        folds: Choices are compared in lower case, with ``_`` for ``-``.
+        forbids: Fields that its configuration class does not have are refused, not read over.
     """
 
     key: str
@@ -108,13 +115,20 @@ class Mined:
     replaced_by: str = ""
     conflicts: tuple[str, ...] = ()
     gone: bool = False
+    nargs: int | str | None = None
+    of: str = ""
+    words: tuple[str, ...] = ()
+    scaled: bool = False
+    required: bool = False
+    folds: bool = False
+    forbids: bool = False
 
 
 class Sources:
     """All modules below some paths of a checkout."""
 
     def __init__(self, root: Path, paths: Iterable[str]) -> None:
-        self.modules = [_read(root, path) for path in _files(root, paths)]
+        self.modules = [read_module(root, path) for path in _files(root, paths)]
         self._classes: dict[str, list[Module]] = {}
         self._constants: dict[str, list[Module]] = {}
         for module in self.modules:
@@ -256,7 +270,8 @@ class Sources:
 
 
 @cache
-def _read(root: Path, path: Path) -> Module:
+def read_module(root: Path, path: Path) -> Module:
+    """A module of a folder; remembered, so that one plan may name it in several places."""
     return Module(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8", errors="replace"))
 
 
@@ -284,6 +299,21 @@ def tail(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def as_literal(sources: Sources, node: ast.expr | None, module: Module) -> Any:
+    """The value of an expression; None where the sources alone do not give it."""
+    if node is None:
+        return None
+    try:
+        return sources.value(node, module)
+    except UnresolvedError:
+        return None
+
+
+def as_text(node: ast.expr | None) -> str:
+    """The text that an expression is; empty where it is none."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _calculated(operator: ast.operator, left: float, right: float) -> float:

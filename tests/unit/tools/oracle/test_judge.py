@@ -44,11 +44,11 @@ def test_a_flag_is_judged_by_the_release() -> None:
 
 
 def test_a_program_above_adds_its_own_to_the_one_beneath() -> None:
-    argv = ["vllm", "serve", "m", "--additional-config", '{"no_such_key": 1}', "--seed", "x"]
+    argv = ["vllm", "serve", "m", "--additional-config", '{"enable_cpu_binding": "maybe"}', "--seed", "x"]
     said = judge("vllm-ascend", "0.18.0", argv, {"VLLM_ASCEND_ENABLE_NZ": "many"})
     assert [line.partition(":")[0] for line in said] == [
         "argument --seed",
-        "additional_config.no_such_key",
+        "additional_config.enable_cpu_binding",
         "VLLM_ASCEND_ENABLE_NZ",
     ]
 

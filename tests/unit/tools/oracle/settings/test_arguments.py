@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.oracle.settings.arguments import annotated_flags, flags
+from tools.oracle.settings.arguments import flags
+from tools.oracle.settings.class_flags import annotated_flags
 from tools.oracle.settings.source import Mined, Sources
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tools.oracle.settings.history import add_release, difference, state_in, state_of, to_text
+from tools.oracle.settings.history import add_releases, difference, state_in, state_of, to_text
 from tools.oracle.settings.plans import Plan
 from tools.oracle.settings.source import Mined
 
@@ -40,7 +40,7 @@ RELEASES = {
 def content(*order: str) -> dict[str, object]:
     made: dict[str, object] | None = None
     for name in order:
-        made = add_release(made, PLAN, name, f"v{name}", state_of(RELEASES[name]), {"base": name})
+        made = add_releases(made, PLAN, {name: (f"v{name}", state_of(RELEASES[name]), {"base": name})})
     assert made is not None
     return made
 
@@ -69,7 +69,9 @@ def test_the_order_in_which_releases_are_mined_does_not_matter() -> None:
 
 def test_mining_a_release_again_changes_nothing() -> None:
     once = content("1.0", "2.0rc1", "2.0")
-    again = add_release(once, PLAN, "2.0rc1", "v2.0rc1", state_of(RELEASES["2.0rc1"]), {"base": "2.0rc1"})
+    again = add_releases(
+        once, PLAN, {"2.0rc1": ("v2.0rc1", state_of(RELEASES["2.0rc1"]), {"base": "2.0rc1"})}
+    )
     assert again == once
 
 
@@ -100,8 +102,8 @@ def test_the_file_is_json_with_a_setting_a_line() -> None:
 def test_a_flag_keeps_its_history_when_another_spelling_comes_first() -> None:
     old = state_of([flag("--tensor-parallel-size", aliases=("--tp-size",), default=1)])
     new = state_of([flag("--tp-size", aliases=("--tensor-parallel-size",), default=1)])
-    made = add_release(None, PLAN, "1.0", "v1.0", old, {})
-    made = add_release(made, PLAN, "2.0", "v2.0", new, {})
+    made = add_releases(None, PLAN, {"1.0": ("v1.0", old, {})})
+    made = add_releases(made, PLAN, {"2.0": ("v2.0", new, {})})
     found = entries(made)
     assert set(found) == {"--tp-size"}
     assert "since" not in found["--tp-size"]
@@ -110,8 +112,8 @@ def test_a_flag_keeps_its_history_when_another_spelling_comes_first() -> None:
 def test_a_renamed_variable_is_another_setting() -> None:
     old = state_of([Mined(key="OLD", place="env", path="envs.py", type="bool")])
     new = state_of([Mined(key="NEW", place="env", path="envs.py", type="bool", aliases=("OLD",))])
-    made = add_release(None, PLAN, "1.0", "v1.0", old, {})
-    found = entries(add_release(made, PLAN, "2.0", "v2.0", new, {}))
+    made = add_releases(None, PLAN, {"1.0": ("v1.0", old, {})})
+    found = entries(add_releases(made, PLAN, {"2.0": ("v2.0", new, {})}))
     assert (found["OLD"]["removed"], found["NEW"]["since"]) == ("2.0", "2.0")
 
 

@@ -1,0 +1,107 @@
+"""Settings of trainers: argument classes of Hugging Face parsers, DeepSpeed's JSON, Hydra's YAML."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from tools.oracle.settings.class_flags import of_field
+from tools.oracle.settings.fields import fields_of
+from tools.oracle.settings.source import Mined, as_literal, tail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from tools.oracle.settings.source import Module, Sources
+
+_TYPES = {bool: "bool", int: "int", float: "float", str: "str", list: "list", dict: "object"}
+_GETTERS = {"get_scalar_param", "get_dict_param", "get_list_param"}
+_ROOTS = {"param_dict", "_param_dict"}
+
+
+def class_arguments(sources: Sources, names: Iterable[str]) -> Iterator[Mined]:
+    """Flags that ``HfArgumentParser`` makes of dataclasses: booleans take a value or none."""
+    for name in names:
+        for field in fields_of(sources, name).values():
+            if not field.init:
+                continue
+            item = of_field(field, f"--{field.name}")
+            item.negation, item.words, item.open = "", (), False
+            item.required = not field.has_default
+            if item.type == "bool":
+                item.nargs = "?"
+                item.negation = f"--no_{field.name}" if field.default is True else ""
+            elif item.type == "object":
+                item.type = "any"
+            yield item
+
+
+def dictionary_keys(sources: Sources) -> Iterator[Mined]:
+    """Keys that DeepSpeed reads of its configuration one by one, with their defaults."""
+    for module in sources.having("get_scalar_param(", "in param_dict"):
+        for node in ast.walk(module.tree):
+            path, default = "", None
+            if isinstance(node, ast.Call) and tail(node.func) in _GETTERS and len(node.args) > 1:
+                path = _path(sources, module, node.args[0], node.args[1])
+                default = as_literal(sources, node.args[2], module) if len(node.args) > 2 else None
+            elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
+                owner = node.comparators[0]
+                owner = (
+                    owner.func.value
+                    if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute)
+                    else owner
+                )
+                path = _path(sources, module, owner, node.left)
+            if path:
+                kind = _TYPES.get(type(default), "any")
+                stated = default is not None and kind != "object"
+                yield Mined(
+                    key=path,
+                    place="json",
+                    path=module.path,
+                    line=getattr(node, "lineno", 0),
+                    type=kind,
+                    default=default,
+                    stated=stated,
+                    open=kind in {"any", "object"},
+                )
+
+
+def _path(sources: Sources, module: Module, owner: ast.expr, key: ast.expr) -> str:
+    """The path of a key in the configuration; empty where that is not what is read."""
+    head = ""
+    if isinstance(owner, ast.Subscript) and tail(owner.value) in _ROOTS:
+        head = as_literal(sources, owner.slice, module) or "\0"
+        owner = owner.value
+    name = as_literal(sources, key, module)
+    if tail(owner) not in _ROOTS or not isinstance(name, str) or head == "\0":
+        return ""
+    return f"{head}.{name}" if head else name
+
+
+def yaml_keys(folder: Path, patterns: Iterable[str]) -> Iterator[Mined]:
+    """Keys of configuration files that Hydra composes; a file written whole goes before its parts."""
+    for pattern in patterns:
+        for path in sorted(folder.glob(pattern)):
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+            yield from _flat(content, "", path.relative_to(folder).as_posix())
+
+
+def _flat(content: Any, prefix: str, path: str) -> Iterator[Mined]:
+    for name, value in content.items() if isinstance(content, dict) else ():
+        if prefix or name not in {"defaults", "hydra"}:
+            kind = _TYPES.get(type(value), "any")
+            computed = isinstance(value, str) and ("${" in value or "???" in value)
+            yield Mined(
+                key=f"{prefix}{name}",
+                place="yaml",
+                path=path,
+                type="any" if computed else kind,
+                default=value,
+                stated=not computed and kind not in {"object", "list"},
+                open=value == {},
+            )
+            yield from _flat(value, f"{prefix}{name}.", path)

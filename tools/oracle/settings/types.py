@@ -1,0 +1,110 @@
+"""What the words of ``add_argument`` say of a flag: type, number of words, choices, action, successor."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from tools.oracle.settings.source import Mined, UnresolvedError, as_literal, as_text, tail
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.oracle.settings.source import Module, Sources
+
+_TYPES = {
+    "int": "int",
+    "float": "float",
+    "str": "str",
+    "bool": "bool",
+    "str2bool": "bool",
+    "loads": "object",
+    "human_readable_int": "int",
+    "human_readable_int_or_auto": "int",
+    "nullable_str": "str",
+    "json_list_type": "list",
+    "positive_int": "int",
+}
+_FLAG = re.compile(r"--[a-z][a-z0-9.]*(?:[-_][a-z0-9]+)*")
+
+
+def apply_words(sources: Sources, item: Mined, words: Mapping[str, ast.expr], module: Module) -> None:
+    """Note at a flag what the words of its ``add_argument`` say."""
+    if "default" in words:
+        try:
+            item.default, item.stated = sources.value(words["default"], module), True
+        except UnresolvedError:
+            item.stated = False
+    if "type" in words:
+        before, item.type = item.type, type_of_reader(words["type"], item.type)
+        if before == "list" and item.type == "object":
+            item.type, item.of = "list", "object"
+        name = tail(words["type"])
+        item.scaled = item.scaled or name.startswith("human_readable_int")
+        item.words = ("auto",) if name.endswith("_or_auto") else item.words
+        item.folds = item.folds or (
+            isinstance(words["type"], ast.Lambda) and "lower" in ast.unparse(words["type"])
+        )
+        if item.type == "any" and item.choices:
+            item.type = before
+        if item.type in {"list", "bool"}:
+            item.nargs = 1  # the reader makes it of one word
+    elif item.type == "any" and "action" not in words and item.stated:
+        item.type = {bool: "any", int: "any", float: "any"}.get(type(item.default), "str")
+    if "choices" in words:
+        item.choices = tuple(as_literal(sources, words["choices"], module) or ())
+        if item.type == "any" and item.choices and all(isinstance(choice, str) for choice in item.choices):
+            item.type = "str"
+    if "nargs" in words:
+        several = as_literal(sources, words["nargs"], module)
+        if several in {"+", "*"} or (isinstance(several, int) and several > 1):
+            item.type, item.of = "list", item.of or (item.type if item.type != "list" else "")
+        item.nargs = None if several == "+" and item.type == "list" else several
+    apply_action(item, words.get("action"))
+    item.required = item.required or as_literal(sources, words.get("required"), module) is True
+    item.replaced_by = _successor(item, words)
+
+
+def _successor(item: Mined, words: Mapping[str, ast.expr]) -> str:
+    nodes = ast.walk(words["help"]) if "help" in words else ()
+    shown = " ".join(as_text(node) for node in nodes if isinstance(node, ast.expr))
+    target = as_text(words.get("new_flag"))
+    if "deprecat" in shown.lower() or "Deprecated" in tail(words.get("action", ast.Constant(None))):
+        return next((name for name in _FLAG.findall(target or shown) if name != item.key), "") or target
+    return target or item.replaced_by
+
+
+def apply_action(item: Mined, node: ast.expr | None) -> None:
+    """Note at a flag what its action makes of it."""
+    if node is None:
+        return
+    action = as_text(node) or tail(node)
+    if action in {"store_true", "store_false"} or "StoreTrue" in action:
+        item.type, item.negation, item.default, item.stated, item.nargs = "bool", "", False, True, None
+    elif action == "BooleanOptionalAction":
+        item.type, item.negation, item.nargs = "bool", item.key.replace("--", "--no-", 1), None
+    elif action == "append":
+        item.type, item.of, item.nargs = "list", item.of or item.type, item.nargs or 1
+    elif action == "extend":
+        item.type, item.of = "list", item.of or item.type
+    elif action in {"store_const", "append_const"}:
+        item.type, item.nargs = "bool", None
+    elif action == "count":
+        item.type, item.nargs = "int", 0
+
+
+def type_of_reader(node: ast.expr, otherwise: str) -> str:
+    """The type that a parser's reader gives: ``int``, ``optional_type(json.loads)``, its own function."""
+    if isinstance(node, ast.Call):
+        inner = [type_of_reader(argument, "") for argument in node.args]
+        return next((kind for kind in inner if kind), otherwise)
+    if isinstance(node, ast.Lambda):
+        text = ast.unparse(node.body).lower()
+        return "bool" if "true" in text else "list" if "split" in text else "any"
+    name = tail(node)
+    if name in _TYPES:
+        return _TYPES[name]
+    if "bool" in name:
+        return "bool"
+    return otherwise if name and "auto" not in name and otherwise != "str" else "any"
