@@ -170,7 +170,7 @@ def offers(path: Path, strategies: Sequence[Strategy], frameworks: Sequence[Fram
         for line in path.read_text(encoding="utf-8").splitlines():
             question = json.loads(line)["question"]
             try:
-                problem, _ = workspace.problem(_raw(question))
+                problem, _ = workspace.problem(raw_question(question))
             except TuningError:
                 counts["refused"] += 1
                 continue
@@ -210,7 +210,7 @@ def _model(workspace: Workspace, name: str | None) -> Model | None:
         return None
 
 
-def _raw(question: dict[str, Any]) -> dict[str, object]:
+def raw_question(question: dict[str, Any]) -> dict[str, object]:
     """A question of the file as the workspace reads one."""
     raw: dict[str, object] = {}
     tables: dict[str, list[str]] = defaultdict(list)

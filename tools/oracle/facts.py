@@ -16,6 +16,7 @@ from tools.oracle.settings.history import state_in
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+LAUNCHERS = frozenset({"host"})
 Entry = dict[str, Any]
 """A setting as the registry's file holds it, in one release."""
 
@@ -79,6 +80,8 @@ def facts(program: str, release: str) -> Facts:
         for (place, key), entry in state_in(content, layer.release).items():
             if "gone" in entry:
                 continue
+            if place == "flag" and layer.registry.software in LAUNCHERS:
+                continue  # those of torchrun stand before the program
             if place == "flag":
                 flags[key] = _joined(flags[key], entry) if key in flags else entry
             elif place == "env":

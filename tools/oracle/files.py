@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from tools.oracle.rebuilt import typed
+from tools.oracle.rebuilt import is_choice, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ def dictionary(known: Facts, argv: Sequence[str]) -> Iterator[str]:
 
 
 def overrides(known: Facts, argv: Sequence[str]) -> Iterator[str]:
-    """Complaints about overrides as Hydra reads them: ``key=value``, ``+key=value``, ``++key=...``, ``~key``."""
+    """Complaints about overrides as Hydra reads them: ``key=value``, ``+key=value``, ``~key``."""
     for word in argv:
         key, sign, _ = word.partition("=")
         plain = key.lstrip("+~")
@@ -123,7 +123,8 @@ def _fault(entry: Entry, value: object) -> str:
         return f"invalid {kind} value: {value!r}"
     choices = entry.get("choices", ())
     items = value if isinstance(value, list) else [value]
-    wrong = [item for item in items if choices and str(item) not in {str(choice) for choice in choices}]
+    folds = bool(entry.get("folds"))
+    wrong = [item for item in items if choices and not is_choice(item, choices, folds=folds)]
     if wrong:
         return f"invalid choice: {wrong[0]!r} (choose from {', '.join(map(str, choices))})"
     low, high = entry.get("low"), entry.get("high")

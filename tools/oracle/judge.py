@@ -75,8 +75,8 @@ def _conflicts(known: Facts, given: Mapping[str, Any]) -> Iterator[str]:
     """Combinations that the program's validation refuses, with its defaults for what is not given."""
     values: dict[str, Any] = {}
     for key, entry in known.flags.items():
-        if entry.get("default") and entry["default"][0] is not None:
-            values[key] = entry["default"][0]
+        if isinstance((entry.get("default") or [None])[0], bool | int | float):
+            values[key] = entry["default"][0]  # a default text such as "disable" is no switch that is on
     values.update({key: value for key, value in given.items() if value is not None})
     said = {key for key in given if known.flags[key].get("conflicts")}
     if said:

@@ -103,8 +103,7 @@ class RebuiltParser(argparse.ArgumentParser):
                 self.complaints.append(f"argument {entry['key']}: invalid {word}: {text!r}")
                 return text
             choices = entry.get("choices", ())
-            plain = text.lower().replace("-", "_") if entry.get("folds") else str(value)
-            if choices and plain not in map(str, choices):
+            if choices and not is_choice(value, choices, folds=bool(entry.get("folds"))):
                 said = ", ".join(repr(choice) for choice in choices)
                 self.complaints.append(
                     f"argument {entry['key']}: invalid choice: {text!r} (choose from {said})"
@@ -156,6 +155,14 @@ class RebuiltParser(argparse.ArgumentParser):
         except ValueError:
             owner[parts[-1].rstrip("+")] = text
         return True
+
+
+def is_choice(value: object, choices: Sequence[object], *, folds: bool) -> bool:
+    """Whether a value is one of those that are taken; also in other letters where the program folds them."""
+    if str(value) in map(str, choices):
+        return True
+    plain = [str(item).lower().replace("-", "_") for item in choices] if folds else []
+    return str(value).lower().replace("-", "_") in plain
 
 
 def typed(text: str, kind: str, *, scaled: bool = False) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import tarfile
@@ -72,14 +73,20 @@ def checkout(plan: Plan, source: str, release: str = "", ref: str = "") -> Itera
 
 
 def _of_tag(repository: Path, tag: str, folder: Path) -> Path:
-    with tempfile.TemporaryFile() as packed:
-        command = ["git", "-C", str(repository), "archive", "--format=tar", tag]
-        done = subprocess.run(command, stdout=packed, stderr=subprocess.PIPE, check=False)
-        if done.returncode:
-            raise ValueError(f"{repository} has no tag {tag}")
-        packed.seek(0)
-        with tarfile.open(fileobj=packed) as archive:
-            archive.extractall(folder, _wanted(archive), filter="data")
+    """The texts of a tag; other files may be missing from a copy of the repository."""
+    git = ["git", "-C", str(repository)]
+    listed = subprocess.run(
+        [*git, "ls-tree", "-r", "--name-only", tag], capture_output=True, text=True, check=False
+    )
+    names = [name for name in listed.stdout.splitlines() if _READ.search(name) and '"' not in name]
+    packed = subprocess.run(
+        [*git, "archive", "--format=tar", tag, "--", *names], capture_output=True, check=False
+    )
+    if not names or packed.returncode:
+        raise ValueError(f"{repository} has no tag {tag}")
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        for member in archive:
+            archive.extract(member, folder, filter="data")
     return folder
 
 
@@ -91,14 +98,10 @@ def _unpack(path: Path, folder: Path) -> None:
                 wheel.extract(name, folder)
         return
     with tarfile.open(path) as archive:
-        members = _wanted(archive)
-        for member in members:
-            member.name = member.name.partition("/")[2] or member.name
-        archive.extractall(folder, members, filter="data")
-
-
-def _wanted(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
-    return [member for member in archive if member.isfile() and _READ.search(member.name)]
+        for member in archive:
+            if member.isfile() and _READ.search(member.name):
+                member.name = member.name.partition("/")[2] or member.name
+                archive.extract(member, folder, filter="data")
 
 
 def _pinned(plan: Plan, folder: Path) -> dict[str, str]:

@@ -35,6 +35,7 @@ def of_field(field: Field, key: str = "") -> Mined:
     if not kind.nested:
         order = ("bool", *(() if kind.choices else ("list", "int", "float")))
         item.type = next((name for name in order if name in parts), kind.type)
+    item.folds = "enum" in parts
     if parts == {"bool", "str", "none"}:
         item.type, item.nargs = "any", "?"
     elif item.type == "bool":

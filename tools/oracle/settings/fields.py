@@ -176,6 +176,7 @@ def _of_class(name: str, owner: ast.ClassDef) -> Kind:
         names = [key for key, _ in members]
         return Kind(
             type="str",
+            parts=frozenset({"enum", "str"}),
             choices=tuple(dict.fromkeys([*names, *(str(item) for item in values if "." not in str(item))])),
         )
     if bases & _OBJECTS or any(

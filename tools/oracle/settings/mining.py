@@ -15,7 +15,7 @@ from tools.oracle.settings.pages import page_settings
 from tools.oracle.settings.plans import SYSTEM
 from tools.oracle.settings.refusals import add_refusals
 from tools.oracle.settings.source import Mined, Module, Sources
-from tools.oracle.settings.trainers import class_arguments, dictionary_keys, yaml_keys
+from tools.oracle.settings.trainers import DEEPSPEED, class_arguments, dictionary_keys, yaml_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,10 +90,15 @@ def _fields(plan: Plan, folder: Path, carriers: list[Mined]) -> Iterator[Mined]:
     if not plan.config:
         return
     sources = Sources(folder, plan.library)
-    root = fields_of(sources, plan.config)
+    root = {
+        name: item
+        for config in plan.config
+        for name, item in fields_of(sources, config).items()
+        if item.kind.nested
+    }
     for flag in carriers:
         name = flag.key.lstrip("-").replace("-", "_")
-        if name in root and root[name].kind.nested:
+        if name in root:
             flag.forbids = forbids(sources, root[name].kind.nested, by_keyword=flag.open)
             yield from _below(sources, root[name], name, flag.key)
 
@@ -118,6 +123,7 @@ def _below(sources: Sources, owner: Field, path: str, carrier: str, depth: int =
             default=item.default,
             stated=item.stated and not isinstance(item.default, dict),
             open=item.kind.type == "object" and not item.kind.nested,
+            folds="enum" in item.kind.parts,
             forbids=bool(item.kind.nested) and forbids(sources, item.kind.nested, by_keyword=False),
         )
         if item.kind.nested:
@@ -155,13 +161,14 @@ def _trainer(plan: Plan, folder: Path) -> Iterator[Mined]:
             yield Mined(
                 key=section,
                 place="json",
+                carrier=DEEPSPEED,
                 path=found[1].path,
                 line=found[0].lineno,
                 type="object",
                 forbids=forbids(sources, name, by_keyword=False),
                 open=not fields_of(sources, name),
             )
-            yield from _below(sources, owner, section, "")
+            yield from _below(sources, owner, section, DEEPSPEED)
     if plan.file == "json":
         yield from dictionary_keys(sources)
     yield from yaml_keys(folder, plan.hydra)

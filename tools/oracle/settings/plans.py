@@ -26,7 +26,7 @@ class Plan:
         readers: Files and folders that read JSON objects key by key.
         roots: Names that hold such an object, with its path.
         wanted: Paths whose fields are wanted.
-        config: Class whose fields tell which flag is which configuration class; empty if there is none.
+        config: Classes whose fields tell which flag is which configuration class.
         closed: Open objects whose keys another plan or reader knows.
         yaml: Groups of a configuration file, with the class that holds each.
         beneath: Programs that it runs on, whose settings it passes on.
@@ -60,7 +60,7 @@ class Plan:
     readers: tuple[str, ...] = ()
     roots: dict[str, str] = field(default_factory=dict)
     wanted: tuple[str, ...] = ()
-    config: str = ""
+    config: tuple[str, ...] = ()
     closed: frozenset[str] = frozenset()
     yaml: dict[str, str] = field(default_factory=dict)
     beneath: tuple[str, ...] = ()
@@ -86,7 +86,8 @@ class Plan:
 
 def _plan(software: str, given: dict[str, Any]) -> Plan:
     words = dict(given)
-    source = f"https://github.com/{words.pop('repository')}/blob/{{ref}}/{{path}}"
+    github = "https://github.com/{}/blob/{{ref}}/{{path}}"
+    source = words.pop("source", "") or github.format(words.pop("repository"))
     pages = tuple(Page(**page) for page in words.pop("pages", ()))
     closed = frozenset(words.pop("closed", ()))
     pinned = {name: (path, pattern) for name, (path, pattern) in words.pop("pinned", {}).items()}

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tools.oracle.settings.source import Module, Sources
 
 _TYPES = {bool: "bool", int: "int", float: "float", str: "str", list: "list", dict: "object"}
+DEEPSPEED = "ds_config.json"
+"""How people name DeepSpeed's file."""
 _GETTERS = {"get_scalar_param", "get_dict_param", "get_list_param"}
 _ROOTS = {"param_dict", "_param_dict"}
 
@@ -61,6 +63,7 @@ def dictionary_keys(sources: Sources) -> Iterator[Mined]:
                 yield Mined(
                     key=path,
                     place="json",
+                    carrier=DEEPSPEED,
                     path=module.path,
                     line=getattr(node, "lineno", 0),
                     type=kind,
@@ -83,25 +86,48 @@ def _path(sources: Sources, module: Module, owner: ast.expr, key: ast.expr) -> s
 
 
 def yaml_keys(folder: Path, patterns: Iterable[str]) -> Iterator[Mined]:
-    """Keys of configuration files that Hydra composes; a file written whole goes before its parts."""
-    for pattern in patterns:
-        for path in sorted(folder.glob(pattern)):
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
-            yield from _flat(content, "", path.relative_to(folder).as_posix())
+    """Keys of configuration files that Hydra composes, of each the parts that its ``defaults`` name.
+
+    Every file of a named group counts, as an override may choose another one of them.
+    """
+    paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+    names = {path.name for path in paths}
+    for path in paths:
+        if f"_generated_{path.name}" not in names:  # which is the same, composed
+            yield from _composed(path.parent, path, "")
+
+
+def _composed(root: Path, path: Path, prefix: str, depth: int = 0) -> Iterator[Mined]:
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict) or depth > 4:
+        return
+    name = path.relative_to(root).as_posix()
+    for entry in content.get("defaults", ()):
+        for part in entry if isinstance(entry, dict) else ():
+            group, _, package = str(part).removeprefix("optional ").removeprefix("override ").partition("@")
+            place = prefix + (package or group).replace("/", ".").strip(".") + "."
+            yield Mined(key=place[:-1], place="yaml", carrier="configuration", path=name, type="object")
+            base = root / group if (root / group).is_dir() else path.parent / group
+            for item in sorted(base.glob("*.yaml")):
+                yield from _composed(root, item, place, depth + 1)
+    yield from _flat(
+        {key: value for key, value in content.items() if key not in {"defaults", "hydra"}}, prefix, name
+    )
 
 
 def _flat(content: Any, prefix: str, path: str) -> Iterator[Mined]:
     for name, value in content.items() if isinstance(content, dict) else ():
-        if prefix or name not in {"defaults", "hydra"}:
-            kind = _TYPES.get(type(value), "any")
-            computed = isinstance(value, str) and ("${" in value or "???" in value)
+        kind = _TYPES.get(type(value), "any")
+        computed = isinstance(value, str) and ("${" in value or "???" in value)
+        if not isinstance(value, dict) or not value:
             yield Mined(
                 key=f"{prefix}{name}",
                 place="yaml",
+                carrier="configuration",
                 path=path,
                 type="any" if computed else kind,
                 default=value,
                 stated=not computed and kind not in {"object", "list"},
                 open=value == {},
             )
-            yield from _flat(value, f"{prefix}{name}.", path)
+        yield from _flat(value, f"{prefix}{name}.", path)

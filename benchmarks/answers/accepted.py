@@ -1,0 +1,256 @@
+"""How many launches the engines' own parsers accept: those of official recipes, and the starts that are answered.
+
+``python -m benchmarks.answers.accepted --asked DIR [--asked DIR ...]`` judges, by the facts of released programs
+(``tools.oracle``), every recipe of ``recipes.jsonl`` as it was published, and the first start of the answer to its
+situation and to every question of ``panel.jsonl``. A recipe is judged at the release it names, or at the nearest that
+was read (counted apart); what it leaves out, such as the path of the model, is not asked of it. A start is judged as it
+is printed. Nothing is fitted, so the hold-outs are the recipes themselves: a start may rest on the recipe it is asked
+for. Programs without a parser that was read are counted as such.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import harness
+from benchmarks.answers.knowledge import raw_question
+from benchmarks.answers.recipes import PHASES
+from benchmarks.kinds.laws import pasted
+from benchmarks.worlds.world import fresh_workspace
+from kg.errors import TuningError
+from kg.nouns.release import release_key
+from kg.terms.setting_registry import registry, softwares
+from tools.oracle.facts import Facts, facts
+from tools.oracle.judge import judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from recommender.workspace import Workspace
+
+PROGRAMS = {"llama-factory": "llamafactory"}
+"""Programs that recipes name otherwise."""
+LAUNCHER = frozenset({"nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port"})
+"""Flags of torchrun, which recipes list beside those of the program that it starts."""
+FILES = frozenset({"json", "yaml", "override"})
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What was said to some launches.
+
+    Attributes:
+        accepted: Whether each was.
+        kinds: Complaints by what they are about.
+        examples: Complaints, each with how often.
+        unjudged: Launches that no parser judges, by why.
+    """
+
+    accepted: list[bool] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)
+    examples: Counter[str] = field(default_factory=Counter)
+    unjudged: Counter[str] = field(default_factory=Counter)
+
+    def take(self, complaints: Sequence[str]) -> None:
+        """Count one launch."""
+        self.accepted.append(not complaints)
+        self.kinds.update({kind_of(text) for text in complaints})
+        self.examples.update(text[:150] for text in complaints)
+
+    def to_json(self) -> dict[str, Any]:
+        """The share and what was complained of, by launches."""
+        return {
+            "judged": len(self.accepted),
+            "accepted": harness.mean(self.accepted),
+            "complaints": dict(self.kinds.most_common()),
+            "unjudged": dict(self.unjudged),
+        }
+
+
+def kind_of(complaint: str) -> str:
+    """What a complaint is about."""
+    kinds = (
+        "unrecognized arguments", "invalid choice", "expected", "conflicting settings", "unexpected keyword",
+        "could not override", "could not append", "ambiguous option", "are required", "ignored explicit argument",
+    )  # fmt: skip
+    value = "invalid value" if "invalid" in complaint or "than" in complaint else "other"
+    return next((kind for kind in kinds if kind in complaint), value)
+
+
+def main() -> None:
+    """Print the figures; the last line is JSON."""
+    run = harness.read(
+        __doc__,
+        harness.place("--asked", action="append", help="folder with recipes.jsonl or panel.jsonl"),
+        quick="judge the recipes alone, ask nothing",
+    )
+    recipes = [row for folder in run.asked for row in _lines(folder / "recipes.jsonl")]
+    questions = [row for folder in run.asked for row in _lines(folder / "panel.jsonl")]
+    if not recipes and not questions:
+        harness.refuse("neither recipes.jsonl nor panel.jsonl is there: name the folders that hold them")
+    official = judge_recipes(recipes)
+    figures: dict[str, Any] = {"recipes": official["all"].to_json()}
+    figures["recipes_by_program"] = {name: item.to_json() for name, item in official.items() if name != "all"}
+    if not run.quick:
+        with fresh_workspace() as workspace:
+            for name, asked in (
+                ("starts_for_panel", [raw_question(row["question"]) for row in questions]),
+                ("starts_for_recipes", [_raw_recipe(row) for row in recipes]),
+            ):
+                figures[name] = judge_starts(workspace, asked, name).to_json()
+    run.last_line(figures, n=len(recipes) + len(questions))
+
+
+def judge_recipes(rows: Iterable[dict[str, Any]]) -> dict[str, Verdicts]:
+    """What parsers say to published launches, by program and for all."""
+    found: dict[str, Verdicts] = defaultdict(Verdicts)
+    for row in rows:
+        program = PROGRAMS.get(row["framework"], row["framework"])
+        if program not in softwares():
+            found["all"].unjudged[f"{program}: not read"] += 1
+            continue
+        releases, is_exact = _releases(program, str(row.get("framework_version") or ""))
+        known = facts(program, releases[0])
+        if not known.flags and not known.file:
+            found["all"].unjudged[f"{program}: no command line"] += 1
+            continue
+        if not published(known, row["settings"])[0][known.positional :]:
+            found["all"].unjudged[f"{program}: flags of a script of its own"] += 1
+            continue
+        said = [_said(program, releases[0], row["settings"])]
+        said += (_said(program, release, row["settings"]) for release in releases[1:] if said[0])
+        complaints = said[0] if all(said) else []
+        for name in (
+            "all",
+            program,
+            f"{program} at its own release" if is_exact else f"{program} at the nearest",
+        ):
+            found[name].take(complaints)
+    for name, verdicts in found.items():
+        print(name, verdicts.to_json())
+    for text, count in found["all"].examples.most_common():
+        print(f"  {count} x {text}")
+    return found
+
+
+def _said(program: str, release: str, settings: Sequence[dict[str, str]]) -> list[str]:
+    argv, environment = published(facts(program, release), settings)
+    return [text for text in judge(program, release, argv, environment) if "are required" not in text]
+
+
+def published(known: Facts, settings: Sequence[dict[str, str]]) -> tuple[list[str], dict[str, str]]:
+    """The settings of a recipe as argv and environment: switches without a value, JSON gathered by its flag."""
+    argv: list[str] = ["MODEL"] * known.positional
+    objects: dict[str, dict[str, Any]] = {}
+    spellings = {
+        name: entry for entry in known.flags.values() for name in (entry["key"], *entry.get("aliases", ()))
+    }
+    spellings |= {entry["off"]: {"type": "bool"} for entry in known.flags.values() if "off" in entry}
+    plain = {name.replace("_", "-"): entry for name, entry in spellings.items()}
+    for item in settings:
+        place, key, value = item["where"], item["key"], str(item["value"])
+        if key.startswith("accelerate.") or (place == "yaml" and not known.file):
+            continue  # a file of another program, or one whose keys are no flags
+        if place in FILES and known.file in {"json", "overrides"}:
+            is_added = known.file == "overrides" and any(
+                known.fields.get(above, {}).get("open") for above in _above(key)
+            )
+            argv.append(f"{'++' if is_added else ''}{key}={value}")  # recipes leave the sign out
+        elif place == "json" or (known.file == "yaml" and "." in key):
+            carrier, _, path = key.partition(".")
+            _put(objects.setdefault(f"--{carrier.lstrip('-').replace('_', '-')}", {}), path, value)
+        elif place in {"flag", "yaml"} and known.file not in {"json", "overrides"}:
+            flag = key if key.startswith("-") else f"--{key}"
+            entry = spellings.get(flag) or plain.get(flag.replace("_", "-")) or {}
+            is_switch = value.lower() in {"true", ""} and (entry.get("type") == "bool" or not entry)
+            if flag not in spellings and flag.lstrip("-").replace("_", "-") in LAUNCHER:
+                continue
+            words = shlex.split(value) if entry.get("type") == "list" else [value]
+            argv += [flag, *([] if is_switch and entry.get("nargs", "?") == "?" else words)]
+    argv += [word for flag, content in objects.items() for word in (flag, json.dumps(content))]
+    return argv, {item["key"]: str(item["value"]) for item in settings if item["where"] == "env"}
+
+
+def judge_starts(workspace: Workspace, asked: Iterable[dict[str, Any]], name: str) -> Verdicts:
+    """What parsers say to the starts of answers, as they are printed."""
+    found = Verdicts()
+    for raw in asked:
+        try:
+            problem, _ = workspace.ask.problem(raw)
+            plan = workspace.ask.recommend(problem).plan
+        except TuningError as error:
+            found.unjudged[f"refused: {type(error).__name__}"] += 1
+            continue
+        start = plan.start if plan is not None else None
+        if start is None or start.framework not in softwares():
+            found.unjudged["no start" if start is None else f"{start.framework or 'kernel'}: not read"] += 1
+            continue
+        [release, *_], _ = _releases(start.framework, start.version)
+        if not facts(start.framework, release).flags:
+            found.unjudged[f"{start.framework}: no command line"] += 1
+            continue
+        argv, environment = pasted(start.paste_lines)
+        complaints = judge(start.framework, release, argv, environment)
+        found.take([text for text in complaints if "are required" not in text])
+    print(name, found.to_json())
+    for text, count in found.examples.most_common():
+        print(f"  {count} x {text}")
+    return found
+
+
+def _releases(program: str, text: str) -> tuple[list[str], bool]:
+    """The releases that a text names, ``>=`` all from there on, and whether they were read; else the nearest."""
+    word = text.rpartition(">=")[2].partition(";")[0].strip().removeprefix("v")
+    known = registry(program)
+    try:
+        release = known.at(word).release
+    except TuningError:
+        return [known.releases[-1]], False
+    commit = word.partition("@")[2]
+    same = known.refs[release].startswith(commit) if commit else release_key(release) == release_key(word)
+    return list(known.releases[known.releases.index(release) :]) if ">=" in text else [release], same
+
+
+def _raw_recipe(row: dict[str, Any]) -> dict[str, Any]:
+    """The question of a recipe's situation, as a workspace reads one."""
+    context = row.get("context") or {}
+    names = ("input_len", "output_len", "seq_len")
+    traits = {"concurrency": context["concurrency"]} if isinstance(context.get("concurrency"), int) else {}
+    return {
+        "model": row["model"],
+        "phase": PHASES[row["phase"]],
+        "hardware": row["hardware_node"],
+        "count": (row["devices"] or 1) // (row.get("instances") or 1) or 1,
+        "shape": {name: context[name] for name in names if isinstance(context.get(name), int | float)},
+        "traits": traits,
+        "software": {row["framework"]: row["framework_version"]},
+    }
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def _put(content: dict[str, Any], path: str, value: str) -> None:
+    *above, last = path.split(".")
+    for part in above:
+        content = content.setdefault(part, {})
+    try:
+        content[last] = json.loads(value)
+    except ValueError:
+        content[last] = value
+
+
+def _lines(path: Any) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Settings of trainers: argument classes, DeepSpeed's dictionary, Hydra's files, and llama.cpp's table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools.oracle.settings.cpp_table import table_arguments
+from tools.oracle.settings.source import Sources
+from tools.oracle.settings.trainers import class_arguments, dictionary_keys, yaml_keys
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ARGUMENTS = """
+from dataclasses import dataclass, field
+@dataclass
+class TrainArgs:
+    output: str
+    bf16: bool = field(default=False, metadata={"help": "x"})
+    shuffle: bool = True
+    targets: list[str] = field(default_factory=list)
+    extra: dict | str | None = None
+    hidden: int = field(init=False, default=1)
+"""
+DICTIONARY = """
+STEPS = "steps"
+STEPS_DEFAULT = 10
+AMP = "amp"
+def read(param_dict, other):
+    get_scalar_param(param_dict, STEPS, STEPS_DEFAULT)
+    get_scalar_param(param_dict[AMP], "enabled", False)
+    get_scalar_param(other, "not_of_the_file", 1)
+    return AMP in param_dict.keys()
+"""
+TABLE = """
+    add_opt(common_arg(
+        {"-t", "--threads"}, "N", "text",
+        [](common_params & params, int value) { params.n = value; }
+    ).set_env("LLAMA_ARG_THREADS"));
+    add_opt(common_arg({"--flash"}, "text", [](common_params & params) {}));
+    add_opt(common_arg({"--pair"}, "A", "B", "text", [](common_params & params, const std::string & a, const std::string & b) {}));
+    add_opt(common_arg({"--other"}, "text", [](common_params & params) {}).set_examples({LLAMA_EXAMPLE_MAIN}));
+    add_opt(common_arg({"--never"}, "text", [](common_params & params) {}).set_excludes({LLAMA_EXAMPLE_SERVER}));
+"""
+
+
+def test_argument_classes_make_flags_as_hugging_face_does(tmp_path: Path) -> None:
+    (tmp_path / "args.py").write_text(ARGUMENTS)
+    found = {item.key: item for item in class_arguments(Sources(tmp_path, ["*.py"]), ["TrainArgs", "Absent"])}
+    assert set(found) == {"--output", "--bf16", "--shuffle", "--targets", "--extra"}
+    assert found["--output"].required
+    assert not found["--targets"].required
+    assert (found["--bf16"].type, found["--bf16"].nargs, found["--bf16"].negation) == ("bool", "?", "")
+    assert found["--shuffle"].negation == "--no_shuffle"
+    assert (found["--targets"].type, found["--targets"].of) == ("list", "str")
+    assert found["--extra"].type == "any"
+
+
+def test_keys_of_a_dictionary_come_with_their_defaults(tmp_path: Path) -> None:
+    (tmp_path / "config.py").write_text(DICTIONARY)
+    found = {item.key: (item.type, item.default) for item in dictionary_keys(Sources(tmp_path, ["*.py"]))}
+    assert found == {"steps": ("int", 10), "amp.enabled": ("bool", False), "amp": ("any", None)}
+
+
+def test_hydra_files_are_composed(tmp_path: Path) -> None:
+    (tmp_path / "optim").mkdir()
+    (tmp_path / "optim" / "adam.yaml").write_text("lr: 0.1\nextra: {}\n")
+    (tmp_path / "optim" / "sgd.yaml").write_text("momentum: 0\n")
+    (tmp_path / "train.yaml").write_text(
+        "defaults:\n  - optim@actor.optim: adam\n  - _self_\nname: ${x}\nsteps: 3\n"
+    )
+    found = {item.key: item for item in yaml_keys(tmp_path, ["train.yaml"])}
+    assert set(found) == {
+        "actor.optim", "actor.optim.lr", "actor.optim.extra", "actor.optim.momentum", "name", "steps",
+    }  # fmt: skip
+    assert found["actor.optim.extra"].open
+    assert (found["name"].type, found["name"].stated) == ("any", False)
+    assert (found["steps"].type, found["steps"].default) == ("int", 3)
+
+
+def test_a_file_written_whole_goes_before_its_parts(tmp_path: Path) -> None:
+    (tmp_path / "_generated_train.yaml").write_text("whole: 1\n")
+    (tmp_path / "train.yaml").write_text("part: 1\n")
+    assert [item.key for item in yaml_keys(tmp_path, ["_generated_train.yaml", "train.yaml"])] == ["whole"]
+
+
+def test_a_table_in_cpp_gives_the_flags_of_one_program(tmp_path: Path) -> None:
+    (tmp_path / "arg.cpp").write_text(TABLE)
+    found = {item.key: item for item in table_arguments(tmp_path, "arg.cpp", "SERVER")}
+    assert set(found) == {"--threads", "LLAMA_ARG_THREADS", "--flash", "--pair"}
+    assert (found["--threads"].aliases, found["--threads"].type) == (("-t",), "int")
+    assert found["--flash"].type == "bool"
+    assert (found["--pair"].type, found["--pair"].nargs) == ("list", 2)
+    assert list(table_arguments(tmp_path, "absent.cpp", "SERVER")) == []
