@@ -30,7 +30,7 @@ from tools.oracle.judge import judge
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from recommender.workspace import Workspace
+    from recommender.workspace.workspace import Workspace
 
 PROGRAMS = {"llama-factory": "llamafactory"}
 """Programs that recipes name otherwise."""

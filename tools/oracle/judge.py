@@ -40,7 +40,7 @@ def judge(
     if known.file in {"json", "overrides"}:
         said = dictionary(known, argv) if known.file == "json" else overrides(known, argv)
         return (*said, *_variables(known, environment or {}))
-    words = options(argv)
+    words = list(options(argv))
     if not known.positional:
         words = words[next((number for number, word in enumerate(words) if word.startswith("-")), 0) :]
     if known.file == "yaml":

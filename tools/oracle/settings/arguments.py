@@ -145,8 +145,8 @@ def _argument(
 ) -> Iterator[Mined]:
     maps, overrides, numbers = known
     if any(isinstance(item, ast.JoinedStr) for item in call.args):
-        for field in _loop(sources, module, maps, owner):
-            yield _made(sources, field, overrides, numbers)
+        for member in _loop(sources, module, maps, owner):
+            yield _made(sources, member, overrides, numbers)
         return
     names = [text for item in call.args if (text := as_text(item)).startswith("-")]
     if not names:

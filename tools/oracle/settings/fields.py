@@ -210,9 +210,9 @@ def _subscript(sources: Sources, node: ast.Subscript, module: Module, depth: int
         return _union([kind_of(sources, part, module, depth + 1) for part in parts])
     if name in _WRAPPERS:
         kind = kind_of(sources, parts[0], module, depth + 1)
-        none = {"none"} if name == "Optional" else set()
+        none = frozenset({"none"} if name == "Optional" else ())
         calls = tuple(part for part in parts[1:] if isinstance(part, ast.Call))
-        return replace(kind, metadata=calls, parts=(kind.parts or {kind.type}) | none)
+        return replace(kind, metadata=calls, parts=(kind.parts or frozenset({kind.type})) | none)
     if name in _LISTS:
         inner = kind_of(sources, parts[0], module, depth + 1)
         fixed = name.lower() == "tuple" and not any(

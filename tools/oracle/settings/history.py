@@ -169,7 +169,7 @@ def _entry(item: Mined) -> dict[str, Any]:
         "folds": item.folds,
         "forbids": item.forbids,
     }
-    empty = ("", [])
+    empty: tuple[object, ...] = ("", [])
     entry.update({
         name: value for name, value in optional.items()
         if value is not None and value is not False and value not in empty

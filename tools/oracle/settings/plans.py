@@ -91,7 +91,9 @@ def _plan(software: str, given: dict[str, Any]) -> Plan:
     pages = tuple(Page(**page) for page in words.pop("pages", ()))
     closed = frozenset(words.pop("closed", ()))
     pinned = {name: (path, pattern) for name, (path, pattern) in words.pop("pinned", {}).items()}
-    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in words.items()}
+    plain: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in words.items()
+    }
     return Plan(software=software, source=source, pages=pages, closed=closed, pinned=pinned, **plain)
 
 

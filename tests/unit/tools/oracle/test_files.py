@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,7 +13,7 @@ from tools.oracle.files import as_flags, dictionary, objects, overrides
 if TYPE_CHECKING:
     from pathlib import Path
 
-FIELDS = {
+FIELDS: dict[str, dict[str, Any]] = {
     "steps": {"key": "steps", "type": "int", "low": 1.0},
     "kind": {"key": "kind", "type": "str", "choices": ["ONE", "TWO"], "folds": True},
     "mode": {"key": "mode", "type": "str", "choices": ["a"]},

@@ -11,7 +11,7 @@ import pytest
 from tools.oracle.facts import Facts
 from tools.oracle.rebuilt import RebuiltParser, is_choice, typed
 
-FLAGS = [
+FLAGS: list[dict[str, object]] = [
     {"key": "--width", "type": "int", "aliases": ["-w"]},
     {"key": "--share", "type": "float"},
     {"key": "--fast", "type": "bool"},
