@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,11 @@ class _LateGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  as of the class above
         """The command of a name, built now if need be; None if there is none."""
         if cmd_name in self.sources and self.commands[cmd_name] is None:
-            self.commands[cmd_name] = _built(cmd_name, _imported(self.sources[cmd_name]))
+            built = _built(cmd_name, _imported(self.sources[cmd_name]))
+            for option in built.params:
+                if option.type.name.startswith("float"):
+                    option.callback = _finite(option.callback)
+            self.commands[cmd_name] = built
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as above
@@ -87,6 +92,17 @@ class _LateGroup(TyperGroup):
 
 def _no_options() -> None:
     """Nothing is done before a command."""
+
+
+def _finite(callback: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A callback that refuses what is no number before another is called: a range lets nan pass."""
+
+    def check(context: Any, option: Any, value: float | None) -> Any:
+        if value is not None and not math.isfinite(value):
+            raise typer.BadParameter(f"{value} is not a number")
+        return value if callback is None else callback(context, option, value)
+
+    return check
 
 
 def _imported(source: Source) -> typer.Typer | Callable[..., None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,13 +10,6 @@ import typer
 
 if TYPE_CHECKING:
     from ingest.questions.launches.launch_facts import LaunchFacts
-
-
-def finite(value: float | None) -> float | None:
-    """Refuse an option that is no number: a range lets nan pass."""
-    if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is not a number")
-    return value
 
 
 JsonOption = Annotated[

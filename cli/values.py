@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,7 @@ def share(option: str, text: str) -> float:
         value = share_of(text)
     except ValueError:
         value = -1.0
-    if value < 0:
+    if not 0 <= value < math.inf:
         raise InputError(f"{option} {text!r} is no share", hint="3% or 0.03")
     return value
 

@@ -283,8 +283,8 @@ def _valued(random: Random, setting: ParsedSetting) -> LaunchSetting | None:
         return LaunchSetting(place=setting.place, key=key, value=str(random.choice(setting.choices)))
     default = setting.default
     if setting.kind == "bool":
-        value = "" if setting.place == "flag" else "1" if setting.place == "env" else "true"
-        return LaunchSetting(place=setting.place, key=key, value=value)
+        on = "" if setting.place == "flag" else "1" if setting.place == "env" else "true"
+        return LaunchSetting(place=setting.place, key=key, value=on)
     if setting.kind in {"int", "float"} and isinstance(default, int | float) and default > 0:
         value = default if random.random() < 0.5 else default * 2
         if setting.high is not None:

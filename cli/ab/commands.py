@@ -33,7 +33,9 @@ TreatmentOption = Annotated[
     list[str] | None,
     typer.Option("--treatment", help="Settings to try; repeat it to compare several with one control."),
 ]
-AlphaOption = Annotated[float, typer.Option("--alpha", help="Chance that a verdict is wrong.")]
+AlphaOption = Annotated[
+    float, typer.Option("--alpha", min=1e-6, max=0.2, help="Chance that a verdict is wrong.")
+]
 MarginOption = Annotated[
     str, typer.Option("--margin", help="Differences smaller than this do not matter: 1% or 0.01.")
 ]
@@ -61,14 +63,15 @@ ProblemOption = Annotated[
 ]
 StrategyOption = Annotated[str, typer.Option("--strategy", help="Id of the strategy under test.")]
 HoursOption = Annotated[
-    float | None, typer.Option("--device-hours", help="Device hours of the work now; prints the saving.")
+    float | None,
+    typer.Option("--device-hours", min=0, help="Device hours of the work now; prints the saving."),
 ]
-PriceOption = Annotated[float | None, typer.Option("--price", help="Price of a device hour.")]
+PriceOption = Annotated[float | None, typer.Option("--price", min=0, help="Price of a device hour.")]
 CurrencyOption = Annotated[str, typer.Option("--currency", help="Currency of the price.")]
 PowerOption = Annotated[
-    float | None, typer.Option("--power", help="Power of a device under this work, in watts.")
+    float | None, typer.Option("--power", min=0, help="Power of a device under this work, in watts.")
 ]
-IntensityOption = Annotated[float | None, typer.Option("--intensity", help="Grams of CO2e per kWh.")]
+IntensityOption = Annotated[float | None, typer.Option("--intensity", min=0, help="Grams of CO2e per kWh.")]
 TellOption = Annotated[
     bool, typer.Option("--tell/--no-tell", help="Record the outcome in the graph if the problem is known.")
 ]
@@ -92,17 +95,19 @@ def run(
     guard: GuardOption = None,
     alpha: AlphaOption = 0.01,
     margin: MarginOption = "1%",
-    most: Annotated[int, typer.Option("--pairs", help="Pairs at most.")] = 200,
+    most: Annotated[int, typer.Option("--pairs", min=1, help="Pairs at most.")] = 200,
     time: Annotated[str, typer.Option("--time", help="Time of all runs at most: 90s, 30min, 2h.")] = "",
-    warmup: Annotated[int, typer.Option("--warmup", help="First rounds that do not count.")] = 1,
-    repeats: Annotated[int, typer.Option("--repeats", help="Runs of an arm in each round.")] = 1,
-    drop: Annotated[int, typer.Option("--drop", help="Runs after each switch that do not count.")] = 0,
+    warmup: Annotated[int, typer.Option("--warmup", min=0, help="First rounds that do not count.")] = 1,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Runs of an arm in each round.")] = 1,
+    drop: Annotated[int, typer.Option("--drop", min=0, help="Runs after each switch that do not count.")] = 0,
     given: Annotated[
         list[str] | None, typer.Option("--input", help="Values of other placeholders; repeat it for several.")
     ] = None,
     timeout: Annotated[str, typer.Option("--timeout", help="Time limit of one run.")] = "600s",
     folder: Annotated[Path, typer.Option("--folder", help="Where the command runs.")] = Path(),
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order; drawn if not given.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Seed of the order; drawn if not given.")
+    ] = None,
     name: NameOption = "",
     resume: Annotated[str, typer.Option("--resume", help="Resume an experiment by its name.")] = "",
     self_test: Annotated[
@@ -181,7 +186,9 @@ def record(
     guard: GuardOption = None,
     alpha: AlphaOption = 0.01,
     margin: MarginOption = "1%",
-    warmup: Annotated[int, typer.Option("--warmup", help="First values of each arm that do not count.")] = 0,
+    warmup: Annotated[
+        int, typer.Option("--warmup", min=0, help="First values of each arm that do not count.")
+    ] = 0,
     in_order: Annotated[
         bool, typer.Option("--in-order", help="The rows are in the order in which they were measured.")
     ] = False,

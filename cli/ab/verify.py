@@ -27,7 +27,9 @@ ExploreOption = Annotated[
     bool,
     typer.Option("--explore", help="Thompson sampling: also try untested ideas; prints the price."),
 ]
-SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of --explore; drawn if not given.")]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Seed of --explore; drawn if not given.")
+]
 VerifyOption = Annotated[
     str,
     typer.Option(
@@ -36,4 +38,4 @@ VerifyOption = Annotated[
     ),
 ]
 BudgetOption = Annotated[str, typer.Option("--verify-time", help="Time of all runs at most: 90s, 30min, 2h.")]
-PairsOption = Annotated[int, typer.Option("--verify-pairs", help="Pairs at most.")]
+PairsOption = Annotated[int, typer.Option("--verify-pairs", min=1, help="Pairs at most.")]

@@ -10,7 +10,7 @@ import typer
 
 from cli.commands.report import HtmlOption, write_all
 from cli.context import open_workspace
-from cli.options import JsonOption, finite
+from cli.options import JsonOption
 from cli.output import say
 from cli.text.language import language, localised
 from cli.text.width import columns_of
@@ -39,9 +39,7 @@ def diagnose(
     html: HtmlOption = None,
     least: Annotated[
         float,
-        typer.Option(
-            min=0.001, max=0.9, callback=finite, help="Share of the step that is called significant."
-        ),
+        typer.Option(min=0.001, max=0.9, help="Share of the step that is called significant."),
     ] = 0.05,
     keep_accuracy: Annotated[
         bool, typer.Option("--keep-accuracy", help="Leave out what may change a model's accuracy.")

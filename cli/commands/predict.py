@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.context import open_workspace, server_of, with_defaults
-from cli.options import JsonOption, finite
+from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
 
@@ -25,9 +25,7 @@ def predict(
     ] = None,
     intensity: Annotated[
         float | None,
-        typer.Option(
-            "--intensity", callback=finite, help="Carbon intensity of the grid, gCO2 per kWh: adds carbon."
-        ),
+        typer.Option("--intensity", min=0, help="Carbon intensity of the grid, gCO2 per kWh: adds carbon."),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=50, help="How many recommendations at most.")] = 5,
     as_json: JsonOption = False,

@@ -65,7 +65,7 @@ ByOption = Annotated[
 LastsOption = Annotated[str, typer.Option("--lasts", help="With --by: how long the job runs, as 8h.")]
 RegionOption = Annotated[str, typer.Option("--region", help="With --by: region of the grid, as imported.")]
 PowerLimitOption = Annotated[
-    float | None, typer.Option("--power-limit", min=0, help="With --by: power limit of a device, in watts.")
+    float | None, typer.Option("--power-limit", min=1, help="With --by: power limit of a device, in watts.")
 ]
 WeighOption = Annotated[str, typer.Option("--weigh", help="With --by: weights of speed and carbon, as 1:3.")]
 SpaceOption = Annotated[
@@ -130,6 +130,9 @@ def recommend(
             budget_s=span_s(verify_time) if verify_time else None,
             allowed=allow_value or (),
         )
+    for text in (lasts, *([verify_time] if verify_time else ())):
+        span_s(text)
+    _weights(weigh)
     sizes, other_form = bool(rate or pareto or price), "" if form == "json" else form
     shown = {"--write": write, "--html": html, "--format": other_form}
     _refuse_together(bool(write), "--write prints a diff", {"--format": form, "--json": as_json})
@@ -228,19 +231,25 @@ def _for_carbon(
     """Configuration and start together, where a deadline was given."""
     if not by:
         return None
-    speed, _, carbon = weigh.partition(":")
-    try:
-        weights = (float(speed), float(carbon))
-    except ValueError:
-        raise InputError(f"--weigh {weigh!r}", hint="weights of speed and carbon, such as 1:3") from None
     return workspace.green.choose(
         answer,
         by=by,
         duration_s=span_s(lasts),
         region=region,
         power_limit_w=power_limit,
-        weights=weights,
+        weights=_weights(weigh),
     )
+
+
+def _weights(text: str) -> tuple[float, float]:
+    """Weights of speed and carbon."""
+    try:
+        speed, carbon = map(float, text.split(":"))
+    except ValueError:
+        speed = carbon = -1.0
+    if not (0 <= speed < math.inf and 0 <= carbon < math.inf and speed + carbon > 0):
+        raise InputError(f"--weigh {text!r}", hint="weights of speed and carbon, such as 1:3")
+    return speed, carbon
 
 
 def _print(

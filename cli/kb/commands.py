@@ -16,7 +16,7 @@ from cli.kb.exchange import export, import_, undo
 from cli.kb.listing import list_
 from cli.kb.pull import pull
 from cli.late import LateTyper
-from cli.options import JsonOption, finite
+from cli.options import JsonOption
 from cli.output import say
 from cli.values import pairs
 
@@ -99,9 +99,7 @@ def query(
     ] = None,
     deadline_s: Annotated[
         float,
-        typer.Option(
-            "--deadline", min=0.1, max=3600, callback=finite, help="Seconds before a query is stopped."
-        ),
+        typer.Option("--deadline", min=0.1, max=3600, help="Seconds before a query is stopped."),
     ] = DEADLINE_S,
     as_json: JsonOption = False,
 ) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from cli.options import finite
 
 FileArgument = Annotated[
     str,
@@ -25,22 +24,18 @@ EvaluationsOption = Annotated[
 TimeOption = Annotated[str | None, typer.Option("--time", help="Time at most, such as 30min or 1h.")]
 CostOption = Annotated[
     float | None,
-    typer.Option("--cost", min=0, callback=finite, help="Cost at most, in the unit of --price-per-hour."),
+    typer.Option("--cost", min=0, help="Cost at most, in the unit of --price-per-hour."),
 ]
 PriceOption = Annotated[
     float | None,
-    typer.Option(
-        "--price-per-hour", min=0, callback=finite, help="Price of an hour of evaluation; 1 counts hours."
-    ),
+    typer.Option("--price-per-hour", min=0, help="Price of an hour of evaluation; 1 counts hours."),
 ]
 PatienceOption = Annotated[
     int | None, typer.Option("--patience", min=1, help="End after so many evaluations without gain.")
 ]
 GainOption = Annotated[
     float | None,
-    typer.Option(
-        "--min-gain", min=0, callback=finite, help="End when less than this gain is expected; 0.01 is 1 %."
-    ),
+    typer.Option("--min-gain", min=0, help="End when less than this gain is expected; 0.01 is 1 %."),
 ]
 JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Evaluations at the same time.")]
 PlotOption = Annotated[
@@ -50,7 +45,7 @@ LogOption = Annotated[
     str | None,
     typer.Option("--log", help="File or URL of the log; by default NAME.journal in this folder."),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of the search.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the search.")]
 ColdOption = Annotated[bool, typer.Option("--cold", help="Ignore what similar problems taught.")]
 AccuracyOption = Annotated[
     bool,

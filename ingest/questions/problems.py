@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
+from ingest.questions.bounds import check_settings, check_sizes, check_traits, device_count
 from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.limits import parse_limit
 from kg.errors import InputError, UnknownEntityError
@@ -146,7 +147,7 @@ class _Reader:
             "objective": self._attempt("objective", lambda: self._objective(workload, default)),
             "limits": self._attempt("limits", lambda: self._limits(default)),
             "bottlenecks": self._attempt("bottlenecks", self._bottlenecks),
-            "current": self._attempt("current", lambda: self._settings("current")),
+            "current": self._attempt("current", self._current),
             "software": self._attempt("software", self._versions),
         }
         if self.errors or workload is None or hardware is None:
@@ -214,6 +215,11 @@ class _Reader:
                 raise InputError(f"{key}: {name}: {error}") from None
         return Settings(settings)
 
+    def _current(self) -> Settings:
+        settings = self._settings("current")
+        check_settings(settings)
+        return settings
+
     def _versions(self) -> Settings:
         content = self.raw.get("software")
         for name, version in content.items() if isinstance(content, dict) else ():
@@ -238,7 +244,8 @@ class _Reader:
             stage = None if phase is None else PHASE_OF_WORD.get(phase.lower())
             if phase is not None and stage is None:
                 raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(PHASE_OF_WORD)}")
-            sizes = self._settings("sizes")
+            sizes, traits = self._settings("sizes"), self._settings("traits")
+            check_traits(traits)
             if model is None and operator is None and not sizes:
                 raise InputError("nothing to tune: add --model, --op or a problem file")
             if operator is not None:
@@ -262,7 +269,7 @@ class _Reader:
                 model=model,
                 shape=Settings({**own, **self._sizes()}),
                 precision=precision,
-                traits=Settings({**words, **self._settings("traits")}),
+                traits=Settings({**words, **traits}),
             )
 
         workload = self._attempt("workload", read)
@@ -344,12 +351,7 @@ class _Reader:
 
     def _sizes(self) -> Settings:
         shape = self._settings("shape")
-        for name, value in shape.items():
-            if value is None or value == "":
-                raise InputError(f"shape: {name} has no size")
-        for name, size in shape.numbers():
-            if size < 0:
-                raise InputError(f"shape: {name} is {size:g}; a size is not negative")
+        check_sizes(shape)
         return shape
 
     def _hardware(self) -> Hardware | None:
@@ -357,9 +359,7 @@ class _Reader:
             name = self._text("hardware")
             if name is None:
                 raise InputError("no hardware: add --hardware, such as --hardware 910B3")
-            count = self.raw.get("count")
-            if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-                raise InputError(f"count: {count!r} is not a number of devices")
+            count = device_count(self.raw.get("count"))
             resolved = self.names.hardware(name, count)
             self._note(resolved)
             return Hardware(name=resolved.id, reported=name, count=count)

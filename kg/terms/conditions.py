@@ -141,7 +141,11 @@ def _compared(first: ast.expr, op: ast.cmpop, second: ast.expr, facts: Facts) ->
         options = _options(second)
         result = any(_equal(one, option, first) for option in options) is isinstance(op, ast.In)
     else:
-        result = _holds(one, op, _value(second, facts), first)
+        try:
+            result = _holds(one, op, _value(second, facts), first)
+        except ValueError:  # a text that is neither a number nor a release
+            unread = frozenset(key for node in (first, second) for key in _keys(node))
+            return Judgement(truth=Truth.UNKNOWN, because=_in_words(first, op, second), missing=unread)
     truth = Truth.HOLDS if result else Truth.FAILS
     fact, value = (second, _value(second, facts)) if isinstance(first, ast.Constant) else (first, one)
     return Judgement(truth=truth, because=f"{_label(fact)}: {_shown(value)}")

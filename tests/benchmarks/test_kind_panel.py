@@ -42,7 +42,7 @@ def reply(*, code: int = 0, situation: PanelSituation = TOLD, cpu_s: float = 0.1
         name: changed.pop(name) for name in ("alternatives", "understood", "support") if name in changed
     }
     settings = [flag("--tensor-parallel-size", 4), flag("--max-model-len", 4096), flag("--max-num-seqs", 64)]
-    start = {
+    start: dict[str, Any] = {
         "framework": "vllm-ascend",
         "version": "0.23.0",
         "fits": True,
@@ -51,7 +51,7 @@ def reply(*, code: int = 0, situation: PanelSituation = TOLD, cpu_s: float = 0.1
         "expected": [{"metric": "throughput", "value": 100.0}],
         "paste": ["vllm serve MODEL --tensor-parallel-size 4 \\", "  --max-num-seqs 64"],
     }
-    content = {"problem": {"objective": "throughput"}, "start": start | changed, **beside}
+    content: dict[str, Any] = {"problem": {"objective": "throughput"}, "start": start | changed, **beside}
     return Reply(situation, CommandResult(code=code, out=json.dumps(content), err="", cpu_s=cpu_s))
 
 

@@ -185,7 +185,8 @@ def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
     length = _number(asked.question.settings.get("seq_len")) or 0.0
     parts = [c for c in _powers(count) if c == 1 or (training and length / c >= LEAST_TOKENS_OF_A_RANK)]
     server = asked.question.machine.network.per_node  # a tensor split stays on the links of one server
-    widths = [t for t in _divisors(count) if t <= server and model.heads and model.heads % t == 0] or [1]
+    heads = int(model.heads)
+    widths = [t for t in _divisors(math.gcd(count, heads)) if t <= server] if heads else [1]
     depths = [p for p in _powers(count) if p <= min(DEEPEST, max(model.layers, 1))]
     if not asked.splits:
         widths, depths, parts = [1], [1], [1]
@@ -222,7 +223,7 @@ def _expert_degrees(asked: LayoutQuestion, span: int, replicas: int) -> list[int
     experts = int(question.model.experts)
     if not experts:
         return [1]
-    fitting = [degree for degree in _divisors(span) if experts % degree == 0]
+    fitting = _divisors(math.gcd(span, experts))
     if question.phase == "training":
         return fitting
     shared = question.engine in VLLM and replicas > 1 and asked.degrees.get("expert_parallel") != 1
@@ -351,7 +352,8 @@ def _powers(most: int) -> list[int]:
 
 
 def _divisors(number: int) -> list[int]:
-    return [value for value in range(1, number + 1) if number % value == 0]
+    low = [value for value in range(1, math.isqrt(number) + 1) if number % value == 0]
+    return sorted({*low, *(number // value for value in low)})
 
 
 def _number(value: object) -> float | None:

@@ -138,3 +138,10 @@ def test_what_decides_is_missing_exactly_where_the_truth_is_unknown(
 def test_what_is_no_expression_says_what_python_says(text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         Condition(text)
+
+
+@pytest.mark.parametrize("text", ["nodes > 1", 'setting["--block-size"] >= 128'])
+def test_a_text_that_is_neither_number_nor_release_is_unknown(text: str) -> None:
+    judged = Condition(text).judge({"nodes": "many", "setting[--block-size]": "auto"})
+    assert judged.truth is Truth.UNKNOWN
+    assert judged.missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from functools import cache
 
@@ -254,3 +255,16 @@ def test_no_engine_is_left_without_a_request_where_all_can_have_one() -> None:
         found = layout_options(asked)
         assert found
         assert max(option.layout.dp for option in found) <= at_once
+
+
+@pytest.mark.parametrize("count", [999_983, 2**20, 720_720])
+@pytest.mark.parametrize("name", ["qwen3-8b", "qwen3-30b-a3b"])
+def test_degrees_are_those_that_the_model_splits_into(name: str, count: int) -> None:
+    begun = time.process_time()
+    asked = question(name, at=machine(count, memory=10.0))
+    found = layout_options(asked)
+    assert found
+    for option in found:
+        assert option.layout.devices == count
+        assert asked.question.model.heads % option.layout.tp == 0
+    assert time.process_time() - begun < 5

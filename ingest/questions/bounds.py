@@ -1,0 +1,111 @@
+"""Bounds of the numbers in a question: what no system, degree, load or share can be is refused by name."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from kg.terms.facts import FACTS, FactType
+from kg.terms.meanings import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.values import Value
+
+LARGEST_SYSTEM = 2**20
+"""Devices of the largest system that is announced: more than a million of an Atlas 960 SuperCluster (Huawei
+Connect 2025, the talk that the source ``hc-2025-gizmochina`` of ``data/hardware/ascend.yaml`` reports)."""
+LEFT_TO_THE_PROGRAM = -1
+"""The value by which vLLM and MindIE are told to choose a size themselves."""
+_COUNTED = frozenset({"degree", "batch"})
+_NUMBERS = frozenset({"degree", "part", "devices", "replicas", "length", "batch", "number"})
+_AT_LEAST_ONE = frozenset({"concurrency", "nodes", "devices"})
+
+
+def device_count(stated: object) -> int | None:
+    """The number of devices that is stated; None where none is.
+
+    Raises:
+        InputError: It is none, or no system has so many.
+    """
+    if stated is None:
+        return None
+    if isinstance(stated, bool) or not isinstance(stated, int) or stated < 1:
+        raise InputError(f"count: {stated!r} is not a number of devices")
+    if stated > LARGEST_SYSTEM:
+        raise InputError(
+            f"count: {stated:,} devices are more than the largest system that is announced has",
+            hint=f"at most {LARGEST_SYSTEM:,}",
+        )
+    return stated
+
+
+def check_settings(settings: Mapping[str, Value]) -> None:
+    """Refuse settings in use that no program runs with: degrees and batches below 1, numbers that are none.
+
+    Raises:
+        InputError: There is such a setting.
+    """
+    for name, value in settings.items():
+        kind = kind_of(name)
+        number = number_of(value)
+        if kind in _NUMBERS or (number is not None and math.isnan(number)):
+            _refuse_boundless("current", name, value)
+        if kind in _COUNTED and number is not None and number < 1 and number != LEFT_TO_THE_PROGRAM:
+            raise InputError(f"current: {name} is {value}; it is 1 or more")
+
+
+def check_traits(traits: Mapping[str, Value]) -> None:
+    """Refuse facts of a question that are no numbers where numbers are meant, or that nothing can be.
+
+    Raises:
+        InputError: There is such a fact.
+    """
+    for name, value in traits.items():
+        _refuse_boundless("trait", name, value)
+        fact = FACTS.get(name)
+        number = number_of(value)
+        if fact is not None and fact.type is FactType.NUMBER and number is None and value is not None:
+            raise InputError(f"trait: {name}: {value!r} is no number")
+        if number is None:
+            continue
+        least = (
+            1 if name in _AT_LEAST_ONE else 0 if fact is not None or kind_of(name) in _NUMBERS else -math.inf
+        )
+        if number < least:
+            raise InputError(f"trait: {name} is {value}; it is {least:g} or more")
+        if name.endswith("_share") and fact is not None and number > 1:
+            raise InputError(f"trait: {name} is {value}; a share is between 0 and 1")
+
+
+def check_sizes(shape: Mapping[str, Value]) -> None:
+    """Refuse sizes that are missing, no numbers, or negative.
+
+    Raises:
+        InputError: There is such a size.
+    """
+    for name, value in shape.items():
+        if value is None or value == "":
+            raise InputError(f"shape: {name} has no size")
+        _refuse_boundless("shape", name, value)
+        number = number_of(value)
+        if number is not None and number < 0:
+            raise InputError(f"shape: {name} is {number:g}; a size is not negative")
+
+
+def number_of(value: object) -> float | None:
+    """A value as a number, also where it is written as text; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _refuse_boundless(place: str, name: str, value: object) -> None:
+    number = number_of(value)
+    if number is not None and not math.isfinite(number):
+        raise InputError(f"{place}: {name}: {value} is no number")

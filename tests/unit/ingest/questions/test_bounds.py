@@ -1,0 +1,102 @@
+"""Numbers of a question: what can be stays, what nothing can be is refused by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.questions.bounds import (
+    LARGEST_SYSTEM,
+    check_settings,
+    check_sizes,
+    check_traits,
+    device_count,
+    number_of,
+)
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Value
+
+
+@pytest.mark.parametrize("stated", [None, 1, 8, 1000, LARGEST_SYSTEM])
+def test_a_number_of_devices_that_a_system_has(stated: int | None) -> None:
+    assert device_count(stated) == stated
+
+
+@pytest.mark.parametrize("stated", [0, -1, True, 1.5, "8", LARGEST_SYSTEM + 1, 10**18])
+def test_a_number_of_devices_that_no_system_has(stated: object) -> None:
+    with pytest.raises(InputError, match=r"^count: "):
+        device_count(stated)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tensor_parallel": 8, "max_num_seqs": 256, "max_model_len": 40960},
+        {"max_model_len": -1, "dp": -1, "max_num_seqs": 10**18},
+        {"own_knob": 0, "HCCL_BUFFSIZE": -7, "request_rate_of_a_test": "inf"},
+        {"enforce_eager": True, "gpu_memory_utilization": 0.9, "quantization": "ascend", "empty": None},
+    ],
+)
+def test_settings_that_programs_run_with(settings: dict[str, Value]) -> None:
+    check_settings(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tensor_parallel", 0),
+        ("tp", -2),
+        ("--tensor-parallel-size", "0"),
+        ("max_num_seqs", 0),
+        ("micro_batch_size", -3),
+        ("max_model_len", "nan"),
+        ("max_num_seqs", "inf"),
+        ("global_batch_size", "-Infinity"),
+        ("gpu_memory_utilization", "NaN"),
+    ],
+)
+def test_settings_that_no_program_runs_with(name: str, value: Value) -> None:
+    with pytest.raises(InputError, match=rf"^current: {name}"):
+        check_settings({name: value})
+
+
+@pytest.mark.parametrize(
+    "traits", [{"concurrency": 1, "shared_prefix_share": 0, "nodes": 2}, {"whatever": -4, "dataset": "long"}]
+)
+def test_facts_that_can_be(traits: dict[str, Value]) -> None:
+    check_traits(traits)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("concurrency", 0),
+        ("concurrency", -1),
+        ("nodes", 0),
+        ("nodes", "many"),
+        ("shared_prefix_share", 1.5),
+        ("shared_prefix_share", -0.1),
+        ("whatever", "nan"),
+        ("whatever", "inf"),
+    ],
+)
+def test_facts_that_cannot_be(name: str, value: Value) -> None:
+    with pytest.raises(InputError, match=rf"^trait: {name}"):
+        check_traits({name: value})
+
+
+@pytest.mark.parametrize("value", [None, "", -1, "nan", "1e999"])
+def test_sizes_that_cannot_be(value: Value) -> None:
+    with pytest.raises(InputError, match=r"^shape: seq_len"):
+        check_sizes({"seq_len": value})
+
+
+def test_numbers_are_read_from_text_too() -> None:
+    assert number_of("8") == 8
+    assert number_of(0.5) == 0.5
+    assert number_of(True) is None
+    assert number_of("many") is None
+    assert number_of([8]) is None
