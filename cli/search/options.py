@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-
 FileArgument = Annotated[
     str,
     typer.Argument(help="A search file (docs/search.md), or the name of a shipped one.", show_default=False),
