@@ -22,10 +22,13 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import harness
 from benchmarks.harness import mean, share
 from benchmarks.worlds.world import fresh_workspace
+from ingest.questions.launches.megatron import stated_network
+from ingest.questions.launches.options import parse_options
 from kg.errors import TuningError
 from kg.nouns.recipe import experts_spread
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose, plain_key, purpose
+from kg.triples.model_finder import DECISIVE
 from recommender.ranking.starts.finder import StartFinder
 from recommender.ranking.starts.layout_choice import TRUST_IN_TIMES, choose_layouts, degrees
 from recommender.ranking.starts.layout_options import layout_options
@@ -231,7 +234,7 @@ class Bench:
         raw = {
             "model": row["model"], "phase": phase, "hardware": row["hardware_node"], "shape": shape,
             "count": row["devices"] // (row.get("instances") or 1), "traits": traits,
-            "software": {row["framework"]: row["framework_version"]},
+            "software": {row["framework"]: row["framework_version"]}, **_network(row),
         }  # fmt: skip
         return self.workspace.problem(raw)[0]
 
@@ -361,6 +364,14 @@ class Bench:
 
 def _group(row: dict[str, Any]) -> str:
     return "train" if PHASES[row["phase"]] == "training" else "serve"
+
+
+def _network(row: dict[str, Any]) -> dict[str, object]:
+    """The sizes of the network, where the recipe's script states them as flags."""
+    flags = ((s["key"], s["value"]) for s in row["settings"] if s["where"] == "flag")
+    words = [word for key, value in flags for word in ([key] if value == "true" else [key, value])]
+    sizes = stated_network(parse_options(words))
+    return {"sizes": sizes} if set(DECISIVE) <= sizes.keys() else {}
 
 
 def _degrees(row: dict[str, Any]) -> dict[str, int]:

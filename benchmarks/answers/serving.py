@@ -208,7 +208,6 @@ def tables_of(path: Path, workspace: Workspace) -> list[Table]:
 
 def _table(rows: Sequence[Mapping[str, Any]], workspace: Workspace) -> Table | None:
     task = rows[0]["task"]
-    device, is_known = workspace.names.hardware_or_slug(rows[0]["hardware"]["name"])
     values: dict[Layout, float] = {}
     deployments: list[Deployment] = []
     offline = "slo" not in task
@@ -220,10 +219,12 @@ def _table(rows: Sequence[Mapping[str, Any]], workspace: Workspace) -> Table | N
         key = _key(one)
         value = row["outcome"]["value"] if row["outcome"]["status"] == "ok" else 0.0
         values[key] = max(values.get(key, 0.0), value or 0.0)
-    if not is_known or len(values) < 2 or not {"input_len", "output_len"} <= set(task["shape"]):
+    if len(values) < 2 or not {"input_len", "output_len"} <= set(task["shape"]):
         return None
     try:
         model = workspace.names.model(task["model"]).id
+        count = max(one.layout.devices for one in deployments)
+        device = workspace.names.hardware(rows[0]["hardware"]["name"], count).id
     except LookupError:
         return None
     work = Work(

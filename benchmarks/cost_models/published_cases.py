@@ -10,7 +10,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.cost_models.published_question import PublishedQuestion, down_from, engine_of, possible
+from benchmarks.cost_models.published_question import (
+    PublishedQuestion,
+    down_from,
+    engine_of,
+    possible,
+    priced_format,
+)
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import UnknownEntityError
 from recommender.cost_model.machine import device_and_server, machine
@@ -46,7 +52,7 @@ def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQ
     count = int(row["n_devices"] or config.get("num_devices") or case["hardware"].get("count") or 1)
     origin = str(case["source"].get("repo", ""))
     count *= DIES.get(origin, {}).get(case["hardware"]["name"], 1)
-    model = known.model(re.sub(r"[_ ]", "-", row["model"].rpartition("/")[2]))
+    model = known.model(row["model"])
     where = _machine(DEVICES.get(origin, {}).get(case["hardware"]["name"], case["hardware"]), count, known)
     phase = "training" if task["kind"] == "training" else "serving"
     if phase == "training":
@@ -143,9 +149,7 @@ def _peak(facts: Mapping[str, float | str]) -> tuple[float, float]:
 
 
 def _precision(stated: str) -> str:
-    text = stated.lower()
-    formats = {"fp4": "fp4", "weight = int8": "int8", "fp8": "fp8", "fp16": "fp16", "int8": "int8"}
-    return next((value for word, value in formats.items() if word in text.split(",")[0]), "bf16")
+    return priced_format(stated.split(",", maxsplit=1)[0]) or "bf16"
 
 
 def _serving(

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
+from kg.terms.model_name import read_name
 from recommender.cost_model.estimate import estimate
+from recommender.cost_model.facts.device import precision
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
@@ -92,3 +94,12 @@ def down_from(most: int) -> list[int]:
     while found[-1] > 1:
         found.append(found[-1] * 5 // 6)
     return found
+
+
+def priced_format(text: str) -> str:
+    """The number format that some words state, by the cost model's name; empty if they state none it prices."""
+    form = read_name(text).weights
+    try:
+        return precision(form) if form else ""
+    except InputError:
+        return ""

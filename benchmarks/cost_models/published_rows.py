@@ -13,9 +13,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.cost_models.published_cases import question_of_case
-from benchmarks.cost_models.published_question import PublishedQuestion, down_from, engine_of, possible
+from benchmarks.cost_models.published_question import (
+    PublishedQuestion,
+    down_from,
+    engine_of,
+    possible,
+    priced_format,
+)
 from benchmarks.cost_models.row_recipes import recipe_of
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
+from kg.terms.metrics import metric_of_words
 from recommender.cost_model.estimate import sweep
 from recommender.cost_model.settings.engine_defaults import largest_captured
 from recommender.cost_model.workloads.inference import feeds_forward
@@ -55,6 +62,7 @@ def place(row: dict[str, str]) -> tuple[str, str]:
 
 PER_DEVICE = re.compile(r"/(p|npu)$|per card", re.IGNORECASE)
 RATE = re.compile(r"(?<![a-z])(fps|images?|samples?|tokens?)(?![a-z])")
+SECONDS = {"ms": 1e-3, "s": 1.0, "us": 1e-6}
 MOST_USE = 0.6
 """Share of the peak that training does not pass (Chowdhery et al. 2022 have .57 as the best of their time): where a
 unit does not say whether it counts a device, a card of two, a server or the whole job, the largest below it is meant."""
@@ -75,10 +83,8 @@ def target(row: dict[str, str]) -> tuple[str, bool]:
         return "decode", True
     if metric == "step time" and unit == "ms":
         return "time_ms", False
-    if metric.startswith("ttft") and unit == "s":
-        return "ttft_s", False
-    if metric.startswith("tpot") and unit == "ms":
-        return "tpot_ms", False
+    if (meant := metric_of_words(metric)) is not None:
+        return ("ttft_s" if meant.metric == "ttft" else "tpot_ms"), False
     if "throughput" in metric and RATE.search(unit):
         return "throughput", bool(PER_DEVICE.search(unit))
     raise NotExpressibleError("metric not modelled")
@@ -130,8 +136,6 @@ def serving_settings(
     by_recipe = recipe_of(row)
     given |= dict(by_recipe.stated) if by_recipe else {}
     named = row["precision"] + row["model"]
-    formats = {"w4a16": "w4a16", "w4a8": "w4a8", "w8a8": "int8", "int8": "int8"}
-    precision = next((value for word, value in formats.items() if word in named.lower()), weights)
     words = {
         key.lower(): int(value)
         for key, value in re.findall(r"\b(tp|dp|pp|ep)(\d+)", row["config"], re.IGNORECASE)
@@ -164,7 +168,7 @@ def serving_settings(
         one: dict[str, object] = {
             "data_parallel": copies, "pipeline_parallel": stages, "input_len": number(row["seq_in"]) or 1024,
             "concurrency": number(row["batch"]) if row["batch"].isdigit() else 0,
-            "output_len": max(number(row["seq_out"]), 1), "precision": precision,
+            "output_len": max(number(row["seq_out"]), 1), "precision": weights,
             "expert_parallel": max(expert, words.get("ep", 1)) if model.experts else 1,
         }  # fmt: skip
         if "prefill" in row["config"]:
@@ -276,6 +280,8 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
     model = known.model(row["model"])
     phase = "training" if row["task"] == "train" else "serving"
     stored = str(known.model_facts(model.id).get("weight_format", "bf16"))
+    is_open = " or " in row["precision"]  # "bf16 or as name"
+    stored = priced_format(row["model"]) or (not is_open and priced_format(row["precision"])) or stored
     weights = known.machine(device, 1, server).device.computed_precision(stored)
     reason = "no layout"
     for count in devices_of(row):
@@ -305,6 +311,9 @@ def reading(
     """
     stated, unit = float(row["value"]), row["unit"].lower()
     cards = 2.0 if row["hardware"] == "CloudMatrix384" else 1.0
+    if (meant := metric_of_words(row["metric"])) is not None:
+        seconds = 1 / stated if meant.inverse else stated * SECONDS.get(unit, 1.0)
+        return seconds if meant.metric == "ttft" else seconds * 1e3, 1.0
     if row["task"] != "train" or not model.layers:
         return stated, where.count / cards if per_device else 1.0
     routed = model.routed_parameters

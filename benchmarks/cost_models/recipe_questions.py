@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benchmarks.cost_models.published_question import priced_format
 from kg.nouns.layout import DEGREES
 from kg.nouns.recipe import Role
 from kg.nouns.setting import SettingPlace
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
-
-PRECISIONS = {
-    "w8a8": "int8", "w8a8c8": "int8", "int8": "int8", "w8a16": "int8", "w4a8": "w4a8", "w4a4": "w4a8",
-    "w4a16": "w4a16", "fp8": "fp8", "mxfp8": "fp8", "fp16": "fp16", "bf16": "bf16",
-}  # fmt: skip
-"""Formats that recipes state, as the cost model prices them."""
 
 LENGTHS = {"seq_len": "seq_len", "input_len": "input_len", "output_len": "output_len"}
 USUAL_LENGTH = 4096
@@ -78,7 +73,7 @@ def recipe_question(recipe: Recipe, sizes: Mapping[str, Value], tree: HardwareTr
         if not facts.sizes.get("experts"):
             settings.pop("expert_parallel", None)
     if recipe.precision:
-        settings["precision"] = PRECISIONS.get(recipe.precision.lower().replace("_", ""), "bf16")
+        settings["precision"] = priced_format(recipe.precision) or "bf16"
     if settings.get("precision", "bf16") == "bf16" and "peak_bf16_flops" not in facts.device_facts:
         settings["precision"] = "fp16"  # what engines fall to on chips without the other format
     return Question.of_facts(facts, count=count, phase=phase, current=settings)

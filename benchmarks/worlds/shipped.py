@@ -14,7 +14,7 @@ from kg.nouns.knowledge import Model
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import facts_of
 from kg.triples.names import Names
-from kg.triples.network_table import names_without_edition, network_facts
+from kg.triples.network_table import network_facts
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, to_triples
 from recommender.cost_model.facts.model import ModelSizes, model_of
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 A2 = ("ascend-910b1", 8, "atlas-800t-a2")
 """Device, count and server of the Ascend machine that most public measurements are of."""
 A3 = ("ascend-910c", 16, "atlas-800t-a3")
-
-_PRECISION = re.compile(r"[-_ ](w8a8.*|w4a8|bf16|a3)$", re.IGNORECASE)
 
 
 class NotExpressibleError(Exception):
@@ -77,18 +75,19 @@ class ShippedKnowledge:
         return model_of(name, str(facts.get("architecture", "")), facts)
 
     def model(self, text: str) -> ModelSizes:
-        """Sizes of the model that a publication names; endings for its edition and precision are passed over.
+        """Sizes of the model that a publication names, as the product understands it.
 
         Raises:
             NotExpressibleError: The graph has no such model.
         """
-        names = list(names_without_edition(text))
-        for name in (*names, _PRECISION.sub("", names[-1])):
-            try:
-                return self.sizes(self.names.model(name).id)
-            except UnknownEntityError:
-                continue
-        if facts := network_facts(text):
+        facts = network_facts(text)
+        try:
+            found = self.names.model(text)
+        except UnknownEntityError:
+            found = None
+        if found is not None and not (found.passed_over and facts):
+            return self.sizes(found.id)
+        if facts:
             return model_of(text, "vision", facts)
         raise NotExpressibleError("model not in the graph")
 

@@ -17,7 +17,7 @@ from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.situation import Fact, FactOrigin, Situation
 from kg.nouns.values import Settings, as_value
-from kg.terms.metrics import METRICS, canonical_metric
+from kg.terms.metrics import METRICS, canonical_metric, metric_of_words
 from kg.terms.model_name import quantised_format, read_name
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
@@ -376,6 +376,8 @@ class _Reader:
             metric = "throughput" if kind in {WorkloadKind.TRAINING, WorkloadKind.SERVING} else "latency"
             return Objective(metric=metric, better=METRICS[metric].better)
         metric = canonical_metric(name, kind)
+        if metric not in METRICS and (meant := metric_of_words(name)) is not None:
+            metric = meant.metric  # the best of one is the best of its inverse
         if metric in METRICS:
             return Objective(metric=metric, better=METRICS[metric].better)
         if default is not None and metric == default.metric:

@@ -5,6 +5,7 @@ A metric that is not listed keeps its name; then the record must say which way i
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -141,6 +142,44 @@ def canonical_metric(name: str, kind: WorkloadKind) -> str:
     if lowered in METRICS:
         return lowered
     return _ALIASES.get(lowered, name.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class MetricWords:
+    """What words for a metric mean.
+
+    Attributes:
+        metric: Canonical name.
+        inverse: A value of the words is one over the metric's.
+    """
+
+    metric: str
+    inverse: bool = False
+
+
+_WORDS: tuple[tuple[str, MetricWords], ...] = (
+    (
+        (
+            r"(decod\w*|output|generation|token)[ _-]*(speed|rate|throughput)[ _-]*(per|/)[ _-]*"
+            r"(request|user)|tok\w*[ _-]*(per|/)[ _-]*s\w*[ _-]*(per|/)[ _-]*(user|request)|interactivity"
+        ),
+        MetricWords("tpot", inverse=True),
+    ),
+    (r"tpot|time[ _-]per[ _-](output[ _-])?token|inter[ _-]token[ _-]latency|\bitl\b", MetricWords("tpot")),
+    (r"ttft|time[ _-]to[ _-](the[ _-])?first[ _-]token", MetricWords("ttft")),
+)
+"""How people describe the metrics of one request; its speed is one over the time of a token."""
+
+
+def metric_of_words(text: str) -> MetricWords | None:
+    """The metric of one request that some words describe; None if they describe another.
+
+    Example:
+        >>> metric_of_words("decode speed per request (tokens/s)")
+        MetricWords(metric='tpot', inverse=True)
+    """
+    lowered = text.strip().lower()
+    return next((meant for pattern, meant in _WORDS if re.search(pattern, lowered)), None)
 
 
 def is_step_rate(objective: Objective, kind: WorkloadKind) -> bool:

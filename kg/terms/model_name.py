@@ -82,7 +82,7 @@ _PARTS: Mapping[Part, re.Pattern[str]] = MappingProxyType(
         Part.PACKING: re.compile(
             r"quarot|spinquant|(?:float)?mtp\d*|eagle\d*|dspark|dynamic|static|block|channel|token|sc|c8|ud|gguf|"
             r"ggml|mlx|onnx|safetensors|hf|transformers|diffusers|pytorch|torch|mindspore|ms|vllm|sglang|"
-            r"megatron|mindspeed|mcore|veomni|npu|gpu|ascend|310p?|a[235]|tp\d+|g(?:32|64|128)|test|quantized|quant|ptq|weights?|ckpt"
+            r"megatron|mindspeed|mcore|veomni|npu|gpu|for|infer|poc|mmlab|mmdet|id\d+|(?=\w*\d)[0-9a-f]{7}|ascend|310p?|a[235]|tp\d+|g(?:32|64|128)|test|quantized|quant|ptq|weights?|ckpt"
         ),
         Part.RUN: re.compile(
             r"(?:pre|post)?train(?:ing)?|(?:fine)?tune|finetune|full|lora|qlora|sft|grpo|ptd|fsdp2?|mc2|"

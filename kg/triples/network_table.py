@@ -6,42 +6,27 @@ A name may carry what an edition adds to it: ``ResNeSt50_ID1234_for_PyTorch`` is
 from __future__ import annotations
 
 import csv
-import re
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import data
+from kg.terms.model_name import Part, read_name
 from kg.triples.names import normalise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 TABLE = "models/networks.csv"
 FACTS = ("parameters", "flops_per_sample", "image_size", "activations_per_sample")
-_PARTS = re.compile(r"[-_ ]+")
-_EDITION = re.compile(r"(for|pytorch|infer|poc|mmlab|mmdet|id\d+|(?=\w*\d)[0-9a-f]{7})", re.IGNORECASE)
-
-
-def names_without_edition(text: str) -> Iterator[str]:
-    """The name as it is, without the organisation before it, and without each ending that names an edition.
-
-    ``Ascend/SENet_ID12_for_PyTorch`` gives itself, then ``SENet_ID12_for_PyTorch`` and so on to ``SENet``.
-    """
-    yield text
-    short = text.rpartition("/")[2]
-    if short != text:
-        yield short
-    parts = _PARTS.split(short)
-    while len(parts) > 1 and _EDITION.fullmatch(parts[-1]):
-        parts.pop()
-        yield "-".join(parts)
 
 
 def network_facts(name: str) -> Mapping[str, float | str]:
     """Facts of a network and ``operations_source``, the page that states them; empty if there are none."""
     table = _table()
-    return next((table[key] for one in names_without_edition(name) if (key := normalise(one)) in table), {})
+    read = read_name(name)
+    names = (name, read.short, read.without(Part.PACKING))
+    return next((table[key] for one in names if (key := normalise(one)) in table), {})
 
 
 @cache

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ELEMENT_BYTES = MappingProxyType(
     {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5,
-     "w4a16": 0.5, "w4a8": 0.5, "fp4": 0.5}
+     "w4a16": 0.5, "w8a16": 1.0, "w4a8": 0.5, "fp4": 0.5}
 )  # fmt: skip
 """Bytes of one element of a weight, by precision."""
 
@@ -40,8 +40,9 @@ _PEAKS = MappingProxyType(
         "fp4": ("peak_fp4_flops",),
         "int8": ("peak_int8_ops", "measured_peak_int8_ops"),
         "int4": ("peak_int4_ops",),
-        # four-bit weights are widened before the product
+        # weights alone in few bits are widened before the product
         "w4a16": ("peak_bf16_flops", "peak_fp16_flops"),
+        "w8a16": ("peak_bf16_flops", "peak_fp16_flops"),
         "w4a8": ("peak_int8_ops",),
     }
 )  # fmt: skip

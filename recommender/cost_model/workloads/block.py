@@ -108,7 +108,9 @@ def stem_and_device(device: Device, index: float) -> tuple[str, str, Device]:
     """
     name = CHOICES["precision"][int(index)]
     peak = device.peak(name)
-    size = {"w4a16": 2.0, "w4a8": 1.0, "fp4": 1.0}.get(name, ELEMENT_BYTES[name])  # of what is multiplied
+    size = {"w4a16": 2.0, "w8a16": 2.0, "w4a8": 1.0, "fp4": 1.0}.get(
+        name, ELEMENT_BYTES[name]
+    )  # of what is multiplied
     facts: dict[str, float | str] = dict(device.facts)
     # inside a step every weight comes from memory: the step reads far more than the cache holds
     facts["l2_bytes"] = device.l2_bytes / 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kg.nouns.entities import Better, Objective, WorkloadKind
-from kg.terms.metrics import metrics_of_same_gain, priced_as
+from kg.terms.metrics import MetricWords, metric_of_words, metrics_of_same_gain, priced_as
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,24 @@ def test_an_objective_is_held_against_what_of_a_step_it_measures(
     kind: WorkloadKind, metric: str, result: str
 ) -> None:
     assert priced_as(Objective(metric=metric, better=Better.LOWER), kind) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "inverse"),
+    [
+        ("decode speed per request", "tpot", True),
+        ("output speed per user (tokens/s)", "tpot", True),
+        ("tokens/s/user", "tpot", True),
+        ("TPOT wall clock", "tpot", False),
+        ("inter-token latency", "tpot", False),
+        ("time to the first token", "ttft", False),
+        ("TTFT mean", "ttft", False),
+    ],
+)
+def test_words_of_one_request_name_its_metric_or_the_inverse(text: str, metric: str, inverse: bool) -> None:
+    assert metric_of_words(text) == MetricWords(metric, inverse)
+
+
+@pytest.mark.parametrize("text", ["throughput", "decode throughput", "output throughput", "step time", ""])
+def test_other_words_are_not_of_one_request(text: str) -> None:
+    assert metric_of_words(text) is None

@@ -6,17 +6,20 @@ import pytest
 
 from kg.nouns.knowledge import Model
 from kg.triples.model_facts import facts_of
-from kg.triples.network_table import names_without_edition, network_facts
+from kg.triples.network_table import network_facts
 
 
-def test_an_edition_is_no_part_of_a_name() -> None:
-    names = list(names_without_edition("Ascend/ResNeSt50_ID1234_for_PyTorch"))
-    assert names[:2] == ["Ascend/ResNeSt50_ID1234_for_PyTorch", "ResNeSt50_ID1234_for_PyTorch"]
-    assert names[-1] == "ResNeSt50"
-
-
-def test_a_word_that_ends_a_name_stays() -> None:
-    assert list(names_without_edition("efficientnet-b0")) == ["efficientnet-b0"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ascend/ResNeSt50d_ID1234_for_PyTorch",
+        "ResNeSt50d_mmlab_for_Pytorch",
+        "resnest50d_0a1b2c3_for_PyTorch",
+    ],
+)
+def test_an_edition_is_no_part_of_a_name(text: str) -> None:
+    assert network_facts(text) == network_facts("resnest50d")
+    assert network_facts(text)
 
 
 def test_operations_are_twice_the_multiply_adds_of_the_page() -> None:
