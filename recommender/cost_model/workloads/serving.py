@@ -1,8 +1,8 @@
 """A serving step: prefill, decode, their mixture under load, and the memory of the cache.
 
 Decode steps stream weights and cache once per step; a prefill of a chunk is a forward pass. A pipeline
-of p stages decodes p groups of sequences at a time, each group in every stage in turn. Under a
-request rate requests wait for a replica (``queue``). Arrays run over configurations.
+of p stages decodes p groups of sequences at a time, each group in every stage in turn. What the times of
+steps make of a load is in ``serving_flow``. Arrays run over configurations.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.exchange import busiest, exchange_us
 from recommender.cost_model.workloads.launching import (
     captured_share,
-    come_together,
     launched_us,
     proposing_us,
     shared_us,
 )
-from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
+from recommender.cost_model.workloads.serving_flow import StepTimes, is_apart, serving_flow, step_plan
 from recommender.cost_model.workloads.serving_memory import memory_parts, sequence_bytes, weights
 from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
 
@@ -41,7 +40,6 @@ Floats = NDArray[np.float64]
 STEP_HOST_US = 3000.0
 """Scheduling, sampling and copies of an iteration: 2.8 to 3.8 ms (vllm-ascend 74191864b7). The device waits
 for it unless the next iteration is scheduled while this one runs (``async_scheduling``)."""
-NORMAL_99 = 2.326
 
 
 def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
@@ -160,7 +158,7 @@ def serving_step(
         MissingFactError: A fact that the answer needs is unknown.
     """
     s = complete_columns(model, settings, devices)
-    tp, dp, pp = s["tensor_parallel"], s["data_parallel"], s["pipeline_parallel"]
+    tp, pp = s["tensor_parallel"], s["pipeline_parallel"]
     batch, length, produced, drafted = (
         s[name] for name in ("batch", "input_len", "output_len", "speculative_tokens")
     )
@@ -197,17 +195,11 @@ def serving_step(
         "host": idle_host,
     }
     split_us = {name: part * decode_factor for name, part in split_us.items()}
-    # accepted tokens of k drafted with chance a each: (1 - a^(k+1)) / (1 - a) (Leviathan et al. 2023)
-    chance = np.minimum(s["acceptance"], 0.999)
-    tokens_per_step = np.where(drafted > 0, (1 - chance ** (drafted + 1)) / (1 - chance), 1.0)
     step_s = np.asarray(sum(split_us.values()), dtype=np.float64) / 1e6
 
-    # Prefill of one request, in chunks that each read the weights again; what the prefix holds is not redone.
-    fresh = np.maximum(length * (1 - s["prefix_hit"]), 1)
-    chunk = np.where(s["chunk"] > 0, np.minimum(s["chunk"], fresh), fresh)
-    count = np.ceil(fresh / chunk)
-    steps = produced / tokens_per_step
-    together = come_together(s, device, fresh, batch / steps)
+    # Prefill of one request, in chunks that each read the weights again.
+    plan = step_plan(s, device)
+    fresh, chunk, count, together = plan.fresh, plan.chunk, plan.count, plan.together
     prefill_us, prefill_wire, prefill_host, prefill_work = _pass_us(
         operators,
         device,
@@ -229,43 +221,17 @@ def serving_step(
         (count * np.maximum(prefill_us + prefill_wire, host) + history) / 1e6 * prefill_factor
         for host in hosts
     )
-    # c chunks through p stages take c + p - 1 turns of one stage; the pipeline is busy for c of them
-    prefill_s = alone_s * (count + pp - 1) / (count * pp)
-    busy_s = passes_s / pp / together
-    apart = s["separation"] == CHOICES["separation"].index("separate")
+    apart = is_apart(s)
     transfer_s = np.zeros_like(tp)
     if np.any(apart):
         moved = np.where(apart, sequence_bytes(model, s, fresh), 0.0)
         transfer_s = point_us(network, moved, np.ones(tp.shape, dtype=bool)) / 1e6
 
-    # A request's share of the engine: its prefill and its part of the decode steps.
-    stalled = np.where(
-        apart, 0.0, busy_s / np.maximum(steps, 1) * (batch - 1)
-    )  # others' prefills between steps
-    tpot = (step_s + stalled) / tokens_per_step
-    rate, alone = s["request_rate"], s["prefill_engines"] > 0
-    capacity, load, turn = _pace(s, busy_s, steps * step_s / batch)
-    queue = (load, turn, np.where(alone, 1.0, batch), busy_s)
-    ttft = prefill_s + transfer_s + np.where(rate > 0, waiting_s(*queue), 0.0)
-    tail = np.where(rate > 0, longest_waiting_s(*queue), 0.0)
-    output = produced * _flowing(s, capacity, prefill_s + transfer_s + produced * tpot)
-
+    times = StepTimes(decode_s=step_s, alone_s=alone_s, passes_s=passes_s, transfer_s=transfer_s)
+    output, flow = serving_flow(s, plan, times)
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
     split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}
-    extra = {
-        "ttft_s": ttft,
-        "ttft_p99_s": prefill_s + transfer_s + tail,
-        "tpot_s": tpot,
-        "tpot_p99_s": tpot + np.where(apart, 0.0, _late(batch) * busy_s / produced),
-        "prefill_s": prefill_s,
-        "kv_transfer_s": transfer_s,
-        "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * length / busy_s,
-        "decode_throughput": dp * batch * tokens_per_step / step_s,
-        "prefill_share": busy_s / (busy_s + steps * step_s),
-        "load": load,
-        "tokens_per_step": tokens_per_step,
-        "request_s": ttft + produced * tpot,
-    }
+    extra = dict(flow)
     if power is not None:
         extra["energy_per_token_j"] = power * devices / np.maximum(output, 1e-12)
     return Steps(
@@ -290,40 +256,6 @@ def _of_prefill(s: Columns) -> Columns:
     other = wide != s["tensor_parallel"]
     experts = np.where(other, np.minimum(s["expert_parallel"], ranks), s["expert_parallel"])
     return {**s, "tensor_parallel": wide, "expert_parallel": experts}
-
-
-def _late(batch: Floats) -> Floats:
-    """Prefills of others beyond their mean that one answer of a hundred meets; they come at random."""
-    others = np.maximum(batch - 1, 0.0)
-    return np.maximum(NORMAL_99 * np.sqrt(others), others > 0)
-
-
-def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats, Floats]:
-    """Requests a second that all engines take, load of the busier side, and seconds of an engine for each.
-
-    Told how many engines prefill, the slower side sets the pace; prefill apart without that is done elsewhere
-    and costs these devices nothing.
-
-    Args:
-        s: Checked columns.
-        prefill_s: Seconds of an engine that the prefill of a request takes.
-        decode_s: The same of its decode steps.
-    """
-    engines, ahead, rate = s["data_parallel"], s["prefill_engines"], s["request_rate"]
-    apart = s["separation"] == CHOICES["separation"].index("separate")
-    behind = np.maximum(engines - ahead, 1) / decode_s
-    is_split = ahead > 0
-    both = engines / (np.where(apart, 0.0, prefill_s) + decode_s)
-    capacity = np.where(is_split, np.minimum(ahead / prefill_s, behind), both)
-    turn = np.where(is_split, prefill_s, prefill_s + decode_s)
-    load = rate * turn / np.where(is_split, np.maximum(ahead, 1), np.maximum(engines, 1))
-    load = np.where(is_split & (rate > behind), np.maximum(load, rate / behind), load)
-    return capacity, load, turn
-
-
-def _flowing(s: Columns, capacity: Floats, answered_s: Floats) -> Floats:
-    """Requests a second where no more than ``concurrency`` are in flight, each for so long (Little's law)."""
-    return np.where(s["concurrency"] > 0, np.minimum(capacity, s["concurrency"] / answered_s), capacity)
 
 
 def _power(

@@ -1,0 +1,165 @@
+"""A serving load composed of the times of its steps: how prefills and decode steps share an engine.
+
+Where the times come from does not matter here: the operators of a network, or a function that a scheduler was
+run under (``benchmarks/cost_models/scheduling.py``). Arrays run over configurations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.cost_model.settings.plans import CHOICES
+from recommender.cost_model.workloads.launching import come_together
+from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.settings.plans import Columns
+
+Floats = NDArray[np.float64]
+
+NORMAL_99 = 2.326
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPlan:
+    """What the steps of a load hold.
+
+    Attributes:
+        tokens: Tokens that a decode step gives a sequence.
+        steps: Decode steps of an answer.
+        fresh: Tokens of a prompt that no prefix holds.
+        chunk: Those of them that one pass prefills.
+        count: Passes of a prefill.
+        together: Requests that are prefilled in one pass.
+    """
+
+    tokens: Floats
+    steps: Floats
+    fresh: Floats
+    chunk: Floats
+    count: Floats
+    together: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTimes:
+    """Times of the steps of a load, in seconds.
+
+    Attributes:
+        decode_s: A decode step of all sequences of an engine.
+        alone_s: The passes of a prefill where no other request is prefilled.
+        passes_s: The same where as many are as come together.
+        transfer_s: Moving the cache to the engine that decodes; 0 where the same one does.
+    """
+
+    decode_s: Floats
+    alone_s: Floats
+    passes_s: Floats
+    transfer_s: Floats
+
+
+def step_plan(s: Columns, device: Device) -> StepPlan:
+    """What the steps of checked columns hold."""
+    # accepted tokens of k drafted with chance a each: (1 - a^(k+1)) / (1 - a) (Leviathan et al. 2023)
+    drafted, chance = s["speculative_tokens"], np.minimum(s["acceptance"], 0.999)
+    tokens = np.where(drafted > 0, (1 - chance ** (drafted + 1)) / (1 - chance), 1.0)
+    # what the prefix holds is not redone
+    fresh = np.maximum(s["input_len"] * (1 - s["prefix_hit"]), 1)
+    chunk = np.where(s["chunk"] > 0, np.minimum(s["chunk"], fresh), fresh)
+    steps = s["output_len"] / tokens
+    return StepPlan(
+        tokens=tokens,
+        steps=steps,
+        fresh=fresh,
+        chunk=chunk,
+        count=np.ceil(fresh / chunk),
+        together=come_together(s, device, fresh, s["batch"] / steps),
+    )
+
+
+def serving_flow(s: Columns, plan: StepPlan, times: StepTimes) -> tuple[Floats, Mapping[str, Floats]]:
+    """Output tokens a second of all engines; TTFT, TPOT, their tails and the load by name.
+
+    Args:
+        s: Checked columns.
+        plan: What the steps hold.
+        times: What they take.
+    """
+    dp, pp, batch, length, produced = (
+        s[name] for name in ("data_parallel", "pipeline_parallel", "batch", "input_len", "output_len")
+    )
+    step_s, steps, count, transfer_s = times.decode_s, plan.steps, plan.count, times.transfer_s
+    # c chunks through p stages take c + p - 1 turns of one stage; the pipeline is busy for c of them
+    prefill_s = times.alone_s * (count + pp - 1) / (count * pp)
+    busy_s = times.passes_s / pp / plan.together
+    apart = is_apart(s)
+    # A request's share of the engine: its prefill and its part of the decode steps.
+    stalled = np.where(
+        apart, 0.0, busy_s / np.maximum(steps, 1) * (batch - 1)
+    )  # others' prefills between steps
+    tpot = (step_s + stalled) / plan.tokens
+    rate, alone = s["request_rate"], s["prefill_engines"] > 0
+    capacity, load, turn = _pace(s, busy_s, steps * step_s / batch)
+    queue = (load, turn, np.where(alone, 1.0, batch), busy_s)
+    ttft = prefill_s + transfer_s + np.where(rate > 0, waiting_s(*queue), 0.0)
+    tail = np.where(rate > 0, longest_waiting_s(*queue), 0.0)
+    output = produced * _flowing(s, capacity, prefill_s + transfer_s + produced * tpot)
+    return output, {
+        "ttft_s": ttft,
+        "ttft_p99_s": prefill_s + transfer_s + tail,
+        "tpot_s": tpot,
+        "tpot_p99_s": tpot + np.where(apart, 0.0, _late(batch) * busy_s / produced),
+        "prefill_s": prefill_s,
+        "kv_transfer_s": transfer_s,
+        "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * length / busy_s,
+        "decode_throughput": dp * batch * plan.tokens / step_s,
+        "prefill_share": busy_s / (busy_s + steps * step_s),
+        "load": load,
+        "tokens_per_step": plan.tokens,
+        "request_s": ttft + produced * tpot,
+    }
+
+
+def is_apart(s: Columns) -> NDArray[np.bool_]:
+    """Where engines of their own prefill."""
+    return np.asarray(s["separation"] == CHOICES["separation"].index("separate"))
+
+
+def _late(batch: Floats) -> Floats:
+    """Prefills of others beyond their mean that one answer of a hundred meets; they come at random."""
+    others = np.maximum(batch - 1, 0.0)
+    return np.maximum(NORMAL_99 * np.sqrt(others), others > 0)
+
+
+def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Requests a second that all engines take, load of the busier side, and seconds of an engine for each.
+
+    Told how many engines prefill, the slower side sets the pace; prefill apart without that is done elsewhere
+    and costs these devices nothing.
+
+    Args:
+        s: Checked columns.
+        prefill_s: Seconds of an engine that the prefill of a request takes.
+        decode_s: The same of its decode steps.
+    """
+    engines, ahead, rate = s["data_parallel"], s["prefill_engines"], s["request_rate"]
+    behind = np.maximum(engines - ahead, 1) / decode_s
+    is_split = ahead > 0
+    both = engines / (np.where(is_apart(s), 0.0, prefill_s) + decode_s)
+    capacity = np.where(is_split, np.minimum(ahead / prefill_s, behind), both)
+    turn = np.where(is_split, prefill_s, prefill_s + decode_s)
+    load = rate * turn / np.where(is_split, np.maximum(ahead, 1), np.maximum(engines, 1))
+    load = np.where(is_split & (rate > behind), np.maximum(load, rate / behind), load)
+    return capacity, load, turn
+
+
+def _flowing(s: Columns, capacity: Floats, answered_s: Floats) -> Floats:
+    """Requests a second where no more than ``concurrency`` are in flight, each for so long (Little's law)."""
+    return np.where(s["concurrency"] > 0, np.minimum(capacity, s["concurrency"] / answered_s), capacity)
