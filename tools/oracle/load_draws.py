@@ -63,9 +63,9 @@ def _draw(kind: str, seed: int) -> ServingLoad:
     if kind == "plain":
         load = replace(load, max_num_batched_tokens=max(load.max_num_batched_tokens, 2 * load.input_len))
     if kind == "chunked":
-        most = max(256, load.input_len // 2)
-        load = replace(load, max_num_batched_tokens=min(numbers.choice((256, 512, 1024, 2048, 4096)), most))
-    most = MOST_TOKENS / 2 if is_open else float(MOST_TOKENS)
+        half = max(256, load.input_len // 2)
+        load = replace(load, max_num_batched_tokens=min(numbers.choice((256, 512, 1024, 2048, 4096)), half))
+    most = MOST_TOKENS / 2 if is_open else MOST_TOKENS
     load = replace(load, output_len=max(16, min(load.output_len, int(most / (load.warm + requests)))))
     longest = math.ceil((load.input_len + load.output_len) * (1 + load.spread) / BLOCK) + 2
     room = load.max_num_seqs * longest + 100

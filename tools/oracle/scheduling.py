@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +39,7 @@ def serve_loads(python: str, loads: Iterable[ServingLoad]) -> Iterator[dict[str,
     Raises:
         OracleError: The process ends before it has answered, or answers with an error.
     """
-    command = [python, "-m", "tools.oracle.vllm_engine"]
+    command = [python, "-c", "from tools.oracle.vllm_engine import answer_loads; answer_loads()"]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -48,10 +49,10 @@ def serve_loads(python: str, loads: Iterable[ServingLoad]) -> Iterator[dict[str,
             try:
                 print(json.dumps(load.to_row()), file=process.stdin, flush=True)
             except BrokenPipeError:
-                raise OracleError(f"{python} cannot run vllm: see {' '.join(command)}") from None
+                raise OracleError(f"{python} cannot run vllm: try {shlex.join(command)}") from None
             line = process.stdout.readline()
             if not line:
-                raise OracleError(f"{python} cannot run vllm: see {' '.join(command)}")
+                raise OracleError(f"{python} cannot run vllm: try {shlex.join(command)}")
             reply = json.loads(line)
             if "error" in reply:
                 raise OracleError(f"load of seed {load.seed}: {reply['error']}")
@@ -87,7 +88,9 @@ def write_table(
 
 def main() -> None:
     """Make the table."""
-    parser = argparse.ArgumentParser(description="What vLLM's own scheduler makes of drawn loads.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--python", required=True, help="an interpreter that has vllm")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--each", type=int, default=EACH, help="loads of each kind")

@@ -185,7 +185,7 @@ def _scheduler(load: ServingLoad, model: ModelConfig) -> Scheduler:
     )
 
 
-def main() -> None:
+def answer_loads() -> None:
     """Answer each load of the standard input with its figures, or with what went wrong."""
     replies, sys.stdout = sys.stdout, sys.stderr  # what the package prints is no reply
     with tempfile.TemporaryDirectory() as folder:
@@ -202,7 +202,3 @@ def main() -> None:
             except Exception as error:  # noqa: BLE001  # one load must not cost the others
                 reply = {"error": f"{type(error).__name__}: {error}"}
             print(json.dumps(reply), file=replies, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,194 @@
+"""The cost model's serving load against an engine's own scheduler, both given the same time of a step.
+
+``python -m benchmarks.cost_models.scheduling [--known FILE] [--quick]``. The table is what vLLM's scheduler made of
+drawn loads (``tools/oracle/scheduling.py``); each row has the time of a step as a function of what it holds. Nothing is
+fitted to it, so a seed draws nothing but requests. Beside one another:
+
+* ``closed_form``: the composition of the answers of today (``recommender.cost_model.workloads.serving_flow``) gets that
+  function instead of its operators, and what a user knows of the load: lengths, users or rate, limits of the engine,
+  drafts with their mean acceptance, the share of the prompts that is shared. It knows no blocks.
+* ``loop``: the replay (``recommender.cost_model.loop``) of the very requests of the row.
+* ``loop_other_requests``: the same with others, drawn alike: what not knowing the requests costs.
+
+Errors are absolute, of a figure over the table's; the wait for what cannot be answered is infinitely wrong.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks import harness
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.loop.load import LoopSettings
+from recommender.cost_model.loop.replay import replay
+from recommender.cost_model.settings.plans import SERVING, columns
+from recommender.cost_model.workloads.serving_flow import StepTimes, serving_flow, step_plan
+from tools.oracle.scheduling import TABLE, read_table
+from tools.oracle.serving_load import KINDS, ServingLoad, requests_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from recommender.cost_model.workloads.serving_flow import StepPlan
+
+    Floats = NDArray[np.float64]
+
+GOALS: Mapping[str, tuple[str, float]] = {
+    "throughput": ("output_tokens_per_s", 0.03),
+    "ttft_p50": ("ttft_p50_s", 0.10),
+    "ttft_p99": ("ttft_p99_s", 0.10),
+    "tpot_p50": ("tpot_p50_s", 0.10),
+    "tpot_p99": ("tpot_p99_s", 0.10),
+}
+"""Figures, their column of the table, and the error to stay within."""
+
+
+def closed_form(loads: Sequence[ServingLoad]) -> dict[str, Floats]:
+    """The figures that the cost model composes; its mean stands for a median."""
+    s = columns([_settings(load) for load in loads], SERVING)
+    plan = step_plan(s, Device("given", {}))
+    output, extra = serving_flow(s, plan, _times(loads, s, plan))
+    rate = s["request_rate"]
+    return {
+        "throughput": np.where(rate > 0, np.minimum(rate * s["output_len"], output), output),
+        "ttft_p50": extra["ttft_s"],
+        "ttft_p99": extra["ttft_p99_s"],
+        "tpot_p50": extra["tpot_s"],
+        "tpot_p99": extra["tpot_p99_s"],
+    }
+
+
+def looped(loads: Sequence[ServingLoad]) -> dict[str, Floats]:
+    """The figures of the replay."""
+    figures = [_looped(load) for load in loads]
+    return {name: np.array([one[name] for one in figures]) for name in GOALS}
+
+
+def _looped(load: ServingLoad) -> dict[str, float]:
+    settings = LoopSettings(
+        users=load.users,
+        warm=load.warm,
+        measured=load.requests,
+        seats=load.max_num_seqs,
+        room=load.max_num_batched_tokens,
+        blocks=load.blocks,
+        prefix_caching=bool(load.prefix_caching),
+        acceptance=load.acceptance,
+        async_scheduling=bool(load.async_scheduling),
+        engines=load.engines,
+        lockstep=load.lockstep,
+        host_s=load.host_s,
+        seed=load.seed,
+    )
+
+    def step_time(tokens: float, context: Floats, pairs: float) -> Floats:
+        return load.step_s + load.token_s * tokens + load.context_s * context + load.pair_s * pairs
+
+    return replay(settings, requests_of(load), step_time)
+
+
+def _settings(load: ServingLoad) -> dict[str, object]:
+    """A load as a user tells it to the cost model."""
+    at_once = (
+        min(load.max_num_seqs, math.ceil(load.users / load.engines)) if load.users else load.max_num_seqs
+    )
+    return {
+        "batch": at_once,
+        "concurrency": load.users,
+        "request_rate": load.rate,
+        "input_len": load.input_len,
+        "output_len": load.output_len,
+        "chunk": load.max_num_batched_tokens,
+        "data_parallel": load.engines,
+        "prefix_hit": load.prefix_share,
+        "speculative_tokens": load.drafts,
+        "acceptance": accepted_share(load.acceptance),
+        "async_scheduling": load.async_scheduling,
+    }
+
+
+def accepted_share(acceptance: Sequence[float]) -> float:
+    """Accepted drafts over drafted ones, as engines report them."""
+    kept = [math.prod(acceptance[: place + 1]) for place in range(len(acceptance))]
+    return sum(kept) / len(kept) if kept else 0.0
+
+
+def _times(loads: Sequence[ServingLoad], s: Mapping[str, Floats], plan: StepPlan) -> StepTimes:
+    """Times of the steps of a plan by the function that the scheduler was given."""
+    step, token, context, pair, host = (
+        np.array([getattr(load, name) for load in loads])
+        for name in ("step_s", "token_s", "context_s", "pair_s", "host_s")
+    )
+    batch, length = s["batch"], s["input_len"]
+    middle = length + s["output_len"] / 2
+    decode = step + token * batch * (1 + s["speculative_tokens"]) + context * batch * middle
+    decode = np.where(s["async_scheduling"] > 0, np.maximum(decode, host), decode + host)
+    # what the passes of a prefill end at, in the mean, and the pairs of its tokens
+    reached = length - (plan.count - 1) * plan.chunk / 2
+    pairs = (length**2 - (length - plan.fresh) ** 2) / 2
+    passes = plan.count * step + plan.together * (
+        token * plan.fresh + context * plan.count * reached + pair * pairs
+    )
+    return StepTimes(decode_s=decode, alone_s=passes, passes_s=passes, transfer_s=np.zeros_like(decode))
+
+
+def errors_of(
+    said: Mapping[str, Floats], rows: Sequence[tuple[ServingLoad, Mapping[str, float]]]
+) -> dict[str, Floats]:
+    """Absolute relative errors of what is said, by figure; NaN where the table has none."""
+    errors = {}
+    for name, (column, _) in GOALS.items():
+        true = np.array([figures[column] for _, figures in rows])
+        errors[name] = np.abs(said[name] / true - 1)
+    return errors
+
+
+def summary(errors: Mapping[str, Floats], chosen: NDArray[np.bool_]) -> dict[str, dict[str, object]]:
+    """Median and 90th percentile in per cent, and the share within the goal, by figure."""
+    found: dict[str, dict[str, object]] = {}
+    for name, (_, goal) in GOALS.items():
+        held = errors[name][chosen & ~np.isnan(errors[name])]
+        found[name] = {
+            "median": harness.percentile(100 * held),
+            "p90": harness.percentile(100 * held, 90),
+            "within_goal": harness.share([*(held <= goal)]),
+        }
+    return found
+
+
+def main() -> None:
+    """Print the errors by figure and kind; the last line is JSON."""
+    run = harness.read(
+        __doc__,
+        harness.place("--known", default=TABLE, help="table of loads and figures"),
+        quick="every fifth row",
+    )
+    rows = read_table(run.known)[:: 5 if run.quick else 1]
+    loads = [load for load, _ in rows]
+    others = [dataclasses.replace(load, seed=load.seed + 1 + run.seed) for load in loads]
+    said = {"closed_form": closed_form(loads), "loop": looped(loads), "loop_other_requests": looped(others)}
+    kinds = np.array([load.kind for load in loads])
+    is_open = np.array([load.rate > 0 for load in loads])
+    groups = {"all": np.ones(len(rows), dtype=bool)}
+    groups |= {kind: kinds == kind for kind in KINDS if kind in kinds}
+    groups |= {"users who wait": ~is_open, "at a rate": is_open}
+    found: dict[str, object] = {}
+    for method, figures in said.items():
+        errors = errors_of(figures, rows)
+        by_kind = {name: summary(errors, chosen) for name, chosen in groups.items()}
+        found[method] = by_kind
+        print(f"{f'{method}, %: median / p90 / within goal':44}" + "".join(f"{name:>28}" for name in GOALS))
+        for name, by_figure in by_kind.items():
+            cells = [f"{one['median']} / {one['p90']} / {one['within_goal']}" for one in by_figure.values()]
+            print(f"{f'  {name} ({int(groups[name].sum())})':44}" + "".join(f"{cell:>28}" for cell in cells))
+    run.last_line(found, n=len(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The cost model's serving load beside a scheduler's table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.cost_models.scheduling import (
+    GOALS,
+    accepted_share,
+    closed_form,
+    errors_of,
+    looped,
+    summary,
+)
+from tests.unit.tools.oracle.loads import GreedyEngine, load_of
+from tools.oracle.engine_fleet import EngineFleet
+from tools.oracle.scheduling import TABLE, read_table
+from tools.oracle.serving_load import KINDS
+
+
+def test_one_user_is_composed_as_the_engine_serves_it() -> None:
+    load = load_of(context_s=1e-6, async_scheduling=1, host_s=1e-6)
+    said = closed_form([load])
+    true = EngineFleet(load_of(async_scheduling=1, host_s=1e-6), [GreedyEngine()]).serve()
+    context = 110 * 1e-6  # of which the engine above knows nothing
+    assert said["tpot_p50"][0] == pytest.approx(true["tpot_p50_s"] + context, rel=1e-3)
+    assert said["ttft_p50"][0] == pytest.approx(true["ttft_p50_s"] + 100e-6, rel=1e-3)
+
+
+def test_passes_of_a_prefill_cost_what_the_function_says() -> None:
+    whole = {"input_len": 1000, "max_num_batched_tokens": 1000, "token_s": 1e-4, "pair_s": 1e-6}
+    one, four, shared = closed_form(
+        [
+            load_of(**whole),
+            load_of(**whole | {"max_num_batched_tokens": 250}),
+            load_of(**whole | {"prefix_share": 0.5}),
+        ]
+    )["ttft_p50"]
+    assert one == pytest.approx(0.01 + 0.1 + 0.5)
+    assert four == pytest.approx(one + 3 * 0.01)
+    assert shared == pytest.approx(0.01 + 0.05 + 0.375)
+
+
+def test_a_rate_above_what_can_be_answered_is_infinitely_wrong_in_its_wait_alone() -> None:
+    load = load_of(users=0, rate=1e4)
+    rows = [(load, dict.fromkeys((column for column, _ in GOALS.values()), 1.0))]
+    errors = errors_of(closed_form([load]), rows)
+    assert math.isinf(errors["ttft_p50"][0])
+    assert math.isfinite(errors["throughput"][0])
+
+
+def test_the_summary_has_medians_and_shares_within_the_goal() -> None:
+    errors = {name: np.array([0.01, 0.05, math.nan, 0.5]) for name in GOALS}
+    found = summary(errors, np.array([True, True, True, False]))
+    assert found["throughput"] == {"median": 3.0, "p90": 4.6, "within_goal": 0.5}
+    assert found["tpot_p99"]["within_goal"] == 1.0
+
+
+def test_accepted_drafts_are_shares_of_all_that_are_drafted() -> None:
+    assert accepted_share((0.8, 0.5)) == pytest.approx((0.8 + 0.4) / 2)
+    assert accepted_share(()) == 0.0
+
+
+def test_the_loop_keeps_the_goals_on_rows_of_every_kind() -> None:
+    rows = read_table(TABLE)[::25]  # two of each kind
+    errors = errors_of(looped([load for load, _ in rows]), rows)
+    everything = np.ones(len(rows), dtype=bool)
+    assert len(rows) == 2 * len(KINDS)
+    for name, figures in summary(errors, everything).items():
+        assert float(str(figures["median"])) < 1, name
+        assert float(str(figures["within_goal"])) > 0.9, name
