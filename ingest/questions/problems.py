@@ -290,18 +290,22 @@ class _Reader:
                 return slug(model), Settings(facts)
             if resolved is None and not sizes:
                 raise unknown
-            is_open = any(name not in sizes for name in DECISIVE)
-            # sizes decide where a word of the name is unknown
-            if resolved is not None and (is_open or resolved.id in fitting or not resolved.passed_over):
-                self._note(resolved)
+            if resolved is not None:
+                closer = next((name for name in fitting if name.startswith(f"{resolved.id}-")), None)
+                is_open = any(name not in sizes for name in DECISIVE)
+                # sizes decide where a word of the name is unknown
+                if is_open or resolved.id in fitting or not (resolved.passed_over or closer):
+                    self._note(resolved)
                 if is_open or resolved.id in fitting:
                     return resolved.id, nothing
-                closer = next((name for name in fitting if name.startswith(f"{resolved.id}-")), None)
                 if closer is not None:
                     self.notes.append(f"recognised as {closer} by its name and sizes")
                     return closer, nothing
-                self.notes.append(f"the sizes are not those of {resolved.id}: name and sizes are as given")
-                return resolved.id, Settings(dict(sizes.numbers()))
+                if not resolved.passed_over:
+                    self.notes.append(
+                        f"the sizes are not those of {resolved.id}: name and sizes are as given"
+                    )
+                    return resolved.id, Settings(dict(sizes.numbers()))
         if not sizes:
             return model, nothing
         for first in fitting[:1]:

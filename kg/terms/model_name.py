@@ -91,7 +91,7 @@ _PARTS: Mapping[Part, re.Pattern[str]] = MappingProxyType(
         ),
     }
 )
-"""Words by what they say, the first that fits. A release after the size (``v0.1``) is one of a role."""
+"""Words by what they say, the first that fits. A version behind a size or a role (``v0.1``) is a role's."""
 
 VARIANTS = frozenset(
     {
@@ -236,11 +236,11 @@ def _is_nameless(part: str) -> bool:
 
 
 def _part(piece: str, before: Collection[Word]) -> Part:
-    has_size = any(word.part is Part.SIZE for word in before)
+    is_named = any(word.part not in {Part.CORE, Part.RUN} for word in before)
     for part, pattern in _PARTS.items():
         if not pattern.fullmatch(piece):
             continue
-        if part is Part.ROLE and re.match(r"v\d", piece) and not has_size:
+        if part is Part.ROLE and re.match(r"v\d", piece) and not is_named:
             return Part.CORE  # the version of the family, as in DeepSeek-V3
         if part in {Part.DATE, Part.PACKING, Part.RUN} and not before and part is not Part.RUN:
             return Part.CORE

@@ -26,14 +26,7 @@ PADDED = frozenset({"vocabulary_size", "max_positions", "mtp_layers"})
 
 _MODELS = model_iri("").value
 _FAMILIES = family_iri("").value
-_PASSED = (
-    (),
-    (Part.FORMAT, Part.PACKING),
-    (Part.FORMAT, Part.PACKING, Part.RUN),
-    (Part.FORMAT, Part.PACKING, Part.RUN, Part.DATE),
-    (Part.FORMAT, Part.PACKING, Part.RUN, Part.ROLE),
-    (Part.FORMAT, Part.PACKING, Part.RUN, Part.DATE, Part.ROLE),
-)
+_PASSED = ((), (Part.FORMAT,), (Part.FORMAT, Part.PACKING), (Part.FORMAT, Part.PACKING, Part.RUN))
 """Words that make no other network, in the order in which they are left out until a name is known."""
 
 _NEAR = 0.05
@@ -109,8 +102,8 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
         by_key: Ids of the models that have a name, however it is punctuated.
     """
     name = read_name(text)
-    for passed in _PASSED:
-        if (short := name.without(*passed)) and (ids := by_key(short)):
+    for spelling in (text, *_spellings(name)):
+        if ids := by_key(spelling):
             return ModelSearch(found=tuple(FoundModel(id=one) for one in ids))
     if not name.units:
         return ModelSearch()
@@ -136,6 +129,17 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
         chosen = {found.id: found for rank, found in fits if rank == best}
         return ModelSearch(found=tuple(chosen[one] for one in sorted(chosen)), family=True)
     return ModelSearch(sizes=tuple(dict.fromkeys(one for *_, one in sorted(sizes))), family=bool(entries))
+
+
+def _spellings(name: ModelName) -> Iterator[str]:
+    """Yield a name without ever more words that make no other network; roles and dates from the end on."""
+    spellings = [name.without(*passed) for passed in _PASSED]
+    words = [word for word in name.words if word.part not in _PASSED[-1]]
+    while words and words[-1].part in {Part.DATE, Part.ROLE}:
+        words.pop()
+        spellings.append("-".join(word.text for word in words))
+    spellings.append(name.without(*_PASSED[-1], Part.DATE, Part.ROLE))
+    yield from filter(None, dict.fromkeys(spellings))
 
 
 def _fits(part: ModelName, entries: list[_Entry]) -> Iterator[_Fit]:

@@ -8,6 +8,7 @@ import json
 import os
 import unicodedata
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,12 @@ import pytest
 import yaml
 
 import data
+from ingest.knowledge.files import read_knowledge
 from ingest.questions.launches.model_facts import KINDS as KINDS_OF_ATTENTION
+from kg.errors import UnknownEntityError
+from kg.triples.names import Names
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 
 FILES = tuple(data.files("models", ".yaml"))
 SHARED = Path(os.environ.get("TUNEGRAPH_SHARED", Path(data.__file__).parents[2] / "shared"))
@@ -88,12 +94,22 @@ def names_of(model: dict[str, Any]) -> set[str]:
     return {normalised(name) for name in spelt}
 
 
+@cache
+def shipped_names() -> Names:
+    store = OxigraphStore()
+    for name in FILES:
+        for noun in read_knowledge(data.text(name), name):
+            store.extend(to_triples(noun))
+    return Names(store)
+
+
+@cache
 def resolve(name: str) -> str | None:
-    for attempt in (name, name.rsplit("/", 1)[-1]):
-        for _, model in MODELS:
-            if normalised(attempt) in names_of(model):
-                return str(model["id"])
-    return None
+    try:
+        found = shipped_names().model(name)
+    except UnknownEntityError:
+        return None
+    return None if found.passed_over else found.id
 
 
 def test_ids_are_unique_slugs() -> None:
@@ -255,12 +271,11 @@ def test_usual_spellings_resolve(name: str, model: str) -> None:
 
 
 def test_every_shipped_case_names_a_known_model() -> None:
-    known = {name for _, model in MODELS for name in names_of(model)}
     unknown = set()
     for file in data.files("cases", ".jsonl"):
         for line in data.text(file).splitlines():
             name = json.loads(line)["task"].get("model")
-            if name and not {normalised(name), normalised(name.rsplit("/", 1)[-1])} & known:
+            if name and resolve(name) is None:
                 unknown.add((file, name))
     assert unknown == set()
 
@@ -270,7 +285,6 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the material besi
 
 @needs_shared
 def test_every_model_of_the_case_corpora_is_known() -> None:
-    known = {name for _, model in MODELS for name in names_of(model)}
     met: set[str] = set()
     for path in sorted((SHARED / "data" / "cases").glob("*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -282,7 +296,7 @@ def test_every_model_of_the_case_corpora_is_known() -> None:
         with (SHARED / "data" / name).open(encoding="utf-8", newline="") as rows:
             met |= {row["model"] for row in csv.DictReader(rows)}
     assert len(met) > 300
-    assert {m for m in met if not {normalised(m), normalised(m.rsplit("/", 1)[-1])} & known} == set()
+    assert {name for name in met if resolve(name) is None} == set()
 
 
 @needs_shared
