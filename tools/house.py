@@ -2,7 +2,8 @@
 
 ``python -m tools.house`` counts: modules of the fullest folder, public class names that stand twice,
 imports that go round (those for types alone counted too), modules above ``kg`` that import pyoxigraph,
-places that put a question to the cost model together, and lines of code by package. ``--docs`` also runs
+places that put a question to the cost model together, places that name a setting, and lines of code by
+package. ``--docs`` also runs
 the command lines of the documentation and counts those that fail (minutes).
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from kg.terms.meanings import own_names, plain_name, programs, settings_of
 from tools.source_tree import PACKAGES, ROOT, modules
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ MOST_MODULES = 20
 SCRIPTS = ("benchmarks", "tools", "examples")
 QUESTION = "recommender.cost_model.question"
 """The one module that puts facts of model, device and server together."""
+SHORTEST = 5
+"""Names of at most so many letters, such as ``dtype``, are words of other things too."""
 _PUT_TOGETHER = frozenset({"machine", "model_of"})
 """What a question for the cost model is made with."""
 
@@ -83,6 +87,24 @@ def question_builders(sources: Iterable[SourceModule]) -> list[str]:
     return found
 
 
+def names_of_settings(sources: Iterable[SourceModule]) -> list[str]:
+    """Places in the code that name a setting of a program, which ``data/settings`` should do alone."""
+    own = {plain_name(name) for name in own_names()}
+    known = {
+        plain_name(name)
+        for program in programs()
+        for one in settings_of(program)
+        for name in (one.key, *one.also)
+        if len(plain_name(name)) > SHORTEST
+    } - own
+    return [
+        f"{item.name}:{node.lineno} {node.value}"
+        for item in sources
+        for node in ast.walk(item.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and plain_name(node.value) in known
+    ]
+
+
 def failing_commands() -> int:
     """Command lines and Python blocks of the documentation that fail."""
     done = subprocess.run(
@@ -113,6 +135,7 @@ def figures() -> dict[str, object]:
         "modules_in_cycles": sum(len(group) for group in cycles),
         "pyoxigraph_above_kg": len(importers(sources, "pyoxigraph", outside="kg")),
         "question_builders": len(question_builders(sources)),
+        "names_of_settings_in_code": len(names_of_settings(sources)),
         "lines_of_code": dict(sorted(lines.items())),
     }
 
@@ -145,6 +168,7 @@ def main() -> None:
             "circles": [" <-> ".join(group) for group in import_cycles(sources)],
             "pyoxigraph above kg": importers(sources, "pyoxigraph", outside="kg"),
             "builders of a question for the cost model": question_builders(sources),
+            "names of settings outside data/settings": names_of_settings(sources),
         }
     )
     counted = figures()
