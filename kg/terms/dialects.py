@@ -16,7 +16,7 @@ from kg.errors import UnknownEntityError
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.look_up import Standing
 from kg.nouns.release import release_key
-from kg.terms.meanings import meaning_of, plain_name, programs, settings_of
+from kg.terms.meanings import divides, meaning_of, plain_name, programs, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,6 +113,17 @@ def spelt(
         if (written is not None or value is None) and _is_in(meaning, program, release):
             return meaning, written
     return None
+
+
+def spelling_in(program: str, setting: str) -> str:
+    """The first spelling of a program for what a setting in any spelling says; itself where there is none."""
+    meaning = meaning_of(setting, program)
+    if meaning is None or program not in programs():
+        return setting
+    if meaning in settings_of(program):
+        return meaning.key
+    found = spelt(meaning.fact, program) if divides(setting) else None
+    return setting if found is None else found[0].key
 
 
 def positive(value: Value, least: int = 1) -> int | None:

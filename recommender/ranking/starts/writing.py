@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.setting import SettingPlace
+from kg.terms.dialects import spelling_in
+from kg.terms.meanings import divides
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
@@ -213,18 +215,20 @@ def _with_current(
     }
     if not current:
         return settings
-    held = {plain_key(name): (name, value) for name, value in current.items()}
+    program = situation.framework.id
+    held = {plain_key(spelling_in(program, name)): (name, value) for name, value in current.items()}
     found = []
     for item in settings:
         plain = plain_key(item.key)
         short = plain.rpartition(".")[2] if item.where is SettingPlace.JSON else plain
-        if short in held:
-            _, value = held.pop(short)
+        names = {plain_key(spelling_in(program, item.key)), short} & set(held)
+        if names:
+            _, value = held.pop(names.pop())
             found.append(replace(item, value=value, origin=Origin.CURRENT, source="", agreement=None))
         else:
             found.append(item)
     for name, value in held.values():
-        place, key = screen.place_of(name)
+        place, key = screen.place_of(spelling_in(program, name) if divides(name) else name)
         found.append(PlanSetting(where=place, key=key, value=value, origin=Origin.CURRENT))
     return found
 

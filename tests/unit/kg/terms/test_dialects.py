@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kg.nouns.layout import ParallelLayout
-from kg.terms.dialects import degrees_of, layout_of, positive, spelt, statement
+from kg.terms.dialects import degrees_of, layout_of, positive, spelling_in, spelt, statement
 from kg.terms.meanings import kinds, programs, settings_of
 
 if TYPE_CHECKING:
@@ -108,6 +108,15 @@ def test_a_release_takes_the_spelling_that_it_has() -> None:
         "--cuda-graph-max-bs-decode",
     ]
     assert spelt("tp", "sglang", "no release", 2) is not None
+
+
+def test_a_spelling_of_another_program_is_the_one_of_this() -> None:
+    names = ("tp", "tensor_parallel_size", "--tp-size", "--max-num-seqs", "worldSize", "HCCL_BUFFSIZE")
+    assert [spelling_in("sglang", name) for name in names] == [
+        "--tp-size", "--tp-size", "--tp-size", "--max-num-seqs", "worldSize", "HCCL_BUFFSIZE",
+    ]  # fmt: skip
+    assert spelling_in("vllm", "num_speculative_tokens") == "speculative_config.num_speculative_tokens"
+    assert spelling_in("gromacs", "tp") == "tp"
 
 
 def test_whole_numbers() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg.nouns.layout import ParallelLayout
+from kg.terms.meanings import degree_of
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -128,6 +129,15 @@ def test_what_runs_now_stays_and_is_said_to() -> None:
         "compilation_config.cudagraph_mode": "NONE",
     }
     assert values(start)["--async-scheduling"] is True
+
+
+@pytest.mark.parametrize(
+    "spelling", ["tp", "tensor_parallel_size", "--tp-size", "tensor_model_parallel_size"]
+)
+def test_a_size_that_runs_now_is_said_once_as_the_program_spells_it(spelling: str) -> None:
+    start = write(about=situation(framework="sglang", current={spelling: 2}))
+    sizes = [(item.key, item.value, item.origin) for item in start.settings if degree_of(item.key) == "tp"]
+    assert sizes == [("--tp-size", 2, Origin.CURRENT)]
 
 
 def test_a_value_of_the_question_is_not_called_one_of_recipes() -> None:
