@@ -44,7 +44,7 @@ class Statement:
 
 
 def statement(settings: Mapping[str, Value], program: str = "", *, devices: int | None = None) -> Statement:
-    """What settings state; of two that state the same fact the last counts.
+    """What settings state; of two that state the same fact the last counts that does not yield.
 
     Args:
         settings: Values by names in any spelling.
@@ -63,7 +63,9 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
         fact_of[name] = meaning.fact
         if said is True and meaning.product:
             switches.append(meaning)
-        elif said is not None:
+        elif said is not None and not (
+            meaning.yields and meaning.fact in by_fact and not by_fact[meaning.fact].yields
+        ):
             written[meaning.fact] = said
             by_fact[meaning.fact] = meaning
     for meaning in switches:

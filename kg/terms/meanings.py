@@ -46,6 +46,7 @@ class Meaning:
         over: Whether the size is of all replicas.
         largest: Whether the largest number of a list counts.
         less: By how much it is larger than the fact.
+        yields: Whether another setting of the same fact counts before it.
         rest: The size that takes what no other size does.
         since: First release that has it; empty if unknown. ``removed`` is the first that has it no more.
         removed: See above.
@@ -63,6 +64,7 @@ class Meaning:
     over: bool = False
     largest: bool = False
     less: int = 0
+    yields: bool = False
     rest: str = ""
     since: str = ""
     removed: str = ""

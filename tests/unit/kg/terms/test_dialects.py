@@ -119,6 +119,13 @@ def test_a_spelling_of_another_program_is_the_one_of_this() -> None:
     assert spelling_in("gromacs", "tp") == "tp"
 
 
+def test_what_weights_are_quantised_to_counts_before_what_computes() -> None:
+    told: dict[str, Value] = {"--dtype": "bfloat16", "--quantization": "modelslim"}
+    other = dict(reversed(told.items()))
+    assert [statement(one).facts["precision"] for one in (told, other)] == ["int8", "int8"]
+    assert statement({"dtype": "half", "--dtype": "bfloat16"}).facts["precision"] == "bf16"
+
+
 def test_whole_numbers() -> None:
     assert [positive(value) for value in (4, "4", 4.0, 0, -1, True, "x", None, 1.5, 1e400)] == [
         4, 4, 4, None, None, None, None, None, None, None
