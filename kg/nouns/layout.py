@@ -58,7 +58,7 @@ class ParallelLayout:
     @property
     def tensors(self) -> int:
         """Devices of one replica of the attention that share one matrix product."""
-        return self.tp // self.dp if self.dp_attention else self.tp
+        return max(self.tp // self.dp, 1) if self.dp_attention else self.tp
 
     def degrees(self, names: Container[str] = tuple(DEGREES.values())) -> dict[str, int]:
         """Its split by long names, as the cost model takes it: replicas beside tensors, never inside.

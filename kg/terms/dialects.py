@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from kg.errors import UnknownEntityError
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.look_up import Standing
-from kg.nouns.release import release_key
 from kg.terms.meanings import divides, meaning_of, plain_name, programs, settings_of
 
 if TYPE_CHECKING:
@@ -88,11 +87,9 @@ def degrees_of(settings: Mapping[str, Value], program: str = "") -> dict[str, in
 def layout_of(settings: Mapping[str, Value], program: str = "") -> ParallelLayout:
     """The layout that settings state, as the program counts it; a size that they do not state is 1."""
     stated = statement(settings, program)
-    sizes = {name: positive(stated.written.get(name)) or 1 for name in DEGREES}
-    sizes["dp"] = positive(stated.facts.get("dp")) or 1
-    inside = "dp_attention" in stated.facts and sizes["dp"] > 1 and not sizes["tp"] % sizes["dp"]
-    if "world" in stated.facts and "tp" not in stated.written:
-        sizes["tp"] = positive(stated.facts.get("tp")) or 1
+    sizes = {name: positive(stated.facts.get(name)) or 1 for name in DEGREES}
+    inside = "dp_attention" in stated.facts and stated.facts.get("tp") != stated.written.get("tp")
+    sizes["tp"] *= sizes["dp"] if inside else 1
     return ParallelLayout(**sizes, dp_attention=inside)
 
 
@@ -195,15 +192,10 @@ def _is_in(meaning: Meaning, program: str, release: str) -> bool:
         return True
     from kg.terms.setting_registry import registry, softwares
 
+    if program not in softwares():
+        return True
     try:
-        if program in softwares():
-            standing = (
-                registry(program).at(release).look_up(meaning.key, meaning.place, suggest=False).standing
-            )
-            return standing not in {Standing.NOT_YET, Standing.REMOVED}
-        here = release_key(release)
-    except (UnknownEntityError, ValueError):
+        standing = registry(program).at(release).look_up(meaning.key, meaning.place, suggest=False).standing
+    except UnknownEntityError:
         return True  # which release it is is not known
-    return (not meaning.since or release_key(meaning.since) <= here) and not (
-        meaning.removed and release_key(meaning.removed) <= here
-    )
+    return standing not in {Standing.NOT_YET, Standing.REMOVED}

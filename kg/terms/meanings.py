@@ -42,14 +42,11 @@ class Meaning:
         values: Values of the fact by words; ``*`` in a word matches any text.
         switch: What it says when it is on and when it is off; None if it is no switch.
         product: The sizes whose product a switch states.
-        inside: Whether the size holds the replicas of the attention where these are on.
         over: Whether the size is of all replicas.
         largest: Whether the largest number of a list counts.
         less: By how much it is larger than the fact.
         yields: Whether another setting of the same fact counts before it.
         rest: The size that takes what no other size does.
-        since: First release that has it; empty if unknown. ``removed`` is the first that has it no more.
-        removed: See above.
     """
 
     fact: str
@@ -60,18 +57,15 @@ class Meaning:
     values: Mapping[str, Value] = field(default_factory=dict)
     switch: tuple[Value, Value] | None = None
     product: tuple[str, ...] = ()
-    inside: bool = False
     over: bool = False
     largest: bool = False
     less: int = 0
     yields: bool = False
     rest: str = ""
-    since: str = ""
-    removed: str = ""
 
     def reads(self, written: Value) -> bool:
         """Whether it says something by a value, or at least what that value leaves open."""
-        value = number_of_text(written)
+        value = _number(written)
         kind = kinds()[self.fact]
         if self.switch is not None or self._word(value) is not None:
             return True
@@ -85,13 +79,13 @@ class Meaning:
 
     def says(self, written: Value) -> Value:
         """The value of the fact by a value that it :meth:`reads`; None where that says nothing."""
-        value = number_of_text(written)
+        value = _number(written)
         if (word := self._word(value)) is not None:
             return value if self.values[word] == _SAME else self.values[word]
         if self.switch is not None:
-            return self.switch[0 if is_on(value) else 1]
+            return self.switch[0 if _is_on(value) else 1]
         if kinds()[self.fact] == _SWITCH and not isinstance(value, int | float):
-            return int(is_on(value))
+            return int(_is_on(value))
         if self.largest:
             return max(int(size) for size in re.findall(r"\d{1,9}", str(value)))
         if isinstance(value, int | float):
@@ -108,7 +102,7 @@ class Meaning:
             )
         word = next((word for word, says in self.values.items() if says == value and "*" not in word), None)
         if word is not None or (kinds()[self.fact] == _TEXTS and self.values):
-            return None if word is None else number_of_text(word)
+            return None if word is None else _number(word)
         if isinstance(value, int | float):
             return (value + self.less) * (copies if self.over else 1)
         return value
@@ -192,11 +186,6 @@ def programs() -> tuple[str, ...]:
 def kinds() -> dict[str, str]:
     """The kind of each fact."""
     return dict(table("meanings")["facts"])
-
-
-def is_on(value: Value) -> bool:
-    """Whether a switch is on; one that is merely present is."""
-    return value is None or str(value).strip().lower() in _ON
 
 
 @lru_cache(maxsize=8192)
@@ -299,7 +288,12 @@ def plain_name(key: str) -> str:
     return re.sub(r"\[\d*\]", "", plain) if "[" in plain else plain
 
 
-def number_of_text(written: Value) -> Value:
+def _is_on(value: Value) -> bool:
+    """Whether a switch is on; one that is merely present is."""
+    return value is None or str(value).strip().lower() in _ON
+
+
+def _number(written: Value) -> Value:
     """A number for a text that is one."""
     if isinstance(written, str) and re.fullmatch(r"-?\d{1,18}", written.strip()):
         return int(written)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kg.nouns.setting import SettingPlace
-from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.layout_flags import MEGATRON, VLLM, spelt_settings
+from recommender.ranking.starts.layout_flags import MEGATRON, VLLM, flag_settings, spelt_settings
 from recommender.ranking.starts.lengths import PAGE, longest
 
 if TYPE_CHECKING:
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
+    from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.starts.situation import StartSituation
 
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
@@ -48,8 +47,8 @@ def assumed_settings(
         facts = dict(_served(situation, settings))
     else:
         return []
-    made = spelt_settings(facts, framework, copies=layout.dp)
-    return [*made, *(_flag(key, value) for fact in facts for key, value in BESIDE.get(fact, {}).items())]
+    beside = {key: value for fact in facts for key, value in BESIDE.get(fact, {}).items()}
+    return spelt_settings(facts, framework, copies=layout.dp) + flag_settings(beside)
 
 
 def _trained(
@@ -84,7 +83,3 @@ def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterat
 def _whole(settings: Mapping[str, object], name: str) -> Iterator[tuple[str, Value]]:
     if value := settings.get(name):
         yield name, int(float(str(value)))
-
-
-def _flag(key: str, value: Value) -> PlanSetting:
-    return PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=Origin.COST_MODEL)

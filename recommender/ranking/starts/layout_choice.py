@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.nouns.recipe import experts_spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kg.nouns.entities import Limit
-    from kg.nouns.layout import ParallelLayout
     from kg.nouns.recipe import Recipe
     from recommender.ranking.model_traits import ModelTraits
     from recommender.ranking.starts.layout_options import LayoutOption
@@ -243,22 +243,15 @@ def _over_all(tensor: int, one: WeighedRecipe, model: ModelTraits | None, device
 
 def _by_rule(layout: ParallelLayout) -> float:
     """1 where tensors are split over a server and copied beyond, a factor e less for each doubling apart."""
-    tensor = layout.tp // layout.dp if layout.dp_attention else layout.tp
-    return math.exp(-_doublings(tensor, min(layout.devices, SERVER)) - _doublings(layout.pp, 1))
+    return math.exp(-_doublings(layout.tensors, min(layout.devices, SERVER)) - _doublings(layout.pp, 1))
 
 
 def degrees(recipe: Recipe) -> dict[str, int]:
     """The parallel sizes of a recipe; where data splits attention, ``tp`` is what is left of it."""
-    sizes = {name: recipe.layout.get(name, 1) for name in ("tp", "pp", "dp", "ep", "cp")}
-    whole = {
-        name: size if isinstance(size, int) and not isinstance(size, bool) else 1
-        for name, size in sizes.items()
-    }
+    whole = dict(zip(DEGREES, ParallelLayout.from_json(recipe.layout).split, strict=True))
     whole["ep"] = experts_spread(
         recipe.framework, recipe.layout, {item.key: item.value for item in recipe.settings}
     )
-    if recipe.layout.get("dp_attention") and whole["dp"] > 1:
-        whole["tp"] = max(whole["tp"] // whole["dp"], 1)
     return whole
 
 

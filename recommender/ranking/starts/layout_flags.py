@@ -54,13 +54,8 @@ def layout_settings(
         if fact in anyway or is_split or (fact == "dp_attention" and layout.dp_attention):
             value = sizes.get(fact, "dp")
             made += spelt_settings({fact: value}, framework, release, origin, source)
-    if framework in MEGATRON:
-        flags = _uneven(layout, framework, int(layers or 0))
-        made += [
-            PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=origin, source=source)
-            for key, value in flags
-        ]
-    return made
+    uneven = _uneven(layout, framework, int(layers or 0)) if framework in MEGATRON else {}
+    return made + flag_settings(uneven, origin, source)
 
 
 def spelt_settings(
@@ -82,24 +77,24 @@ def spelt_settings(
         source: Where that can be read.
         copies: Replicas, over which some frameworks count.
     """
-    made = []
-    for fact, value in facts.items():
-        if (found := spelt(fact, framework, release, value, copies=copies)) is not None:
-            meaning, written = found
-            made.append(
-                PlanSetting(
-                    where=meaning.place,
-                    key=meaning.key,
-                    value=written,
-                    origin=origin,
-                    source=source,
-                    file=meaning.file,
-                )
-            )
-    return made
+    found = [spelt(fact, framework, release, value, copies=copies) for fact, value in facts.items()]
+    return [
+        PlanSetting(where=one.place, key=one.key, value=value, origin=origin, source=source, file=one.file)
+        for one, value in filter(None, found)
+    ]
 
 
-def _uneven(layout: ParallelLayout, framework: str, layers: int) -> list[tuple[str, Value]]:
+def flag_settings(
+    flags: Mapping[str, Value], origin: Origin = Origin.COST_MODEL, source: str = ""
+) -> list[PlanSetting]:
+    """Flags as settings."""
+    return [
+        PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=origin, source=source)
+        for key, value in flags.items()
+    ]
+
+
+def _uneven(layout: ParallelLayout, framework: str, layers: int) -> dict[str, Value]:
     """Stages where blocks do not divide into them: some blocks do nothing, or the last stage has fewer.
 
     MindSpeed, docs/features/noop-layers.md; Megatron-LM, ``--decoder-last-pipeline-num-layers``.
@@ -107,9 +102,9 @@ def _uneven(layout: ParallelLayout, framework: str, layers: int) -> list[tuple[s
     each = -(-layers // layout.pp)
     idle = each * layout.pp - layers
     if not idle:
-        return []
+        return {}
     if framework == "megatron-lm":
         last = each - idle
-        return [("--decoder-last-pipeline-num-layers", last)] if last > 0 else []
+        return {"--decoder-last-pipeline-num-layers": last} if last > 0 else {}
     names = ",".join(str(layers + place) for place in range(idle))
-    return [("--num-layers", layers + idle), ("--noop-layers", names)]
+    return {"--num-layers": layers + idle, "--noop-layers": names}

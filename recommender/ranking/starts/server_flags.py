@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.layout_flags import VLLM, spelt_settings
+from recommender.ranking.starts.layout_flags import VLLM, flag_settings, spelt_settings
 
 if TYPE_CHECKING:
     from kg.nouns.layout import ParallelLayout
@@ -44,30 +44,29 @@ def server_settings(
     """
     servers = int(situation.number("nodes") or 1)
     told: dict[str, Value] = {}
-    pairs: list[tuple[SettingPlace, str, Value]] = []
+    flags: dict[str, Value] = {}
+    fields: dict[str, Value] = {}
     if framework in VLLM:
         if servers > 1 and layout.dp % servers == 0:
             told["dp_local"] = layout.dp // servers
-            pairs += [
-                (SettingPlace.FLAG, "--data-parallel-address", FIRST_SERVER),
-                (SettingPlace.FLAG, "--data-parallel-rpc-port", DATA_PARALLEL_PORT),
-            ]
+            flags |= {
+                "--data-parallel-address": FIRST_SERVER,
+                "--data-parallel-rpc-port": DATA_PARALLEL_PORT,
+            }
         if situation.phase in TRANSFER_PORTS and transfers:
             sizes = f"{_TRANSFER}.kv_connector_extra_config.{situation.phase}"
-            pairs += [
-                (SettingPlace.JSON, f"{_TRANSFER}.kv_port", str(TRANSFER_PORTS[situation.phase])),
-                (SettingPlace.JSON, f"{sizes}.tp_size", layout.tp),
-                (SettingPlace.JSON, f"{sizes}.dp_size", layout.dp),
-            ]
+            fields = {
+                f"{_TRANSFER}.kv_port": str(TRANSFER_PORTS[situation.phase]),
+                f"{sizes}.tp_size": layout.tp,
+                f"{sizes}.dp_size": layout.dp,
+            }
     elif framework == "sglang" and servers > 1:
         told["nodes"] = servers
-        pairs += [
-            (SettingPlace.FLAG, "--node-rank", RANK),
-            (SettingPlace.FLAG, "--dist-init-addr", f"{FIRST_SERVER}:{INIT_PORT}"),
-        ]
-    made = spelt_settings(told, framework, origin=Origin.KNOWLEDGE)
+        flags |= {"--node-rank": RANK, "--dist-init-addr": f"{FIRST_SERVER}:{INIT_PORT}"}
+    made = spelt_settings(told, framework, origin=Origin.KNOWLEDGE) + flag_settings(flags, Origin.KNOWLEDGE)
     return made + [
-        PlanSetting(where=where, key=key, value=value, origin=Origin.KNOWLEDGE) for where, key, value in pairs
+        PlanSetting(where=SettingPlace.JSON, key=key, value=value, origin=Origin.KNOWLEDGE)
+        for key, value in fields.items()
     ]
 
 

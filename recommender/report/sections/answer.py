@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.layout import DEGREES, ParallelLayout
 from recommender.report.charts import BAR_WIDTH, interval
 from recommender.report.markup import Markup, joined, name, plain, table, tag
 from recommender.report.scales import Scale, between, number, percent, quantity, times
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from recommender.report.words import Words
 
 TITLE = "The answer"
-_DEGREES = ("tp", "pp", "dp", "ep", "cp")
 
 
 def draw(content: Mapping[str, Any], words: Words) -> Markup:
@@ -59,11 +59,8 @@ def layout_text(layout: Mapping[str, Any] | None) -> str:
     """A layout as people write it: ``TP 4 × DP 2``."""
     if not layout:
         return ""
-    inside = bool(layout.get("dp_attention"))
-    sizes = {key: layout.get(key, 1) for key in _DEGREES}
-    if inside:
-        sizes["tp"] //= max(1, sizes["dp"])
-    return " × ".join(f"{key.upper()} {size}" for key, size in sizes.items() if size > 1) or "1"
+    split = zip(DEGREES, ParallelLayout.from_json(layout).split, strict=True)
+    return " × ".join(f"{key.upper()} {size}" for key, size in split if size > 1) or "1"
 
 
 def _start(start: Mapping[str, Any], words: Words) -> Markup:
