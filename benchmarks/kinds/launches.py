@@ -79,7 +79,7 @@ def launch_text(
             *("pretrain_gpt.py", *flags),
         ]
     if form is LaunchForm.DOCKER:
-        image = _IMAGES.get(program, "{}").format(release or "latest")
+        image = _IMAGES.get(program, f"registry.example/{program}:{{}}").format(release or "latest")
         set_in = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
         words = ["docker", "run", "--rm", "--shm-size", "16g", *set_in, "-p", "8000:8000", image, *words]
         return "#!/bin/bash\n" + _broken(words, random) + "\n"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.kinds.sources import stacks
 from kg.errors import UnknownEntityError
 from kg.terms.setting_registry import softwares
 from tools.oracle.facts import facts
@@ -147,6 +148,8 @@ def keeps_software(reply: Reply) -> str | None:
     if not reply.is_answered or not situation.program or not situation.is_known:
         return None
     framework, version = reply.start.get("framework"), reply.start.get("version")
+    if situation.program in stacks().get(str(framework), ()):
+        return ""  # what the start's program rests on
     if framework != situation.program:
         return f"told {situation.program}, start with {framework}"
     if situation.release and version != situation.release:
@@ -267,8 +270,9 @@ def holds_the_weights(reply: Reply) -> str | None:
         return None
     for start in reply.starts:
         layout = start.get("layout")
-        if not layout or start.get("fits") is False:
-            continue
+        says_not = any("does not fit" in note for note in reply.content.get("notes", ()))
+        if not layout or start.get("fits") is False or (says_not and start.get("fits") is None):
+            continue  # of what runs already it is said that it should not fit
         spread = layout["devices"]
         if not situation.listed.size("experts") and situation.phase != "training":
             spread = layout["tp"] * layout["pp"]
@@ -393,7 +397,7 @@ def configures_what_is_there(reply: Reply) -> str | None:
 
 
 def is_taken_by_the_engine(reply: Reply) -> str | None:
-    """The start parses under its release, by the engine's own parser and validation (law 4)."""
+    """The start parses under its release, but for what the launch sets itself (law 4)."""
     program, release = str(reply.start.get("framework")), str(reply.start.get("version"))
     if not reply.is_answered or not release or program not in softwares():
         return None
@@ -403,7 +407,9 @@ def is_taken_by_the_engine(reply: Reply) -> str | None:
     except UnknownEntityError:
         return f"{program} {release} is no release that was read"
     argv, environment = pasted(reply.start.get("paste") or ())
-    return "; ".join(judge(program, release, argv, environment))
+    own = [item.key for item in reply.situation.settings]  # what the user's launch sets is the user's
+    faults = judge(program, release, argv, environment)
+    return "; ".join(fault for fault in faults if not any(key in fault for key in own))
 
 
 def pasted(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -227,6 +227,13 @@ def chips() -> tuple[ListedChip, ...]:
 
 
 @cache
+def stacks() -> Mapping[str, frozenset[str]]:
+    """The software below each program of the graph, whose settings it passes on."""
+    listed = _yaml(_ROOT / "knowledge" / "frameworks.yaml")["frameworks"]
+    return {entry["id"]: frozenset(entry.get("stack", ())) for entry in listed}
+
+
+@cache
 def programs(recipes: tuple[OfficialRecipe, ...]) -> tuple[Program, ...]:
     """The programs that launch whole models: those of the graph, and those of the recipes that it does not list."""
     listed = _yaml(_ROOT / "knowledge" / "frameworks.yaml")["frameworks"]
