@@ -11,6 +11,7 @@ from kg.nouns.entities import WorkloadKind
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
 from recommender.answers.answer import Abstention, Answer
+from recommender.applicability.unread_names import without_unread
 from recommender.calibration.outlook import ABSTAIN_ABOVE
 from recommender.ranking.changes.recommendations import as_recommendation, choose
 from recommender.ranking.combination import combine
@@ -87,7 +88,8 @@ class Recommender:
         if space is not None and problem.workload.kind in _BY_STRATEGY:
             hint = "layouts of a model are searched with: tunegraph search run FILE"
             raise InputError("--space is the space of a kernel or an operator", hint=hint)
-        neighbours = self.retriever.find(problem)
+        is_of_model = problem.workload.kind in _BY_STRATEGY and bool(problem.workload.model)
+        neighbours = self.retriever.find(without_unread(problem, model) if is_of_model else problem)
         rules = self.feasibility.of(problem, model, neighbours)
         if problem.workload.kind in _BY_STRATEGY and problem.workload.model:
             if formats := [item for item in rules.check(Settings()) if item.rule == NUMBER_FORMAT]:

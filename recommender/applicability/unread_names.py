@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from kg.nouns.look_up import Standing
+from kg.nouns.values import Settings
 from kg.terms.facts import FACTS
 from kg.terms.meanings import degree_of, meaning_of, own_names
 from kg.terms.purposes import plain_key
@@ -50,6 +52,23 @@ def unread_names(
         notes += [release.note] if release.note else []
         notes += _unknown_settings(problem.current or (), release)
     return notes
+
+
+def without_unread(problem: Problem, facts: Collection[str]) -> Problem:
+    """The question without the sizes and traits that nothing reads, so that they decide nothing.
+
+    Args:
+        problem: A question about a model.
+        facts: The model's facts.
+    """
+    work = problem.workload
+    shape, traits = (
+        Settings({name: value for name, value in table.items() if not [*_unread("", (name,), facts)]})
+        for table in (work.shape, work.traits)
+    )
+    if len(shape) == len(work.shape) and len(traits) == len(work.traits):
+        return problem
+    return replace(problem, workload=replace(work, shape=shape, traits=traits))
 
 
 def _unread(kind: str, names: Iterable[str], facts: Collection[str]) -> Iterator[str]:

