@@ -25,6 +25,7 @@ from kg.terms.dialects import statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
     from benchmarks.kinds.situations import PanelSituation
 
 SEED = 202648
