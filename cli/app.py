@@ -24,6 +24,7 @@ app = LateTyper(
 for heading, commands in {
     "Ask": {
         "recommend": "cli.commands.recommend:recommend",
+        "size": "cli.commands.size:size",
         "explain": "cli.commands.explain:explain",
         "estimate": "cli.commands.estimate:estimate",
         "predict": "cli.commands.predict:predict",

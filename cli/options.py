@@ -69,6 +69,10 @@ CommandOption = Annotated[
 ConfigOption = Annotated[
     Path | None, typer.Option("--config-json", help="A model's config.json, GGUF file, or MindFormers YAML.")
 ]
+TraceOption = Annotated[
+    Path | None,
+    typer.Option("--trace", help="Requests, one JSON object a line: lengths, arrivals, shared prefixes."),
+]
 SmiOption = Annotated[
     Path | None, typer.Option("--smi", help="What npu-smi info or nvidia-smi printed, in a file.")
 ]

@@ -13,7 +13,7 @@ _PANELS: dict[str, str] = {
     "Question": "--model --kernel --phase --shape --precision --trait --hardware --count --objective --limit "
     "--bottleneck --current --software --server --cores --control --treatment --problem --strategy "
     "--recommendation",
-    "From files": "--from-command --config-json --smi --from-profile --space --log --file --known "
+    "From files": "--from-command --config-json --smi --trace --from-profile --space --log --file --known "
     "--sensitivity",
     "Size a service": "--rate --pareto --price",
     "Run for least carbon": "--by --lasts --region --power-limit --weigh",

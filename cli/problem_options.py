@@ -24,6 +24,7 @@ from cli.options import (
     ShapeOption,
     SmiOption,
     SoftwareOption,
+    TraceOption,
     TraitOption,
     facts_at_hand,
 )
@@ -55,6 +56,7 @@ class ProblemOptions:
     from_command: CommandOption = None
     config_json: ConfigOption = None
     smi: SmiOption = None
+    trace: TraceOption = None
 
     def raw(self) -> dict[str, object]:
         """The problem as the user put it: texts at hand, a problem file over them, options over all.
@@ -67,6 +69,10 @@ class ProblemOptions:
         from kg.nouns.situation import FactOrigin
 
         parts = facts_at_hand(from_command=self.from_command, config_json=self.config_json, smi=self.smi)
+        if self.trace is not None:
+            from ingest.questions.trace import read_trace
+
+            parts.append(read_trace(self.trace))
         if self.file:
             parts.append(LaunchFacts(question=read_problem_file(self.file), origin=FactOrigin.FILE))
         raw = merge_facts(parts)

@@ -15,7 +15,7 @@ asks once more without the largest load.
 with the asked lengths; ``ours`` knows none. A seed draws models: their tables alone are asked and no one copies from
 them, and the scales of errors of runs are fitted without them.
 
-Beside ours, which prices layouts as ``recommend --pareto`` does: the nearest known table of other work copied, the
+Beside ours, which prices layouts as ``size --pareto`` does: the nearest known table of other work copied, the
 fewest devices, random, and aiconfigurator 0.12 where PYTHON has it. The last line is JSON.
 """
 
@@ -244,7 +244,6 @@ def _table(rows: Sequence[Mapping[str, Any]], workspace: Workspace) -> Table | N
             drafts=any(one.drafts for one in deployments),
         ),
         limits=() if limit is None else (Limit(metric="tpot", maximum=limit / 1e3, unit="s"),),
-        has_experts=any(one.layout.ep > 1 for one in deployments),
     )
     return Table(question=question, values=values)
 
@@ -292,7 +291,7 @@ class Bench:
         for name, (deployments, one) in questions.items():
             started = time.process_time()
             try:
-                proposed = best_layouts(deployments.rate(one), one)
+                proposed = best_layouts([*filter(_is_whole, deployments.rate(one))], one)
             except (InputError, MissingFactError):
                 proposed = []
             self.scores[name].take(table, proposed, time.process_time() - started)
@@ -392,6 +391,12 @@ def best_layouts(loads: Sequence[RatedDeployment], question: DeploymentQuestion)
     return sorted(
         by_layout, key=lambda key: (-layout_value(by_layout[key], question), by_layout[key][0].devices)
     )
+
+
+def _is_whole(one: RatedDeployment) -> bool:
+    """Whether a deployment splits all of its attention by tensors or by data: tables hold no others."""
+    layout = one.deployment.layout
+    return layout.pp == 1 and (layout.dp == 1 or layout.tensors == 1)
 
 
 def layout_value(loads: Sequence[RatedDeployment], question: DeploymentQuestion) -> float:

@@ -6,8 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from cli.output import say
+from kg.nouns.situation import assumption_line
+from kg.nouns.values import show as show_value
 
 if TYPE_CHECKING:
+    from kg.nouns.situation import Situation
     from recommender.answers.answer import Answer
     from recommender.ranking.recommendation import Recommendation
 
@@ -23,7 +26,12 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     work = problem.workload
     what = " ".join(part for part in (work.model, work.operator) if part)
     shape = f" ({work.shape})" if work.shape else ""
-    say(f"{what}{shape} on {answer.place}, by {problem.objective.metric}\n")
+    say(f"{what}{shape} on {answer.place}, by {problem.objective.metric}")
+    if line := assumption_line(answer.assumed):
+        say(line)
+    say()
+    if verbose:
+        show_situation(answer.situation)
     if answer.plan is not None:
         show_plan(answer, answer.plan, verbose=verbose)
         _show_rest(answer)
@@ -42,6 +50,15 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
         )
         say(f"If you time {'; '.join(parts)}.")
     _show_rest(answer)
+
+
+def show_situation(situation: Situation) -> None:
+    """Print what is known of the case, each fact with its origin."""
+    from cli import output
+
+    rows = [(fact.name, show_value(fact.value), str(fact.origin)) for fact in situation]
+    output.table(("fact", "value", "origin"), rows)
+    say()
 
 
 def _show_rest(answer: Answer) -> None:

@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.context import open_workspace, server_of, with_defaults
-from cli.options import (
-    CommandOption,
-    ConfigOption,
-    CountOption,
-    HardwareOption,
-    JsonOption,
-    ModelOption,
-    SmiOption,
-    SoftwareOption,
-    facts_at_hand,
-)
+from cli.options import JsonOption
+from cli.problem_options import ProblemOptions, asks
 from cli.values import axes, pairs
 from kg.errors import InputError
+from kg.nouns.situation import assumption_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,20 +32,14 @@ SweepOption = Annotated[
 ]
 
 
+@asks("operator")
 def estimate(
     context: typer.Context,
-    model: ModelOption = None,
-    hardware: HardwareOption = None,
-    count: CountOption = None,
+    question: ProblemOptions,
     server: Annotated[
         str | None,
         typer.Option("--server", help="Server type (sets link bandwidth), such as atlas-800t-a2."),
     ] = None,
-    phase: Annotated[str | None, typer.Option("--phase", help="training (the default) or serving.")] = None,
-    from_command: CommandOption = None,
-    config_json: ConfigOption = None,
-    smi: SmiOption = None,
-    software: SoftwareOption = None,
     settings: SetOption = None,
     sweep: SweepOption = None,
     compare: Annotated[
@@ -78,32 +64,26 @@ def estimate(
     Example: tunegraph estimate --model qwen3-32b --phase serving --hardware 910B3 --set tp=1
     """
     from cli import output
-    from ingest.questions.launches.launch_facts import merge_facts
 
     swept = axes("--sweep", sweep)
     if pareto and not swept:
         raise InputError("--pareto: nothing to choose from", hint="add --sweep, such as --sweep tp=1,2,4,8")
     if compare and swept:
         raise InputError("--compare and --sweep: give one of them")
-    raw = merge_facts(facts_at_hand(from_command=from_command, config_json=config_json, smi=smi))
-    given = {"model": model, "hardware": hardware, "count": count}
-    raw.update({name: value for name, value in given.items() if value is not None})
-    if software:
-        stated = raw.get("software")
-        held = stated if isinstance(stated, dict) else {}
-        raw["software"] = {**held, **pairs("--software", software, as_text=True)}
+    raw = question.raw()
     with open_workspace(context) as workspace:
-        raw = with_defaults(context, workspace, {**raw, "phase": phase or raw.get("phase", "training")})
+        raw = with_defaults(context, workspace, raw)
         estimated = workspace.ask.estimate(
             raw,
-            phase=str(raw["phase"]),
-            server=server_of(context, server, hardware),
+            server=server_of(context, server, question.hardware),
             settings=pairs("--set", settings),
             axes=swept,
             compare=[pairs("--compare", [text]) for text in compare or ()],
             pareto=[name for name in (pareto or "").split(",") if name.strip()],
             constants=constants,
         )
+    if line := assumption_line(estimated.assumed):
+        output.note(line)
     for text in estimated.notes:
         output.note(text)
     if plot is not None:

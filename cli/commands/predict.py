@@ -10,6 +10,7 @@ from cli.context import open_workspace, server_of, with_defaults
 from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
+from kg.nouns.situation import assumption_line
 
 if TYPE_CHECKING:
     from recommender.answers.benefit import Benefit, Expected, Prediction
@@ -61,7 +62,10 @@ def show(prediction: Prediction) -> None:
     problem, now = prediction.problem, prediction.now
     where = problem.hardware.name
     counted = f"{problem.hardware.count} x {where}" if problem.hardware.count else where
-    say(f"{problem.workload.model} {problem.workload.operator} on {counted}, by {problem.objective.metric}\n")
+    say(f"{problem.workload.model} {problem.workload.operator} on {counted}, by {problem.objective.metric}")
+    if line := assumption_line(prediction.assumed):
+        say(line)
+    say()
     if now is None:
         say("now          not modelled")
     else:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,7 +34,7 @@ from cli.values import span_s
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from recommender.answers.answer import Answer
     from recommender.answers.carbon_choice import CarbonChoice
@@ -52,13 +54,6 @@ FormatOption = Annotated[
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "mindie": "mindie", "megatron": ""}
 """Software that a form of a model's plan stands for; the usual one of the hardware where it is empty."""
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="All that a plan rests on.")]
-RateOption = Annotated[
-    str, typer.Option("--rate", help="Requests to serve, as 20/s or 900/min: the fewest devices that do.")
-]
-ParetoOption = Annotated[
-    bool,
-    typer.Option("--pareto", help="Best trade-offs of throughput per device, token time, devices."),
-]
 ByOption = Annotated[
     str, typer.Option("--by", help="For least carbon: when the job must be done, as 'tomorrow 08:00'.")
 ]
@@ -74,7 +69,8 @@ SpaceOption = Annotated[
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", help="Write the gains with their intervals to this SVG file.")
 ]
-PriceOption = Annotated[str, typer.Option("--price", help="Price of a device, as 2.5/h, for the cost.")]
+MovedOption = Annotated[str, typer.Option("--rate", "--price", hidden=True, help="Of tunegraph size.")]
+MovedFlag = Annotated[bool, typer.Option("--pareto", hidden=True, help="Of tunegraph size.")]
 
 
 @asks()
@@ -83,9 +79,8 @@ def recommend(
     question: ProblemOptions,
     from_profile: ProfileOption = None,
     k: NumberOption = 5,
-    rate: RateOption = "",
-    pareto: ParetoOption = False,
-    price: PriceOption = "",
+    moved: MovedOption = "",
+    pareto: MovedFlag = False,
     by: ByOption = "",
     lasts: LastsOption = "8h",
     region: RegionOption = "",
@@ -116,6 +111,9 @@ def recommend(
     """
     from cli import output
 
+    if moved or pareto:
+        words = ["size" if word == "recommend" else word for word in sys.argv[1:]]
+        raise InputError("--rate, --pareto and --price are of size", hint=f"tunegraph {shlex.join(words)}")
     request: VerificationRequest | None = None
     if verify or metric or pattern or guard:  # reading it costs more than most answers
         from recommender.answers.verification import VerificationRequest
@@ -133,16 +131,11 @@ def recommend(
     for text in (lasts, *([verify_time] if verify_time else ())):
         span_s(text)
     _weights(weigh)
-    sizes, other_form = bool(rate or pareto or price), "" if form == "json" else form
+    other_form = "" if form == "json" else form
     shown = {"--write": write, "--html": html, "--format": other_form}
     _refuse_together(bool(write), "--write prints a diff", {"--format": form, "--json": as_json})
     _refuse_together(bool(by), "--by chooses when to run", shown)
-    others = {"--verify": verify, "--explore": explore, "--by": by}
-    _refuse_together(sizes, "--rate and --pareto size a service", shown | others)
     raw = question.raw()
-    if sizes:
-        _size(context, raw, rate, price, pareto=pareto, most=k, as_json=as_json)
-        return
     raw, declared = _with_space(raw, space, is_alone=not explore)
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
@@ -269,26 +262,6 @@ def _print(
             show_choice(green, verbose=verbose)
 
 
-def _size(
-    context: typer.Context,
-    raw: dict[str, object],
-    rate: str,
-    price: str,
-    *,
-    pareto: bool,
-    most: int,
-    as_json: bool,
-) -> None:
-    """Print the deployments that carry a rate, or those that none beats."""
-    from cli.commands.capacity_text import capacity_request, show_capacity
-
-    wanted = capacity_request(rate, price, pareto=pareto)
-    with open_workspace(context) as workspace:
-        problem, notes = workspace.problem(with_defaults(context, workspace, raw))
-        found = workspace.ask.capacity(problem, wanted, notes=notes)
-    show_capacity(problem, wanted, found, most=most, as_json=as_json)
-
-
 def _leave_if_nothing(answer: Answer, *, is_data: bool) -> None:
     """Exit with 4 where nothing fits the memory, and with 3 where nothing is recommended."""
     from cli import output
@@ -328,14 +301,12 @@ def _verify(
 
 def _write(form: str, answer: Answer) -> None:
     """Print the configurations in the form of another program, best first."""
-    from cli import output
     from ingest.answers import RecommendedConfiguration, write_answer
     from kg.nouns.values import Settings
 
     if form in _ENGINES and answer.plan is not None and answer.problem.workload.model:
         print(answer.plan.start.launch_text(form), end="")
-        for text in answer.notes:
-            output.note(text)
+        _say_notes(answer)
         return
     choices = [
         RecommendedConfiguration(configuration=item.configuration, flags=item.flags) for item in answer
@@ -347,7 +318,15 @@ def _write(form: str, answer: Answer) -> None:
     remarks = [] if answer.abstention is not None else _expected_loss(answer)
     written = write_answer(form, answer.problem, choices, remarks=remarks)
     print(written.text, end="")
-    for text in (*answer.notes, *written.notes):
+    _say_notes(answer, written.notes)
+
+
+def _say_notes(answer: Answer, more: Sequence[str] = ()) -> None:
+    """What an answer assumes and what limits it, beside its text."""
+    from cli import output
+    from kg.nouns.situation import assumption_line
+
+    for text in (*filter(None, [assumption_line(answer.assumed)]), *answer.notes, *more):
         output.note(text)
 
 

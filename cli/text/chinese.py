@@ -164,9 +164,6 @@ TEMPLATES: dict[str, str] = {
     "language: taken as {name}, the usual one; --trait language= says another": (
         "语言：按常用的 {name}；用 --trait language= 另行指定"
     ),
-    "{software} is assumed; --software NAME=VERSION names another": (
-        "假定使用 {software}；用 --software 名称=版本 另行指定"
-    ),
     "a model of images has no sequences: {name} is not read": "图像模型没有序列：{name} 不被读取",
     "nothing reads the size {name}": "尺寸 {name} 无人读取",
     "nothing reads the trait {name}": "特征 {name} 无人读取",
@@ -178,33 +175,26 @@ TEMPLATES: dict[str, str] = {
     "{count} requests at once": "并发 {count} 个请求",
     "{count} request at once": "并发 {count} 个请求",
     "{count} requests at once ({each} an engine)": "并发 {count} 个请求（每个引擎 {each} 个）",
-    "priced at {load}, the best that fits; --trait concurrency=N says otherwise": (
-        "按{load}估价（能容纳的最佳值）；用 --trait concurrency=N 另行指定"
-    ),
-    "{load} are assumed; --trait concurrency=N says otherwise": (
-        "假定{load}；用 --trait concurrency=N 另行指定"
-    ),
-    "{load} is assumed; --trait concurrency=N says otherwise": (
-        "假定{load}；用 --trait concurrency=N 另行指定"
-    ),
-    "priced at {count} samples of each device at once; --current micro_batch=N says otherwise": (
-        "按每卡一次 {count} 个样本估价；用 --current micro_batch=N 另行指定"
-    ),
     "cards that PCIe alone joins are priced as on a measured server; another was six times slower": (
         "仅由 PCIe 相连的卡按一台实测服务器计价；另一台主机慢六倍"
     ),
-    "{lengths} are assumed; --shape {shape} says otherwise": "假定{lengths}；用 --shape {shape} 另行指定",
-    "prompts of {prompt} and answers of {answer} tokens": "输入 {prompt}、输出 {answer} 个 token",
     "prompts of {prompt} tokens": "输入 {prompt} 个 token",
     "answers of {answer} tokens": "输出 {answer} 个 token",
-    "{share} of drafted tokens are taken to be accepted; --shape acceptance=N says otherwise": (
-        "假定草稿 token 的接受率为 {share}；用 --shape acceptance=N 另行指定"
+    "Assumed": "假定",
+    "{last} ({options} say otherwise)": "{last}（用 {options} 另行指定）",
+    "{software} in the place of {other}": "{software}（代替 {other}）",
+    "weights in {name}": "权重格式 {name}",
+    "weights in {name}, as they are published": "权重格式 {name}（按发布的权重）",
+    "{load}, the best that fits": "{load}（能容纳的最佳值）",
+    "{count} samples of each device at once": "每卡一次 {count} 个样本",
+    "{share} of drafted tokens accepted": "草稿 token 接受率 {share}",
+    "sequences of {length} tokens": "序列长度 {length}",
+    "{count} devices, the fewest that hold it": "{count} 卡（能装下的最少卡数）",
+    "{used} of {count} devices are used: the model does not divide over all of them": (
+        "使用 {count} 卡中的 {used} 卡：模型无法均分到全部卡上"
     ),
-    "sequences of {length} tokens are assumed; --shape seq_len=N says otherwise": (
-        "假定序列长度 {length}；用 --shape seq_len=N 另行指定"
-    ),
-    "{count} devices are assumed, the fewest that hold it; --count N says otherwise": (
-        "假定使用能装下的最少卡数 {count}；用 --count N 另行指定"
+    "{fact} is told as {value} and wins; the {where} says {other}": (
+        "{fact} 以所给的 {value} 为准；{where} 中为 {other}"
     ),
     "{name} is taken as {other}": "{name} 按 {other} 处理",
     "{count} of {name} are taken as {other}, which {server} holds": (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ingest.questions.bounds import check_settings, check_sizes, check_traits, device_count
 from ingest.questions.launches.launch_facts import facts_of
+from ingest.questions.launches.releases import plain_release, release_of_image
 from ingest.questions.limits import parse_limit
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
@@ -170,13 +171,13 @@ class _Reader:
             bottlenecks=bottlenecks,
             current=current if "current" in self.raw else None,
             software=software,
-            situation=self._situation(),
+            situation=self._situation({"model": workload.model, "hardware": hardware.name}),
         )
 
-    def _situation(self) -> Situation:
+    def _situation(self, resolved: Mapping[str, Value]) -> Situation:
         """Every fact of the question with its origin, and what its names say besides."""
         stated = (
-            Fact(name=name, value=_plain(value), origin=self._origin(name))
+            Fact(name=name, value=resolved.get(name, _plain(value)), origin=self._origin(name))
             for key, table in self.raw.items()
             if key not in {"notes", "origins"}
             for name, value in facts_of(key, table).items()
@@ -225,9 +226,13 @@ class _Reader:
         for name, version in content.items() if isinstance(content, dict) else ():
             if isinstance(version, float):  # 2.10 has become 2.1 by now
                 raise InputError(f"software: {name}: write the version in quotes, {version} is a number")
-        stated = {
-            name: "" if version is None else version for name, version in self._settings("software").items()
-        }
+        stated: dict[str, Value] = {}
+        for name, version in self._settings("software").items():
+            image = release_of_image(name)
+            if image is not None:
+                stated |= dict([image])
+            else:
+                stated[name] = plain_release(version) if isinstance(version, str) else version or ""
         releases = {name: ascend_release(name, str(version)) for name, version in stated.items()}
         for name, release in releases.items():
             if release != str(stated[name]):

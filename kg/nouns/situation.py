@@ -32,13 +32,20 @@ class Fact:
         name: Such as ``"precision"``, ``"shape.input_len"`` or ``"current.max_num_seqs"``.
         value: Its value.
         origin: Where it comes from.
+        words: What is assumed, as people say it; empty where nothing is.
         otherwise: The option that says otherwise, for what is assumed; empty if there is none.
     """
 
     name: str
     value: Value
     origin: FactOrigin
+    words: str = ""
     otherwise: str = ""
+
+    def to_json(self) -> dict[str, Value]:
+        """Plain content."""
+        said: dict[str, Value] = {"words": self.words, "otherwise": self.otherwise} if self.words else {}
+        return {"name": self.name, "value": self.value, "origin": str(self.origin), **said}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,4 +79,21 @@ class Situation:
 
     def to_json(self) -> dict[str, dict[str, Value]]:
         """Plain content: value and origin by name."""
-        return {fact.name: {"value": fact.value, "origin": str(fact.origin)} for fact in self}
+        return {
+            fact.name: {name: item for name, item in fact.to_json().items() if name != "name"}
+            for fact in self
+        }
+
+
+def assumption_line(facts: Iterable[Fact]) -> str:
+    """All that is assumed, in one line with the options that say otherwise; empty where nothing is."""
+    assumed = [fact for fact in facts if fact.words]
+    if not assumed:
+        return ""
+    options: dict[str, list[str]] = {}
+    for fact in assumed:
+        option, _, value = fact.otherwise.partition(" ")
+        if value not in options.setdefault(option, []):
+            options[option].append(value)
+    said = ", ".join(f"{option} {','.join(values)}".strip() for option, values in options.items())
+    return f"Assumed: {'; '.join(fact.words for fact in assumed)} ({said} say otherwise)"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
 from kg.nouns.entities import WorkloadKind
+from kg.nouns.situation import Situation
 from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.entities import Limit, Problem
+    from kg.nouns.situation import Fact
     from recommender.answers.tuned_script import TunedScript
     from recommender.cost_model.question import Question
     from recommender.ranking.combination import Combination
@@ -58,7 +60,8 @@ class Answer:
         problem: The question.
         version: The knowledge that it rests on.
         recommendations: What to try, best first.
-        notes: What was assumed, and what limits the answer.
+        notes: What limits the answer.
+        assumed: What is assumed where the question is silent.
         unchecked: Limits that nothing can check yet.
         refused: What was left out, with the rule and its source.
         neighbours: The known problems that were asked, nearest first.
@@ -77,6 +80,7 @@ class Answer:
     version: str
     recommendations: tuple[Recommendation, ...]
     notes: tuple[str, ...] = ()
+    assumed: tuple[Fact, ...] = ()
     unchecked: tuple[Limit, ...] = ()
     refused: tuple[Refusal, ...] = ()
     neighbours: tuple[Mapping[str, object], ...] = ()
@@ -90,6 +94,11 @@ class Answer:
 
     def __iter__(self) -> Iterator[Recommendation]:
         return iter(self.recommendations)
+
+    @property
+    def situation(self) -> Situation:
+        """Every fact that the answer rests on, each with its origin."""
+        return Situation.of([*self.problem.situation, *self.assumed])
 
     @property
     def place(self) -> str:
@@ -147,6 +156,8 @@ class Answer:
             "ceiling_factor": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
             "together": None if self.together is None else self.together.to_json(),
             "notes": list(self.notes),
+            "assumed": [fact.to_json() for fact in self.assumed],
+            "situation": self.situation.to_json(),
             "unchecked_limits": [
                 {"metric": limit.metric, "maximum": limit.maximum, "unit": limit.unit}
                 for limit in self.unchecked

@@ -12,6 +12,7 @@ from kg.terms.units import J_PER_KWH
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
+    from kg.nouns.situation import Fact
     from recommender.cost_model.change import ModelledConfiguration
 
 THROUGHPUT = "throughput"
@@ -113,7 +114,8 @@ class Prediction:
         together: Of all that can be set together; None if fewer than two can.
         intensity_g_per_kwh: Of the grid; None if not given.
         version: The knowledge it rests on.
-        notes: What was assumed, and what could not be said and why.
+        notes: What could not be said and why.
+        assumed: What is assumed where the question is silent.
         start: The layout of the start that stands for what runs now, and its framework; empty for none.
     """
 
@@ -124,6 +126,7 @@ class Prediction:
     intensity_g_per_kwh: float | None
     version: str
     notes: tuple[str, ...] = ()
+    assumed: tuple[Fact, ...] = ()
     start: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -158,6 +161,7 @@ class Prediction:
             "predictions": [item.to_json() for item in self.benefits],
             "together": None if self.together is None else self.together.to_json(),
             "notes": list(self.notes),
+            "assumed": [fact.to_json() for fact in self.assumed],
         }
 
     def __str__(self) -> str:

@@ -10,22 +10,23 @@ import numpy as np
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.gain import NORMAL_90
-from kg.terms.circumstances import sizes_of_shape
+from recommender.cost_model.assumed import LENGTHS
 from recommender.cost_model.settings.plans import SERVING
 from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 from recommender.ranking.deployments.deployments import DECODE, PREFILL
 from recommender.ranking.deployments.fleet import Fleet, fewest
-from recommender.ranking.starts.assumed_load import LENGTHS, length_notes
 from recommender.ranking.starts.layout_choice import SERVER
-from recommender.ranking.starts.layout_options import LARGEST, device_counts
 from recommender.search.engine.pareto import non_dominated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.nouns.entities import Limit, Problem
+    from kg.nouns.situation import Fact
+    from recommender.cost_model.question import Question
     from recommender.ranking.deployments.deployment import RatedDeployment
     from recommender.ranking.deployments.deployments import Deployments
+    from recommender.ranking.starts.starts import Starts
 
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
@@ -129,13 +130,15 @@ class Capacity:
             undominated.
         nearest: What comes nearest where nothing does.
         unchecked: Limits that were not looked at.
-        notes: What was assumed.
+        notes: What limits it.
+        assumed: What is assumed where the question is silent.
     """
 
     options: tuple[CapacityOption, ...]
     nearest: CapacityOption | None
     unchecked: tuple[Limit, ...]
     notes: tuple[str, ...]
+    assumed: tuple[Fact, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
@@ -144,6 +147,7 @@ class Capacity:
             "nearest": None if self.nearest is None else self.nearest.to_json(),
             "unchecked": [f"{item.metric}<={item.maximum:g}{item.unit}" for item in self.unchecked],
             "notes": list(self.notes),
+            "assumed": [fact.to_json() for fact in self.assumed],
         }
 
     def __str__(self) -> str:
@@ -174,11 +178,8 @@ def capacity(
     problem: Problem,
     request: CapacityRequest,
     deployments: Deployments,
+    starts: Starts,
     *,
-    precision: str = "",
-    framework: str,
-    version: str = "",
-    has_experts: bool,
     notes: Sequence[str] = (),
 ) -> Capacity:
     """The devices that a rate needs, or the deployments of which none is worse than another in everything.
@@ -187,46 +188,38 @@ def capacity(
         problem: Model, device, lengths and limits; its ``count`` bounds the devices of an instance.
         request: Rate and price.
         deployments: Rates deployments.
-        precision: Number format of the weights where none is stated; empty for the one they are published in.
-        framework: Id of the engine.
-        version: Its release; empty if not stated.
-        has_experts: Whether the model has experts to spread.
-        notes: What was assumed so far.
+        starts: The decision for the question: all that the question leaves open is as there.
+        notes: What was said so far.
 
     Raises:
         InputError: It is no serving of a model token by token, or a length is not stated.
         InfeasibleError: None fits the memory; the hint has the smallest that does.
         MissingFactError: A fact of the model or the device is not known.
     """
-    work, assumed = _work(problem, deployments, precision)
-    sizes = _sizes(problem)
-    most, at_once = problem.hardware.count or SERVER, sizes.get("concurrency", sizes.get("batch"))
-    limit = float(at_once) if at_once is not None and at_once >= 1 else MOST_AT_ONCE
+    base = starts.question
+    if base is None:
+        raise _unpriced(problem, starts)
+    work, framework = _work(problem, base), starts.situation.framework
+    most = problem.hardware.count or max(SERVER, base.machine.count)
     checked = _CHECKED if request.rate_per_s is None else _CHECKED | {"ttft_p99"}
     question = DeploymentQuestion(
         work=work,
         domain=DeploymentDomain(
-            frameworks=(framework,),
-            version=version,
+            frameworks=(framework.id,),
+            version=framework.version,
             counts=tuple(size for size in range(1, most + 1) if most % size == 0),
-            most_at_once=limit,
+            most_at_once=starts.situation.at_once or max(MOST_AT_ONCE, _load_of(base)),
         ),
         limits=tuple(item for item in problem.limits if item.metric in checked),
-        has_experts=has_experts,
+        base=base,
     )
+    said = (*notes, *starts.notes)
+    assumed = tuple(fact for fact in starts.assumed if fact.name not in {"traits.concurrency", "count"})
     if problem.workload.traits.get("disaggregated") is True and request.rate_per_s is not None:
-        return _apart(problem, request, deployments, question, (*notes, *assumed))
+        return _apart(problem, request, deployments, question, said, assumed)
     rated = deployments.rate(question)
-    if not rated:
-        size, rated = _smallest(question, most, deployments)
-        if problem.hardware.count:
-            raise _unfit(question, most, size, rated)
-        if not rated:
-            raise _unfit(question, LARGEST, 0, [])
     options = [item for one in rated if (item := _option(one, request, question.limits)) is not None]
     chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)
-    widest = max((one.fleet.rated.deployment.layout.devices for one in chosen), default=1)
-    links = deployments.links(work, widest)
     alone = (Fleet(rated=one) for one in rated)
     nearest = max(alone, key=lambda one: (one.chance(question.limits), -one.rated.tpot_s))
     return Capacity(
@@ -237,8 +230,30 @@ def capacity(
             fleet=nearest, chance=nearest.chance(question.limits), even_devices=nearest.devices
         ),
         unchecked=tuple(item for item in problem.limits if item.metric not in checked),
-        notes=(*notes, *assumed, *([links] if links else [])),
+        notes=tuple(dict.fromkeys(said)),
+        assumed=assumed,
     )
+
+
+def _load_of(base: Question) -> float:
+    """Requests at once of the decision."""
+    batch, engines = base.settings.get("batch", 1), base.settings.get("data_parallel", 1)
+    return float(str(batch)) * float(str(engines))
+
+
+def _unpriced(problem: Problem, starts: Starts) -> InfeasibleError | InputError:
+    """The fault of a question whose decision has no price: it does not fit, or is not modelled."""
+    start = starts.first
+    if start.fits is False:
+        count = problem.hardware.count or 1
+        return InfeasibleError(
+            f"{problem.workload.model} does not fit on {count} x {problem.hardware.name}"
+            + (f": {start.because[0]}" if start.because else ""),
+            hint=f"the smallest that does: {start.layout}, {start.layout.devices} devices; --count N"
+            if start.layout is not None
+            else "",
+        )
+    return InputError(f"{problem.workload.model} has no price here: {'; '.join(starts.notes) or 'no layout'}")
 
 
 def _apart(
@@ -247,6 +262,7 @@ def _apart(
     deployments: Deployments,
     question: DeploymentQuestion,
     notes: Sequence[str],
+    assumed: tuple[Fact, ...],
 ) -> Capacity:
     """Instances that only prefill ahead of others that only decode: the fewest of each for the rate.
 
@@ -257,8 +273,6 @@ def _apart(
     def sized(role: str, chance: float) -> list[Fleet]:
         mine = [limit for limit in question.limits if (limit.metric == "tpot") == (role == DECODE)]
         rated = deployments.rate(replace(question, domain=replace(question.domain, role=role)))
-        if not rated:
-            raise _unfit(question, max(question.domain.counts), 0, [])
         return [fleet for one in rated if (fleet := fewest(one, rate, mine, chance)) is not None]
 
     options: list[CapacityOption] = []
@@ -274,6 +288,7 @@ def _apart(
         nearest=max(options, key=lambda one: one.chance, default=None),
         unchecked=tuple(item for item in problem.limits if item not in question.limits),
         notes=(*notes, "prefill and decode on instances apart; caches move over the network between servers"),
+        assumed=assumed,
     )
 
 
@@ -294,59 +309,21 @@ def _behind(
     return replace(option, chance=chance, price_per_million=price)
 
 
-def _smallest(
-    question: DeploymentQuestion, most: int, deployments: Deployments
-) -> tuple[int, list[RatedDeployment]]:
-    """The fewest devices beyond ``most`` that hold the model, with their deployments, if any do."""
-    for size in device_counts(above=most):
-        domain = replace(question.domain, counts=(size,))
-        if rated := deployments.rate(replace(question, domain=domain)):
-            return size, rated
-    return 0, []
-
-
-def _unfit(
-    question: DeploymentQuestion, most: int, size: int, rated: Sequence[RatedDeployment]
-) -> InfeasibleError:
-    """The fault of a domain of which nothing fits, with the smallest that does."""
-    what = (
-        f"{question.work.model} in {question.work.precision} does not fit on {most} x {question.work.device}"
-    )
-    if not rated:
-        return InfeasibleError(what)
-    layout = rated[0].deployment.layout
-    return InfeasibleError(what, hint=f"the smallest that does: {layout}, {size} devices; --count {size}")
-
-
-def _sizes(problem: Problem) -> dict[str, float]:
-    """Lengths and load that a question states, as sizes or as traits."""
+def _work(problem: Problem, base: Question) -> Work:
+    """What is served, as the decision has it."""
     work = problem.workload
-    return sizes_of_shape({**work.traits, **work.shape})
-
-
-def _work(problem: Problem, deployments: Deployments, precision: str) -> tuple[Work, tuple[str, ...]]:
-    """What is served, in a precision that the device computes in, with notes on what was assumed."""
-    work = problem.workload
-    if not work.model or str(work.kind) != "serving":
+    if not work.model or str(work.kind) != "serving" or not base.model.causal:
         raise InputError("--rate and --pareto are for serving a model", hint="--model NAME --phase serving")
-    sizes = _sizes(problem)
-    lengths = {name: float(sizes.get(name, SERVING[name])) for name in LENGTHS}
+    lengths = {name: float(str(base.settings.get(name, SERVING[name]))) for name in LENGTHS}
     if wrong := [name for name, size in lengths.items() if size < 1]:
         raise InputError(f"{wrong[0]}: {lengths[wrong[0]]:g} tokens", hint=f"--shape {wrong[0]}=1024")
-    stated = Work(
+    return Work(
         device=problem.hardware.name,
         model=work.model,
-        precision=work.precision or precision,
+        precision=str(base.settings.get("precision", "")),
         input_len=lengths["input_len"],
         output_len=lengths["output_len"],
     )
-    priced = deployments.precision(stated)
-    notes = tuple(length_notes(sizes))
-    if not work.precision:
-        notes += (f"weights in {priced} are assumed; --precision NAME says otherwise",)
-    elif priced != stated.precision:
-        notes += (f"priced in {priced}: nothing is known of {stated.device} in {stated.precision}",)
-    return replace(stated, precision=priced), notes
 
 
 def _option(one: RatedDeployment, request: CapacityRequest, limits: Sequence[Limit]) -> CapacityOption | None:

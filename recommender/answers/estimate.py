@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import TuningError
 from kg.nouns.gain import NORMAL_90
+from kg.nouns.layout import DEGREES
 from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
 from recommender.cost_model.estimate import as_records, estimate_question, sweep
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults
-from recommender.cost_model.settings.plans import PHASES, LayoutError, name_of
+from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, name_of
 from recommender.green.power_curve import clock_steps
 
 if TYPE_CHECKING:
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.entities import Problem
+    from kg.nouns.situation import Fact
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.workloads.steps import Steps
     from recommender.green.power_curve import ClockStep
+    from recommender.ranking.starts.starts import Starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +41,8 @@ class Estimate:
     Attributes:
         question: What the cost model was asked.
         records: Time with its split, throughput, memory and energy of each configuration.
-        notes: What was assumed.
+        notes: What it rests on.
+        assumed: What is assumed where the question is silent.
         pareto: Fields of the records by which some beat others; empty if nobody asked.
         is_comparison: Whether the records are two that somebody wants beside each other.
         clock_steps: What lower clocks do to time and energy, where a curve of the vendor's devices is public
@@ -47,6 +52,7 @@ class Estimate:
     question: Question
     records: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = ()
+    assumed: tuple[Fact, ...] = ()
     pareto: tuple[str, ...] = ()
     is_comparison: bool = False
     clock_steps: tuple[ClockStep, ...] = ()
@@ -81,6 +87,7 @@ class Estimate:
             "count": place.count,
             "phase": self.question.phase,
             "kind": "modelled",
+            "assumed": [fact.to_json() for fact in self.assumed],
             "estimates": list(self.records),
             "lower_clocks": [step.to_json() for step in self.clock_steps],
             "roofline": self.roofline,
@@ -183,6 +190,36 @@ def assumptions(question: Question, change: Mapping[str, object]) -> str:
     return f"assumed: {', '.join(text for _, text in sorted(moved, reverse=True))}" if moved else ""
 
 
+def decided_question(asked: Question, starts: Starts | None, stated: frozenset[str], server: str) -> Question:
+    """The question with all that it leaves open as the decision for it has it: no command guesses anew.
+
+    Args:
+        asked: What the question states.
+        starts: The decision; None where there is none.
+        stated: Canonical names of settings that somebody states beside the question.
+        server: Id of the server around the devices; empty if it is not stated.
+    """
+    if starts is None or starts.question is None:
+        return asked
+    decided = starts.question
+    settings = dict(decided.settings)
+    if not stated.isdisjoint(DEGREES.values()):
+        batch, engines = settings.pop("batch", None), settings.get("data_parallel", 1)
+        settings = {name: value for name, value in settings.items() if name not in DEGREES.values()}
+        if isinstance(batch, int | float) and isinstance(engines, int | float):
+            settings.setdefault("concurrency", batch * engines)
+    machine = asked.machine if server else decided.machine
+    return replace(decided, machine=machine, settings=settings, ignored=asked.ignored)
+
+
+def _still_assumed(starts: Starts | None, stated: frozenset[str]) -> tuple[Fact, ...]:
+    """What a decision assumes, without what is stated beside the question."""
+    if starts is None or starts.question is None:
+        return ()
+    named = stated | ({"concurrency"} if "batch" in stated else frozenset())
+    return tuple(fact for fact in starts.assumed if fact.name.rpartition(".")[2] not in named)
+
+
 def estimate_problem(
     problem: Problem,
     sizes: Mapping[str, Value],
@@ -190,6 +227,7 @@ def estimate_problem(
     *,
     phase: str,
     server: str = "",
+    starts: Starts | None = None,
     settings: Mapping[str, object] | None = None,
     axes: Mapping[str, Sequence[object]] | None = None,
     compare: Sequence[Mapping[str, object]] = (),
@@ -206,6 +244,7 @@ def estimate_problem(
         tree: Knows hardware.
         phase: ``"training"`` or ``"serving"``.
         server: Id of the server around the devices; empty if it is not stated.
+        starts: The decision for the question, which says what is open; None for the engine's defaults.
         settings: Settings of the cost model that win over the problem's.
         axes: Values of settings to combine; every combination that is a layout is a configuration.
         compare: Two sets of settings to lay over the others, in the place of ``axes``.
@@ -220,10 +259,12 @@ def estimate_problem(
         MissingFactError: A fact that the estimate needs is unknown; the error has the notes.
     """
     notes = tuple(notes)
-    question = Question.of(problem, sizes, tree, server=server, phase=phase)
-    if about is not None and constants is None:
-        stated = replace(question, settings={**question.settings, **(settings or {})})
-        question = replace(question, measured=about(stated).measured)
+    asked = Question.of(problem, sizes, tree, server=server, phase=phase)
+    stated = frozenset(map(canonical_name, [*(settings or {}), *(axes or {}), *chain(*compare)]))
+    question = decided_question(asked, starts, stated, server)
+    if about is not None and constants is None and (question is asked or stated):
+        changed = replace(question, settings={**question.settings, **(settings or {})})
+        question = replace(question, measured=about(changed).measured)
     if not question.model.layers and "operations_source" in sizes:
         notes = (*notes, f"{question.model.id}: its operations are those of {sizes['operations_source']}")
     if question.ignored:
@@ -253,6 +294,7 @@ def estimate_problem(
         notes=tuple(notes),
         pareto=fields,
         is_comparison=bool(compare),
+        assumed=_still_assumed(starts, stated),
         clock_steps=() if steps.energy_j is None else clock_steps(tree.path(question.machine.device.id)),
     )
 

@@ -22,43 +22,42 @@ from recommender.cost_model.change import (
     modelled_change,
     modelled_gain,
     modelled_now,
-    with_layout,
 )
 from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
 from recommender.ranking.combination import CombinationPart, combine_gains
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
-    from kg.triples.hardware_tree import HardwareTree
     from recommender.answers.answer import Answer
     from recommender.cost_model.change import ModelledConfiguration, SettingsChange
     from recommender.cost_model.question import Question
     from recommender.ranking.recommendation import Recommendation
 
+_UNPRICED = "layouts are not priced: "
 MOST_INTENSITY_G_PER_KWH = 5000.0
 """Above what any fuel emits (coal 820 g/kWh, IPCC AR5 WG3 annex III); more is a slip of units."""
 
 
-def predict(
-    answer: Answer, question: Question | None, *, intensity_g_per_kwh: float | None, notes: Sequence[str]
-) -> Prediction:
+def predict(answer: Answer, *, intensity_g_per_kwh: float | None) -> Prediction:
     """What the recommendations of an answer are worth.
 
     Args:
-        answer: Recommendations with their gains.
-        question: The same question for the cost model; None if it cannot be asked.
+        answer: Recommendations with their gains, and the start as the cost model was asked about it.
         intensity_g_per_kwh: Of the grid; None for no carbon.
-        notes: What was assumed on the way, and why the cost model could not be asked.
 
     Raises:
         NoEvidenceError: Nothing supports any gain.
         InputError: An intensity that no grid has.
     """
     check_intensity(intensity_g_per_kwh)
-    notes_of_all = [*answer.notes, *notes]
+    question = answer.priced
+    notes_of_all = list(answer.notes)
+    if question is None:
+        reasons = (note.partition(_UNPRICED)[2] for note in notes_of_all if note.startswith(_UNPRICED))
+        why = next(reasons, "the cost model has no price of the start")
+        notes_of_all.append(f"not modelled: {why}")
     now = None if question is None else modelled_now(question)
     changes = {item.id: _change(item, question, notes_of_all) for item in answer}
     benefits = [
@@ -68,12 +67,12 @@ def predict(
             now,
             answer.problem,
             intensity_g_per_kwh,
-            is_simulated=question is not None and question is answer.priced,
+            is_simulated=question is not None,
         )
         for item in answer
     ]
     supported = [item for item in benefits if item.gain is not None]
-    started = _start(answer) if question is answer.priced else ""
+    started = _start(answer)
     if (not supported and not started) or answer.abstention is not None:
         why = answer.abstention.reason if answer.abstention else "no case, effect or estimate of it is known"
         work = answer.problem.workload
@@ -89,6 +88,7 @@ def predict(
         intensity_g_per_kwh=intensity_g_per_kwh,
         version=answer.version,
         notes=tuple(dict.fromkeys(notes_of_all)),
+        assumed=answer.assumed,
         start=started,
     )
 
@@ -99,36 +99,6 @@ def _start(answer: Answer) -> str:
         return ""
     start = answer.plan.start
     return f"{start.layout} with {start.framework} {start.version}".rstrip()
-
-
-def question_of(
-    problem: Problem,
-    sizes: Mapping[str, Value],
-    tree: HardwareTree,
-    server: str = "",
-    about: Callable[[Question], Question] | None = None,
-) -> tuple[Question | None, tuple[str, ...]]:
-    """The question for the cost model with notes on what was assumed; None and the reason if it has none.
-
-    Args:
-        problem: The question.
-        sizes: Facts of its model, with its architecture.
-        tree: Facts of hardware.
-        server: Id of the server around the devices; empty if it is not stated.
-        about: Gives a question what measured runs near by make of its prices; None for nothing.
-    """
-    from recommender.cost_model.question import Question, is_step
-
-    if not is_step(problem):
-        return None, ("not modelled: the cost model knows training and serving of a model",)
-    notes = [] if problem.hardware.count else ["no number of devices given: one is assumed"]
-    try:
-        asked = Question.of(problem, sizes, tree, server=server)
-        question, assumed = with_layout(about(asked) if about is not None else asked)
-        modelled_now(question)
-    except (InputError, MissingFactError) as refused:
-        return None, (*notes, f"not modelled: {refused}")
-    return question, (*notes, *assumed)
 
 
 def check_intensity(intensity_g_per_kwh: float | None) -> None:

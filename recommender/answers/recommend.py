@@ -187,6 +187,7 @@ class Recommender:
             plan=planned.plan,
             device=self._device(problem),
             priced=planned.starts.question,
+            assumed=planned.starts.assumed,
             notes=tuple(
                 note
                 for note in dict.fromkeys(

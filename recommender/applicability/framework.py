@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import WorkloadKind
+from recommender.cost_model.assumed import assumed_release
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.framework import Framework
+    from kg.nouns.situation import Fact
 
 _LANGUAGE = frozenset({"decoder", "moe-decoder", "multimodal"})
 _USUAL = {
@@ -60,13 +62,9 @@ class RunningFramework:
     plugged: str = ""
 
     @property
-    def note(self) -> str:
-        """What was assumed, in a sentence; empty if nothing was."""
-        if not self.is_assumed:
-            return ""
-        named = f"{self.id} {self.version}".strip()
-        why = f", as which {self.plugged} runs here" if self.plugged else ""
-        return f"{named} is assumed{why}; --software NAME=VERSION names another"
+    def assumed(self) -> tuple[Fact, ...]:
+        """The program and its release, where the question leaves them open."""
+        return (assumed_release(self.id, self.version, self.plugged),) if self.is_assumed else ()
 
 
 def running_framework(

@@ -7,18 +7,15 @@ gain is :data:`GAIN_SPREAD`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.errors import InputError
 from kg.nouns.gain import Gain
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.settings.dialects import OFF, captured_rows, translate
 from recommender.cost_model.settings.engine_defaults import engine_defaults
-from recommender.cost_model.settings.plans import PHASES
-from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +35,6 @@ MEMORY_SPREAD = 0.1
 
 OF_ENGINE = ("graph", "draft_graph", "captured_rows")
 """Settings of serving of which every release of an engine has its own default."""
-
-_WAYS = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,50 +117,6 @@ def modelled_gain(log_gain: float, spread: tuple[float, float] = GAIN_SPREAD) ->
     return Gain.around(log_gain, math.hypot(spread[0], spread[1] * log_gain))
 
 
-def with_layout(question: Question) -> tuple[Question, tuple[str, ...]]:
-    """The question with a layout, and notes on what was assumed; the fastest that fits where none is stated.
-
-    Raises:
-        InputError: No layout is possible, or a size is missing.
-        MissingFactError: A fact is unknown.
-    """
-    base = question.settings
-    notes = _assumed_switches(question)
-    if (
-        question.machine.count == 1
-        or feeds_forward(question.model, question.phase)
-        or {"tensor_parallel", "data_parallel"} & set(base)
-    ):
-        return question, notes
-    fastest = _fastest(question)
-    layout = ", ".join(f"{name}={value}" for name, value in fastest.items() if name not in base)
-    assumed = f"layout not told: the fastest that fits is taken, {layout}"
-    return replace(question, settings=fastest), (assumed, *notes)
-
-
-def _fastest(question: Question) -> dict[str, object]:
-    """The settings with the fastest split of the model over the devices; one that fits, where any does."""
-    count = question.machine.count
-    tried: list[tuple[bool, float, dict[str, object]]] = []
-    reason: InputError | None = None
-    for tensor in _WAYS:
-        for stages in _WAYS:
-            if tensor * stages > count:
-                continue
-            split: dict[str, object] = {"tensor_parallel": tensor, "pipeline_parallel": stages}
-            if question.phase == "serving":
-                split["data_parallel"] = count // (tensor * stages)
-            try:
-                steps = estimate_question(question, [split])
-            except InputError as refused:
-                reason = refused
-                continue
-            tried.append((bool(steps.fits[0]), float(steps.throughput[0]), question.configuration(split)))
-    if not tried:
-        raise reason or InputError("no layout is possible")
-    return max(tried, key=lambda item: item[:2])[2]
-
-
 def modelled_now(question: Question) -> ModelledConfiguration:
     """The settings of a question as they stand."""
     return standings(estimate_question(question))[0]
@@ -203,13 +154,6 @@ def _of_engine(question: Question) -> Mapping[str, object]:
     """Settings that an engine makes by itself: its graphs."""
     known = engine_defaults(question.phase, question.engine, question.version)
     return {name: known[name] for name in OF_ENGINE if question.phase == "serving"}
-
-
-def _assumed_switches(question: Question) -> tuple[str, ...]:
-    """A note on the switches that are on because nothing is stated of them."""
-    known = PHASES[question.phase]
-    on = [name for name in OFF if name not in question.settings and known.get(name) == 1 and OFF[name] == 0]
-    return (f"not told, and taken as in use now: {', '.join(on)}",) if on else ()
 
 
 def standings(steps: Steps) -> list[ModelledConfiguration]:

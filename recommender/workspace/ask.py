@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.questions.problems import problem_from, resolved_problem
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from recommender.answers.verification import VerificationRequest
     from recommender.evolution.exploring import Exploration
     from recommender.experiment.preparing import PreparedTest
+    from recommender.ranking.starts.starts import Starts
     from recommender.retrieval.neighbours import Neighbour
     from recommender.space.space import SearchSpace
     from recommender.store.release_diff import ReleaseDiff
@@ -179,6 +181,16 @@ class AskDesk(Desk):
             problem, k, model=self.model_facts(problem), notes=notes, space=space
         )
 
+    def decision(self, problem: Problem) -> Starts | None:
+        """The start that the plan for a question begins with, priced; None where no framework runs it.
+
+        Raises:
+            NoEvidenceError: The program that is named is not modelled.
+        """
+        starts = self.snapshot.recommender.planner.starts
+        situation = starts.situation(problem) if problem.workload.model else None
+        return None if situation is None else starts.find(situation, self.model_facts(problem))
+
     def capacity(self, problem: Problem, request: CapacityRequest, *, notes: Sequence[str] = ()) -> Capacity:
         """The devices that a rate of requests needs, or the deployments worth considering.
 
@@ -196,25 +208,14 @@ class AskDesk(Desk):
         from recommender.ranking.deployments.deployments import Deployments
 
         problem, notes = self.understood(problem, notes)
-        starts = self.snapshot.recommender.planner.starts
-        situation = starts.situation(problem)
-        if situation is None:
+        starts = self.decision(problem)
+        if starts is None:
             raise InputError(
                 f"no framework is known that serves {problem.workload.model} on {problem.hardware.name}",
                 hint="--software NAME=VERSION names one",
             )
-        unread = starts.unread(situation, self.model_facts(problem))
-        said = [note for note in (*notes, situation.framework.note, *unread) if note]
-        return capacity(
-            problem,
-            request,
-            Deployments(self.snapshot.hardware, self.snapshot.sizes_of, self.snapshot.near_runs.about),
-            precision=starts.precision(situation, self.model_facts(problem)),
-            framework=situation.framework.id,
-            version=situation.framework.version,
-            has_experts=bool(situation.model.is_mixture),
-            notes=said,
-        )
+        deployments = Deployments(self.snapshot.hardware, self.snapshot.sizes_of)
+        return capacity(problem, request, deployments, starts, notes=notes)
 
     def explore(
         self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
@@ -262,23 +263,24 @@ class AskDesk(Desk):
             InfeasibleError: All that is known was refused.
             InputError: An intensity that no grid has, or an unknown server.
         """
-        from recommender.answers.predict import check_intensity, predict, question_of
+        from recommender.answers.predict import check_intensity, predict
+        from recommender.cost_model.question import Question
 
         check_intensity(intensity_g_per_kwh)
         problem, notes = self.understood(problem, notes)
         answer = self.recommend(problem, k, notes=notes)
-        around = self.names.server(server).id if server else ""
-        if answer.priced is not None and not around:
-            return predict(answer, answer.priced, intensity_g_per_kwh=intensity_g_per_kwh, notes=())
-        about = self.snapshot.near_runs.about
-        question, assumed = question_of(problem, self.model_facts(problem), self.hardware, around, about)
-        return predict(answer, question, intensity_g_per_kwh=intensity_g_per_kwh, notes=assumed)
+        if server and answer.priced is not None:
+            around = self.names.server(server).id
+            asked = Question.of(problem, self.model_facts(problem), self.hardware, server=around)
+            network = replace(answer.priced.machine, network=asked.machine.network)
+            answer = replace(answer, priced=replace(answer.priced, machine=network))
+        return predict(answer, intensity_g_per_kwh=intensity_g_per_kwh)
 
     def estimate(
         self,
         raw: Mapping[str, object],
         *,
-        phase: str = "training",
+        phase: str = "",
         server: str = "",
         settings: Mapping[str, object] | None = None,
         axes: Mapping[str, Sequence[object]] | None = None,
@@ -300,15 +302,18 @@ class AskDesk(Desk):
         from recommender.answers.estimate import estimate_problem
         from recommender.cost_model.question import check_phase
 
-        check_phase(phase)
-        problem, notes = self.problem({**raw, "phase": phase})
+        if phase:
+            check_phase(phase)
+        problem, notes = self.problem({**raw, **({"phase": phase} if phase else {})})
+        starts = self.decision(problem)
         around = self.names.server(server) if server else None
         return estimate_problem(
             problem,
             self.model_facts(problem),
             self.hardware,
-            phase=phase,
+            phase=problem.workload.kind.value,
             server=around.id if around else "",
+            starts=starts,
             settings=settings,
             axes=axes,
             compare=compare,

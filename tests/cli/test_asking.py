@@ -118,7 +118,8 @@ def test_standard_input_and_the_other_commands_read_the_same(ask: Any, texts: Pa
     where = ("--hardware", "ascend-910b1", "--server", "atlas-800t-a2")
     estimate = ask("estimate", "--from-command", "-", *where, stdin=command)
     assert (estimate["model"], estimate["count"], estimate["phase"]) == ("qwen3-8b", 2, "serving")
-    assert estimate["estimates"][0]["settings"] == {"tensor_parallel": 2, "precision": "int8"}
+    settings = estimate["estimates"][0]["settings"]
+    assert (settings["tensor_parallel"], settings["precision"], settings["data_parallel"]) == (2, "int8", 1)
     prediction = ask("predict", "--from-command", "-", *where, stdin=command)
     assert prediction["model"] == "qwen3-8b"
     assert prediction["now"]["kind"] == "modelled"

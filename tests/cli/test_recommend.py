@@ -79,7 +79,7 @@ SERVING = ("--model", "qwen3-8b", "--phase", "serving", "--shape", "input_len=10
 
 def test_a_rate_is_answered_with_the_fewest_devices_and_what_they_cost(run: Any) -> None:
     ran = run(
-        "recommend", *SERVING, "--limit", "tpot<=80ms", "--rate", "50/s", "--price", "2/h", "--json",
+        "size", *SERVING, "--limit", "tpot<=80ms", "--rate", "50/s", "--price", "2/h", "--json",
         "--hardware", "ascend-910b1",
     )  # fmt: skip
     assert ran.code == 0
@@ -94,9 +94,16 @@ def test_a_rate_is_answered_with_the_fewest_devices_and_what_they_cost(run: Any)
 
 
 def test_a_rate_under_limits_that_nothing_keeps_exits_with_four(run: Any) -> None:
-    ran = run("recommend", *SERVING, "--limit", "tpot<=1us", "--rate", "50/s")
+    ran = run("size", *SERVING, "--limit", "tpot<=1us", "--rate", "50/s")
     assert ran.code == 4
     assert "No deployment keeps the limits. Nearest: " in ran.out
+
+
+@pytest.mark.parametrize("option", [("--rate", "50/s"), ("--price", "2/h"), ("--pareto",)])
+def test_options_of_size_point_to_it(run: Any, option: tuple[str, ...]) -> None:
+    ran = run("recommend", *SERVING, *option)
+    assert ran.code == 2
+    assert "tunegraph size --model qwen3-8b" in " ".join(ran.err.split())
 
 
 def test_the_same_question_gives_the_same_bytes(run: Any) -> None:
@@ -110,7 +117,7 @@ def test_the_same_question_gives_the_same_bytes(run: Any) -> None:
 def test_the_table_is_the_result_and_everything_else_is_beside_it(run: Any) -> None:
     ran = run("recommend", "--model", "bert-large", *B3, "-k", 1)
     assert ran.code == 0
-    assert ran.out.startswith("bert-large train on ascend-910b3, by throughput\n\nStart with torch-npu ")
+    assert ran.out.startswith("bert-large train on ascend-910b3, by throughput\nAssumed: torch-npu ")
     assert "Worth testing on it, in this order:" in ran.out
     assert "note: no phase given: training is assumed" in ran.err
     assert "note:" not in ran.out

@@ -11,6 +11,7 @@ from ingest.door.values import parse_value
 from ingest.questions.launches import megatron, serving
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.options import LaunchOptions, parse_options
+from ingest.questions.launches.releases import release_of_image
 from ingest.questions.launches.shell import UNKNOWN, read_script, readable
 from kg.errors import InputError
 from kg.terms.meanings import long_names
@@ -57,7 +58,7 @@ def read_launch(text: str, place: str, *, depth: int = 0) -> LaunchFacts:
     for command in script.commands:
         facts = _launch(command, place, depth)
         if facts is not None:
-            found.append(facts)
+            found.append(_released(facts, command.words))
     if not found:
         raise InputError(f"{place}: no launch is found in it", hint=f"known: {KNOWN}")
     notes = [*found[0].notes]
@@ -147,6 +148,20 @@ def _msrun(name: str, words: Sequence[str], environment: Mapping[str, object]) -
     notes = [f"{NOT_READ} {name}" for name in files]
     notes += [*launcher.unreadable(megatron.NOT_TUNED), *options.unreadable(_NOT_TUNED)]
     return LaunchFacts(question=question, notes=tuple(notes), files=files)
+
+
+def _released(facts: LaunchFacts, words: Sequence[str]) -> LaunchFacts:
+    """The same facts with the release that the tag of the container's image names."""
+    stated = facts.question.get("software")
+    image = next((found for word in words if (found := release_of_image(word)) is not None), None)
+    if image is None or not isinstance(stated, dict) or not _is_part(image[0], stated):
+        return facts
+    return replace(facts, question={**facts.question, "software": dict([image])})
+
+
+def _is_part(program: str, stated: Mapping[str, object]) -> bool:
+    """Whether a program, or what it is the plugin of, is launched without a release."""
+    return any(not version and program in {name, f"{name}-ascend"} for name, version in stated.items())
 
 
 def _counted(facts: LaunchFacts, visible: int | None) -> LaunchFacts:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Limit
     from kg.nouns.layout import ParallelLayout
+    from recommender.cost_model.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,12 @@ class DeploymentDomain:
     drafts: bool = False
     role: str = ""
 
+    @property
+    def loads(self) -> tuple[float, ...]:
+        """Requests at once that are tried, on all devices of an instance."""
+        most = self.most_at_once
+        return tuple(sorted({2.0**k for k in range(int(math.log2(most)) + 1)} | {most}))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentQuestion:
@@ -89,13 +97,13 @@ class DeploymentQuestion:
         work: What is served.
         domain: What is open.
         limits: Bounds on ``tpot``, ``ttft``, ``ttft_p99`` or ``latency``, in seconds.
-        has_experts: Whether the model has experts to spread.
+        base: The decision for the question, whose settings all of them have; None for the engine's defaults.
     """
 
     work: Work
     domain: DeploymentDomain
     limits: tuple[Limit, ...] = ()
-    has_experts: bool = False
+    base: Question | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,30 +1,31 @@
-"""The deployments of a question: layouts and loads of a domain, with what each is expected to reach."""
+"""The deployments of a question: instances of every size at every load, priced as a plan prices them."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kg.nouns.layout import ParallelLayout
+from kg.errors import InputError
+from kg.nouns.layout import DEGREES
+from recommender.cost_model.layout_domain import with_count
+from recommender.cost_model.question import Question, QuestionFacts
 from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
-from recommender.ranking.deployments.deployment_prices import DeploymentPricer
+from recommender.ranking.starts.layout_options import LayoutQuestion, priced_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.cost_model.question import Question
     from recommender.ranking.deployments.deployment import DeploymentQuestion, Work
-    from recommender.ranking.deployments.deployment_prices import DeploymentPrice
-
+    from recommender.ranking.starts.layout_options import LayoutOption
 
 PREFILL, DECODE = "prefill", "decode"
 ENGINES = ("tensorrt-llm", "vllm", "atom", "sglang")
 """Engines in the order in which deployments of one price are proposed: by measured over modelled time in the
 tables of InferenceMAX (0.78, 0.85, 0.86, 1.0, medians on the same GPUs)."""
+DRAFTED = 2
+"""Tokens drafted for each step where drafting is on and nothing says how many; a choice."""
 
 
 class Deployments:
@@ -42,77 +43,94 @@ class Deployments:
         sizes_of: Callable[[str], Mapping[str, Value]],
         about: Callable[[Question], Question] | None = None,
     ) -> None:
-        self._pricer = DeploymentPricer(tree, sizes_of, about or (lambda question: question))
-
-    def precision(self, work: Work) -> str:
-        """The number format that some work is computed in."""
-        return self._pricer.precision(work)
-
-    def links(self, work: Work, devices: int) -> str:
-        """What to know of the links that a price of so many devices rests on; mostly nothing."""
-        return self._pricer.links(work, devices)
+        self._tree = tree
+        self._sizes_of = sizes_of
+        self._about = about or (lambda question: question)
 
     def rate(self, question: DeploymentQuestion) -> list[RatedDeployment]:
-        """Every layout of the domain that fits, at every load.
+        """Every layout of the domain that fits, at every load; of engines the one that is fastest first.
 
         Raises:
             InputError: It is no model that is served token by token.
             MissingFactError: A fact of the model or the device is not known.
         """
-        work = question.work
-        open_ = list(candidates(question))
-        prices = self._pricer.prices(work, open_)
+        domain = question.domain
+        engines = sorted(domain.frameworks, key=lambda name: (*ENGINES, name).index(name))
         return [
-            _rated(work, one, price)
-            for one, price in zip(open_, prices, strict=True)
-            if price is not None and one.concurrency < 2 * price.in_flight
+            one
+            for engine in engines
+            for count in domain.counts
+            for drafts in ((False, True) if domain.drafts else (False,))
+            for one in self._rated(question, engine, count, drafts=drafts)
         ]
 
+    def _rated(
+        self, question: DeploymentQuestion, engine: str, count: int, *, drafts: bool
+    ) -> Iterator[RatedDeployment]:
+        domain, work = question.domain, question.work
+        base = question.base or self._base(work, engine, domain.version, count)
+        kept = {
+            name: value
+            for name, value in base.settings.items()
+            if name not in {*DEGREES.values(), "batch", "concurrency"}
+        }
+        if drafts:
+            kept["speculative_tokens"] = DRAFTED
+        if domain.role:
+            kept["separation"] = "separate"
+        asked = LayoutQuestion(
+            question=with_count(replace(base, settings=kept), count),
+            objective="throughput",
+            loads=(1.0,) if domain.role == PREFILL else domain.loads,  # a prompt after the other
+        )
+        for option in priced_options(asked):
+            is_copied = option.layout.dp > 1 and option.layout.ep == 1
+            if not is_copied and option.log_merit is not None:  # copies are instances of their own
+                yield _rated(work, engine, domain.version, option, role=domain.role, drafts=drafts)
 
-def candidates(question: DeploymentQuestion) -> Iterator[Deployment]:
-    """The deployments of a domain: tensors over all devices of an instance, with and without each switch.
-
-    Replicas of attention share the load evenly, so there is no load below one request for each.
-    """
-    domain = question.domain
-    loads = sorted({2.0**k for k in range(int(math.log2(domain.most_at_once)) + 1)} | {domain.most_at_once})
-    frameworks = sorted(domain.frameworks, key=lambda name: (*ENGINES, name).index(name))
-    for framework, count in itertools.product(frameworks, domain.counts):
-        plain = ParallelLayout(tp=count)
-        layouts = [plain]
-        if question.has_experts and count > 1:
-            layouts += [
-                replace(plain, ep=count),
-                replace(plain, ep=count, dp=count, dp_attention=True),
-            ]
-        for layout, drafts in itertools.product(layouts, (False, True) if domain.drafts else (False,)):
-            here = [float(layout.dp)] if domain.role == PREFILL else loads  # a prompt after the other
-            for load in sorted({layout.dp * (load // layout.dp) for load in here} - {0.0}):
-                yield Deployment(
-                    framework=framework,
-                    version=domain.version,
-                    layout=layout,
-                    drafts=drafts,
-                    concurrency=load,
-                    role=domain.role,
-                )
+    def _base(self, work: Work, engine: str, version: str, count: int) -> Question:
+        """The question for some work alone; a number format that the device lacks is widened."""
+        facts = QuestionFacts.look_up(work.model, self._sizes_of(work.model), self._tree, work.device)
+        model, machine = facts.model_sizes(), facts.machine(count)
+        if not model.layers:
+            raise InputError(f"{work.model} does not answer token by token")
+        settings = {
+            "input_len": work.input_len,
+            "output_len": work.output_len,
+            "precision": machine.device.computed_precision(work.precision),
+        }
+        asked = Question(
+            model=model, machine=machine, phase="serving", settings=settings, engine=engine, version=version
+        )
+        return self._about(asked)
 
 
-def _rated(work: Work, one: Deployment, price: DeploymentPrice) -> RatedDeployment:
-    first_s = 0.0 if one.role == DECODE else price.ttft_s
-    token_s = 0.0 if one.role == PREFILL else price.tpot_s
+def _rated(
+    work: Work, engine: str, version: str, option: LayoutOption, *, role: str, drafts: bool
+) -> RatedDeployment:
+    """A priced layout as an instance under its load."""
+    results, layout = option.results, option.layout
+    at_once = float(str(option.settings["batch"])) * layout.dp
+    first_s = 0.0 if role == DECODE else results["ttft_s"]
+    token_s = 0.0 if role == PREFILL else results["tpot_s"]
     request_s = first_s + work.output_len * token_s
-    requests = price.in_flight / request_s  # Little's law
-    if one.role == PREFILL:
-        requests = price.prompts_per_s
+    requests = results["throughput"] / work.output_len
+    if role == PREFILL:
+        requests = results["prefill_throughput"] / work.input_len
+    elif role == DECODE:
+        requests = at_once / request_s
+    if layout.dp > 1:  # replicas of the attention alone, in one instance
+        layout = replace(layout, tp=layout.tp * layout.dp, dp_attention=True)
     return RatedDeployment(
-        deployment=replace(one, concurrency=min(one.concurrency, price.in_flight)),  # the others wait
+        deployment=Deployment(
+            framework=engine, version=version, layout=layout, drafts=drafts, concurrency=at_once, role=role
+        ),
         throughput=requests * work.output_len,
         requests_per_s=requests,
         tpot_s=token_s,
         ttft_s=first_s,
         latency_s=request_s,
-        spread=price.spread,
-        memory_bytes=price.memory_bytes,
-        watts=price.watts,
+        spread=option.spread,
+        memory_bytes=option.memory_bytes,
+        watts=results.get("power_w"),
     )

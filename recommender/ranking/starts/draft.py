@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.recipe import Recipe
+    from kg.nouns.situation import Fact
     from recommender.cost_model.question import Question
     from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.plan_change import NotHere
@@ -35,7 +36,8 @@ class StartDraft:
         kept: Settings of recipes that may be set here, most agreed first.
         refused: Those that may not, with the reason.
         weighed: The recipes.
-        notes: What was assumed, and what could not be asked.
+        notes: What could not be asked.
+        assumed: What is assumed where the question is silent.
         question: What layouts were priced by; None if they have no price.
         load: Requests at once on all devices, stated or assumed; None where nothing says.
         tested: Factor on the odds of a layout by its split, from tests of starts.
@@ -51,6 +53,7 @@ class StartDraft:
     refused: list[NotHere]
     weighed: list[WeighedRecipe]
     notes: list[str] = field(default_factory=list)
+    assumed: list[Fact] = field(default_factory=list)
     question: Question | None = None
     load: float | None = None
     tested: Mapping[tuple[int, ...], float] = field(default_factory=dict)

@@ -16,12 +16,13 @@ from recommender.applicability.framework import running_framework
 from recommender.applicability.programs import refuse_unmodelled
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
+from recommender.cost_model.assumed import assumed_by_price, assumed_count
+from recommender.cost_model.machine import link_note
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.workloads.memory_fit import least_bytes
 from recommender.ranking.measured.best_case import to_copy, told
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import StartConfiguration
-from recommender.ranking.starts.assumed_load import load_notes
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.layout_choice import (
     TRUST_FOR_LATENCY,
@@ -34,6 +35,7 @@ from recommender.ranking.starts.layout_options import (
     layout_options,
     narrower_fit,
     on_devices,
+    on_fewer_devices,
     smallest_fit,
 )
 from recommender.ranking.starts.lengths import stretched_positions
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from kg.nouns.knowledge import Model
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.recipe import Recipe, Role
+    from kg.nouns.situation import Fact
     from kg.nouns.values import Settings, Value
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
@@ -206,7 +209,9 @@ class StartFinder:
             if steps is not None:
                 found[place] = repriced(found[place], one.option, steps, situation.problem)
         if layouts:
-            draft.notes += load_notes(layouts[0], draft)
+            draft.assumed += _assumed_by(layouts[0], draft)
+            if draft.question is not None and (links := link_note(draft.question.machine)):
+                draft.notes.append(links)
             reasons = reasons_for_place(layouts, situation.problem.limits)
             found[0] = replace(found[0], because=(*reasons, *found[0].because))
         starts = self._starts(draft, found)
@@ -223,11 +228,6 @@ class StartFinder:
         if problem.objective.metric != "throughput":
             return None
         return to_copy(draft.measured, draft.question, screen.release(), max(rates))
-
-    def precision(self, situation: StartSituation, sizes: Mapping[str, Value]) -> str:
-        """The number format that a start is priced in; empty where nothing is priced."""
-        asked = layout_question(self._begun(situation), sizes, self._tree)
-        return "" if asked is None else str(asked.question.settings.get("precision", ""))
 
     def _begun(self, situation: StartSituation) -> StartDraft:
         """What recipes agree on, weighed by tests of starts too."""
@@ -254,7 +254,8 @@ class StartFinder:
             further=tuple(one for one in draft.further if not company.avoids(plain_key(one.key), begun)),
             not_here=tuple(draft.refused),
             recipes=tuple(draft.weighed),
-            notes=tuple(dict.fromkeys([draft.situation.framework.note, *draft.notes])),
+            notes=tuple(dict.fromkeys(draft.notes)),
+            assumed=(*draft.situation.framework.assumed, *dict.fromkeys(draft.assumed)),
         )
 
     def _layouts(
@@ -284,6 +285,13 @@ class StartFinder:
                 draft.notes.append(
                     "the parallel sizes that run now do not go with the model on these devices"
                 )
+        if not options and (fewer := on_fewer_devices(asked)) is not None:
+            draft.notes.append(
+                f"{fewer.question.machine.count} of {asked.question.machine.count} devices are used:"
+                " the model does not divide over all of them"
+            )
+            asked, options = fewer, layout_options(fewer)
+            draft.question = asked.question
         if not options:
             smallest = smallest_fit(asked)
             if smallest is None or situation.devices is not None:
@@ -291,10 +299,7 @@ class StartFinder:
             asked = on_devices(asked, smallest.layout.devices)
             draft.question = asked.question
             options = layout_options(asked)
-            draft.notes.append(
-                f"{asked.question.machine.count} devices are assumed, the fewest that hold it;"
-                " --count N says otherwise"
-            )
+            draft.assumed.append(assumed_count(asked.question.machine.count))
         if options[0].log_merit is None and (reason := why_unpriced(asked.question)):
             draft.notes.append(f"layouts are not priced: {reason}")
         chosen = self._chosen(draft, asked, options)
@@ -391,7 +396,7 @@ def _beyond_memory(situation: StartSituation, sizes: Mapping[str, Value], tree: 
 
 def _why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
     """Why "does not fit" cannot be said: the program's memory is not modelled, or a script says it runs."""
-    if not asked.splits and asked.question.model.layers:
+    if not asked.splits and asked.question.model.layers and asked.question.machine.count > 1:
         return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
     if situation.problem.situation.has_script:
         return (
@@ -424,6 +429,17 @@ def _shown(kinds: Sequence[ChosenLayout]) -> list[ChosenLayout]:
     if fastest is None or fastest in kinds[:3]:
         return list(kinds[:3])
     return [*kinds[:2], fastest]
+
+
+def _assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[Fact]:
+    """What the price of a layout stands for, where the question leaves it open."""
+    question, situation = draft.question, draft.situation
+    if question is None or chosen.option.log_merit is None:
+        return []
+    priced = {**chosen.option.settings, **chosen.option.layout.degrees()}
+    told = {*situation.facts} if situation.at_once is None else {*situation.facts, "concurrency"}
+    drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
+    return list(assumed_by_price(question, {**priced, **drafts}, told, is_best=draft.load is None))
 
 
 def _divided(situation: StartSituation, layout: ParallelLayout | None) -> StartSituation:

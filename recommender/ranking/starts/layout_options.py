@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,16 @@ from numpy.typing import NDArray
 from kg.errors import MissingFactError
 from kg.nouns.layout import DEGREES, ParallelLayout
 from recommender.cost_model.estimate import estimate_question
-from recommender.cost_model.settings.plans import LayoutError
+from recommender.cost_model.layout_domain import (
+    LayoutDomain,
+    fewer_devices,
+    fullest,
+    more_devices,
+    with_count,
+)
+from recommender.cost_model.settings.plans import CHOICES, LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
-from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
-from recommender.ranking.starts.layout_flags import VLLM
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes, memory_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,15 +39,9 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 """Sequences of one engine, or images of a device, that are tried where none are stated; a choice."""
 MICRO_BATCHES = (1, 2, 4, 8)
 """Samples of a micro-batch that are tried; a choice."""
-LEAST_TOKENS_OF_A_RANK = 4096
-"""A sequence is split over devices only as far as this many tokens stay on each; a choice."""
 TOKENS_OF_A_STEP = 4e6
 """Tokens of an optimiser step where the batch is not stated: Touvron et al., Llama 2, 2023, section 2.2."""
-DEEPEST = 64
-"""Most stages of a pipeline; a choice."""
 EIGHT_BITS = ("fp8", "int8")
-LARGEST = 1024
-"""Devices up to which the fewest that hold a model are looked for; a choice."""
 
 LIMITED = {
     "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s",
@@ -96,6 +97,10 @@ class LayoutQuestion:
         limits: Bounds on other metrics.
         concurrency: Requests at once on all devices, stated or assumed; None where nothing says.
         is_load_told: Whether the question states them: then as many run at once as the memory holds.
+        usable: Share of the memory that a server fills.
+        most_of_engine: Requests that one engine takes at most; None where nothing says.
+        batch: Requests that each engine runs now; None where nothing says.
+        loads: Requests at once on all devices that are tried; empty for those that suit each layout.
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
     """
@@ -105,6 +110,10 @@ class LayoutQuestion:
     limits: tuple[Limit, ...] = ()
     concurrency: float | None = None
     is_load_told: bool = False
+    usable: float = USABLE_MEMORY
+    most_of_engine: float | None = None
+    batch: float | None = None
+    loads: tuple[float, ...] = ()
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
 
@@ -116,12 +125,25 @@ def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
         MissingFactError: Sizes of the model are unknown, or the memory of the device.
     """
     best: dict[ParallelLayout, LayoutOption] = {}
-    for pipeline, rows in itertools.groupby(_rows(asked), key=lambda row: row["pipeline_parallel"]):
-        for option in _priced(asked, list(rows), int(pipeline)):
-            other = best.get(option.layout)
-            if other is None or _best(asked, option) < _best(asked, other):
-                best[option.layout] = option
+    for option in priced_options(asked):
+        other = best.get(option.layout)
+        if other is None or _best(asked, option) < _best(asked, other):
+            best[option.layout] = option
     return sorted(_without_idle(asked, list(best.values())), key=_order)
+
+
+def priced_options(asked: LayoutQuestion) -> Iterator[LayoutOption]:
+    """Every layout that fits the memory, with each batch that is tried."""
+    model, training = asked.question.model, asked.question.phase == "training"
+    domain = LayoutDomain(question=asked.question, splits=asked.splits, degrees=asked.degrees)
+    alike: dict[ModelSizes, list[dict[str, float]]] = defaultdict(list)
+    for layout in domain.layouts():
+        degrees = layout.degrees()
+        if not training:
+            degrees.pop("context_parallel")
+        alike[fullest(model, layout)] += [{**degrees, **row} for row in _batches(asked, layout.dp)]
+    for held, rows in alike.items():
+        yield from _priced(asked, rows, held)
 
 
 def _without_idle(asked: LayoutQuestion, options: list[LayoutOption]) -> list[LayoutOption]:
@@ -133,10 +155,20 @@ def _without_idle(asked: LayoutQuestion, options: list[LayoutOption]) -> list[La
 
 def smallest_fit(asked: LayoutQuestion) -> LayoutOption | None:
     """The layout on the fewest devices that holds the model, in steps of servers; None up to ``LARGEST``."""
-    for count in device_counts(above=asked.question.machine.count):
+    for count in more_devices(asked.question.machine.count):
         if options := layout_options(on_devices(asked, count)):
             return options[0]
     return None
+
+
+def on_fewer_devices(asked: LayoutQuestion) -> LayoutQuestion | None:
+    """The question for the most of its devices that the model divides over; None if none do."""
+    question = asked.question
+    device = question.machine.device
+    precision = str(question.settings.get("precision", device.sixteen_bit))
+    least = least_bytes(question.model.parameters, precision) / device.memory_capacity
+    fewer = [count for count in fewer_devices(question.machine.count) if not count < least]
+    return next((one for one in (on_devices(asked, n) for n in fewer) if layout_options(one)), None)
 
 
 def narrower_fit(asked: LayoutQuestion) -> tuple[str, LayoutOption] | None:
@@ -145,24 +177,18 @@ def narrower_fit(asked: LayoutQuestion) -> tuple[str, LayoutOption] | None:
     if question.phase == "training":
         return None
     device = question.machine.device
+    now = least_bytes(1.0, str(question.settings.get("precision", device.sixteen_bit)))
     for name in (*EIGHT_BITS, "w4a8" if device.ascend else "w4a16"):
-        if device.computed_precision(name) == name:
+        if device.computed_precision(name) == name and least_bytes(1.0, name) < now:
             settings = {**question.settings, "precision": name}
             if options := layout_options(replace(asked, question=replace(question, settings=settings))):
                 return name, options[0]
     return None
 
 
-def device_counts(*, above: int) -> list[int]:
-    """Numbers of devices that are tried: powers of two, and 24, 48, ...: three, six, ... servers of eight."""
-    twos = [2**k for k in range(LARGEST.bit_length())]
-    return sorted(count for count in {*twos, *(3 * two for two in twos[3:])} if above < count <= LARGEST)
-
-
 def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:
     """The same question for another number of devices."""
-    machine = replace(asked.question.machine, count=count)
-    return replace(asked, question=replace(asked.question, machine=machine))
+    return replace(asked, question=with_count(asked.question, count))
 
 
 def _best(asked: LayoutQuestion, option: LayoutOption) -> tuple[float, ...]:
@@ -178,63 +204,18 @@ def _order(option: LayoutOption) -> tuple[float, float, int, int, int]:
     return (option.beyond_limits, -merit, layout.pp, layout.cp, layout.tp)
 
 
-def _rows(asked: LayoutQuestion) -> Iterator[dict[str, float]]:
-    """Configurations to price, pipelines of one depth together."""
-    model, count = asked.question.model, asked.question.machine.count
-    training = asked.question.phase == "training"
-    length = _number(asked.question.settings.get("seq_len")) or 0.0
-    parts = [c for c in _powers(count) if c == 1 or (training and length / c >= LEAST_TOKENS_OF_A_RANK)]
-    server = asked.question.machine.network.per_node  # a tensor split stays on the links of one server
-    heads = int(model.heads)
-    widths = [t for t in _divisors(math.gcd(count, heads)) if t <= server] if heads else [1]
-    depths = [p for p in _powers(count) if p <= min(DEEPEST, max(model.layers, 1))]
-    if not asked.splits:
-        widths, depths, parts = [1], [1], [1]
-    for pipeline, tensor, context in itertools.product(depths, widths, parts):
-        inside = pipeline * tensor * context
-        if count % inside:
-            continue
-        replicas = count // inside
-        if not training and pipeline > 1 and tensor < widths[-1]:
-            continue  # stages only between servers (vLLM, "Parallelism and scaling")
-        for experts in _expert_degrees(asked, tensor * replicas * context, replicas):
-            base: dict[str, float] = {
-                "pipeline_parallel": pipeline, "tensor_parallel": tensor, "context_parallel": context,
-                "data_parallel": replicas, "expert_parallel": experts,
-            }  # fmt: skip
-            if any(base[name] != size for name, size in asked.degrees.items()):
-                continue
-            yield from (_with_batch(base, row, training=training) for row in _batches(asked, replicas))
-
-
-def _with_batch(base: dict[str, float], row: dict[str, float], *, training: bool) -> dict[str, float]:
-    if not training:
-        base = {name: value for name, value in base.items() if name != "context_parallel"}
-    return {**base, **row}
-
-
-def _expert_degrees(asked: LayoutQuestion, span: int, replicas: int) -> list[int]:
-    """Degrees of expert parallelism over ``span`` devices: all of them or none when serving.
-
-    Engines of vLLM's ``--data-parallel-size`` share the experts in any case, by whole experts or by slices of
-    each (https://docs.vllm.ai/en/latest/serving/data_parallel_deployment/): none is a copy of its own.
-    """
-    question = asked.question
-    experts = int(question.model.experts)
-    if not experts:
-        return [1]
-    fitting = _divisors(math.gcd(span, experts))
-    if question.phase == "training":
-        return fitting
-    shared = question.engine in VLLM and replicas > 1 and asked.degrees.get("expert_parallel") != 1
-    return [fitting[-1]] if shared else sorted({1, fitting[-1]})
-
-
 def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
+    if asked.loads:
+        yield from ({"batch": each} for each in sorted({load // replicas for load in asked.loads} - {0.0}))
+        return
+    if asked.batch and asked.question.phase != "training":
+        yield {"batch": asked.batch}
+        return
     if asked.question.phase != "training":
         most = float(BATCHES[-1])
         if asked.concurrency:
             most = max(1, math.ceil(asked.concurrency / replicas))
+        most = min(most, asked.most_of_engine or most)
         sizes = [size for size in BATCHES if size < most]  # what does not fit at once waits
         if asked.objective in SHORTEST:  # a short time for all that come at once, or for one
             sizes, most = [], most if asked.concurrency else 1
@@ -261,9 +242,8 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
         yield {"micro_batch": micro, "global_batch": micro * replicas * turns, "recompute": recompute}
 
 
-def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) -> Iterator[LayoutOption]:
+def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSizes) -> Iterator[LayoutOption]:
     question = asked.question
-    model = _padded(question.model, pipeline)
     configurations = [{**question.settings, **_spelt(row)} for row in rows]
     held: dict[str, Floats] = {}
     while configurations:
@@ -278,7 +258,7 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], pipeline: int) 
     needed = np.asarray(sum(held.values()))
     capacity = question.machine.device.memory_capacity
     if question.phase != "training":
-        capacity *= USABLE_MEMORY
+        capacity *= asked.usable
     capacity = min([capacity, *(limit.maximum for limit in asked.limits if limit.metric == "peak_memory")])
     fitting = np.nonzero(~(needed > capacity))[0]
     if not len(fitting):
@@ -300,6 +280,8 @@ def _option(
         results = {name: float(values[place]) for name, values in steps.extra.items()}
         results["throughput"] = float(steps.throughput[place])
         results["step_time_s"] = float(steps.time_s[place])
+        if steps.power_w is not None:
+            results["power_w"] = float(steps.power_w[place])
     return LayoutOption(
         layout=ParallelLayout.of_degrees(row),
         settings={name: value for name, value in _spelt(row).items() if name not in DEGREES.values()},
@@ -333,27 +315,9 @@ def _beyond(limit: Limit, results: Mapping[str, float]) -> float:
     return math.log(value / limit.maximum) if limit.maximum > 0 else math.inf
 
 
-def _padded(model: ModelSizes, pipeline: int) -> ModelSizes:
-    """The model with as many blocks as its stages hold: uneven stages wait for the fullest."""
-    if not model.layers or model.layers % pipeline == 0:
-        return model
-    return replace(model, layers=math.ceil(model.layers / pipeline) * pipeline)
-
-
 def _spelt(row: Mapping[str, float]) -> dict[str, object]:
     """A row with the words of the cost model for what it counts by place."""
-    from recommender.cost_model.settings.plans import CHOICES
-
     return {name: CHOICES[name][int(value)] if name in CHOICES else value for name, value in row.items()}
-
-
-def _powers(most: int) -> list[int]:
-    return [2**k for k in range(most.bit_length()) if most % 2**k == 0]
-
-
-def _divisors(number: int) -> list[int]:
-    low = [value for value in range(1, math.isqrt(number) + 1) if number % value == 0]
-    return sorted({*low, *(number // value for value in low)})
 
 
 def _number(value: object) -> float | None:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.layout import DEGREES
-from kg.terms.dialects import positive
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import QUANTISATION, plain_key
+from recommender.cost_model.assumed import USUAL_LENGTH, assumed_precision, assumed_sequence
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
-from recommender.cost_model.workloads.memory_fit import not_modelled
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, not_modelled
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.drafting import DRAFTS
 from recommender.ranking.starts.layout_flags import SPLITTING
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.layout_choice import ChosenLayout
 
 FOUR_BIT = "w4"
-USUAL_LENGTH = 4096
-"""Tokens of a training sequence where none are stated: what most recipes of data/recipes train with."""
 _DEGREES = frozenset(DEGREES.values())
 
 
@@ -73,12 +71,15 @@ def layout_question(
     degrees = {name: size for name, size in settings.items() if name in _DEGREES}
     draft.load = situation.at_once
     if draft.load is None and problem.objective.metric not in SHORTEST:
-        draft.load = _load(draft, degrees, question.machine.count)
+        draft.load = _load(draft, question.machine.count)
     return LayoutQuestion(
         question=replace(question, settings={n: v for n, v in settings.items() if n not in _DEGREES}),
         objective=problem.objective.metric,
         limits=problem.limits,
         concurrency=draft.load,
+        usable=min(_stated(draft, "memory_share") or USABLE_MEMORY, 1.0),
+        most_of_engine=_stated(draft, AT_ONCE),
+        batch=_batch(draft),
         is_load_told=situation.at_once is not None,
         splits=situation.framework.id in SPLITTING and not is_network,
         degrees=degrees,
@@ -117,15 +118,42 @@ def started_steps(question: Question | None) -> Steps | None:
         return None
 
 
-def _load(draft: StartDraft, degrees: Mapping[str, object], devices: int) -> float | None:
-    """Requests at once on so many devices, as now or as recipes have it; None where neither says."""
+def _stated(draft: StartDraft, fact: str, *, over: bool = False) -> float | None:
+    """A fact that a setting states which runs now, as a number; None where none does.
+
+    Args:
+        draft: Knows what runs.
+        fact: Its name.
+        over: Whether the setting counts all engines.
+    """
     current: Mapping[str, Value] = draft.situation.current or {}
-    replicas = degrees.get("data_parallel", 1)
     for name, value in current.items():
-        limits = meaning_of(name)
-        if limits is not None and limits.fact == AT_ONCE and isinstance(replicas, int | float):
-            stated = positive(value)
-            return stated and float(stated * (1 if limits.over else replicas))
+        meaning = meaning_of(name)
+        if meaning is not None and meaning.fact == fact and meaning.over is over:
+            return _number(value)
+    return None
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if number > 0 else None
+
+
+def _batch(draft: StartDraft) -> float | None:
+    """Requests that each engine runs now, where that is said, and not a bound on them."""
+    current = {plain_key(name): value for name, value in (draft.situation.current or {}).items()}
+    return next((_number(current[name]) for name in ("batch", "batch_size") if name in current), None)
+
+
+def _load(draft: StartDraft, devices: int) -> float | None:
+    """Requests at once on so many devices, as now or as recipes have it; None where neither says."""
+    if _stated(draft, AT_ONCE):
+        return None  # of one engine: how many there are is asked
+    if (now := _stated(draft, AT_ONCE, over=True)) is not None:
+        return now
     for item in draft.agreed:
         meaning, recipe = meaning_of(item.key), item.first
         if meaning is not None and meaning.fact == AT_ONCE and item.value.isdigit():
@@ -146,7 +174,7 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     if "seq_len" not in settings:
         length = min(USUAL_LENGTH, draft.situation.model.most_tokens or USUAL_LENGTH)
         settings["seq_len"] = length
-        draft.notes.append(f"sequences of {length:,} tokens are assumed; --shape seq_len=N says otherwise")
+        draft.assumed.append(assumed_sequence(length))
 
 
 def _drafts(draft: StartDraft, question: Question) -> Mapping[str, object]:
@@ -161,15 +189,20 @@ def _precision(draft: StartDraft, question: Question) -> str:
     if draft.situation.problem.workload.precision:
         quantised = None
     if quantised == "fp8":
+        draft.assumed.append(assumed_precision("fp8"))
         return "fp8"
     if quantised is not None:
         first = next((one.recipe for one in draft.weighed if quantises(one.recipe)), None)
-        return "w4a8" if first is not None and FOUR_BIT in first.precision.lower() else "int8"
+        name = "w4a8" if first is not None and FOUR_BIT in first.precision.lower() else "int8"
+        draft.assumed.append(assumed_precision(name))
+        return name
     device = question.machine.device
     if not (stated := question.settings.get("precision")):
+        if question.phase == "serving" and question.model.layers:
+            draft.assumed.append(assumed_precision(device.sixteen_bit))
         return device.sixteen_bit
     if not draft.situation.problem.workload.precision:
-        draft.notes.append(f"{stated} is assumed, as the weights are published; --precision says otherwise")
+        draft.assumed.append(assumed_precision(f"{stated}, as they are published"))
     if (priced := device.computed_precision(str(stated))) != str(stated):
         draft.notes.append(f"layouts are priced in {priced}: nothing is known of the device in {stated}")
     return priced

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kg.nouns.situation import Fact
     from recommender.cost_model.question import Question
     from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.plan_change import NotHere
@@ -41,7 +42,8 @@ class Starts:
         further: Settings that fewer recipes have, most agreed first.
         not_here: Settings of recipes that are not for this question.
         recipes: The recipes behind them, nearest first.
-        notes: What was assumed, and what could not be asked.
+        notes: What could not be asked.
+        assumed: What is assumed where the question is silent.
         question: What the first layout was priced by, its settings included; None if it has no price.
         steps: That price; None if the cost model gave none.
     """
@@ -53,6 +55,7 @@ class Starts:
     not_here: tuple[NotHere, ...] = ()
     recipes: tuple[WeighedRecipe, ...] = ()
     notes: tuple[str, ...] = ()
+    assumed: tuple[Fact, ...] = ()
     question: Question | None = None
     steps: Steps | None = None
 

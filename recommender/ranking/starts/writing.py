@@ -79,6 +79,7 @@ def written(
             origin=Origin.RECIPE if chosen and chosen.agreement > IN_THE_START else Origin.COST_MODEL,
             source=chosen.nearest.source.url if chosen and chosen.nearest else "",
         )
+        settings += _redundant_experts(layout, situation)
     load = situation.at_once or draft.load
     at_once = None
     if chosen is not None and chosen.option.log_merit is not None and "batch" in chosen.option.settings:
@@ -124,6 +125,15 @@ def written(
         recipes=_recipes(draft, chosen),
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
+
+
+def _redundant_experts(layout: ParallelLayout, situation: StartSituation) -> list[PlanSetting]:
+    """Copies of experts where SGLang spreads them over devices that do not divide their number."""
+    missing = int(-(situation.number("experts") or 0) % layout.ep)
+    if situation.framework.id != "sglang" or not missing:
+        return []
+    key = "--ep-num-redundant-experts"
+    return [PlanSetting(where=SettingPlace.FLAG, key=key, value=missing, origin=Origin.COST_MODEL)]
 
 
 def _planned(

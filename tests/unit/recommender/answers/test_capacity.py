@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kg.errors import InfeasibleError, InputError
+from kg.nouns.situation import assumption_line
 from recommender.answers.capacity import Capacity, CapacityRequest
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def test_the_devices_for_a_rate_are_likely_to_serve_it(shipped: Workspace) -> No
 def test_a_format_that_the_device_lacks_is_said(shipped: Workspace) -> None:
     assert any("in fp8" in note for note in asked(shipped, CapacityRequest(), precision="fp8").notes)
     plain = asked(shipped, CapacityRequest(), hardware="tesla-v100-sxm2-32gb", count=4)
-    assert "weights in fp16 are assumed; --precision NAME says otherwise" in plain.notes
+    assert "weights in fp16" in assumption_line(plain.assumed)
     assert plain.options
 
 
@@ -120,7 +121,7 @@ def test_what_cannot_be_sized_is_refused(shipped: Workspace) -> None:
 
 def test_lengths_that_are_not_stated_are_assumed_and_said(shipped: Workspace) -> None:
     found = asked(shipped, CapacityRequest(rate_per_s=1), shape={"input_len": 10})
-    assert "answers of 128 tokens are assumed; --shape output_len=N says otherwise" in found.notes
+    assert "answers of 128 tokens" in assumption_line(found.assumed)
     stated = asked(shipped, CapacityRequest(rate_per_s=1), shape={"input_len": 10, "output_len": 128})
     assert stated.options == found.options
 
@@ -131,7 +132,7 @@ def test_an_instance_grows_to_what_holds_the_model_in_the_format_of_its_weights(
     large["traits"] = {"input_len": 1024, "output_len": 256}
     found = asked(shipped, CapacityRequest(rate_per_s=1.0), **large)
     assert found.options[0].rated.deployment.layout.devices == 16
-    assert any("fp8" in note for note in found.notes)
+    assert "weights in fp8" in assumption_line(found.assumed)
     with pytest.raises(InfeasibleError, match="does not fit on 8 x h100-sxm"):
         asked(shipped, CapacityRequest(rate_per_s=1.0), **{**large, "count": 8})
 

@@ -17,7 +17,7 @@ RAW: dict[str, object] = {"model": "qwen3-8b", "hardware": "ascend-910c", "count
 
 
 def estimated(shipped: Workspace, raw: dict[str, object] = RAW, **more: Any) -> Any:
-    return shipped.estimate(raw, **{"phase": "serving", "server": "atlas-800i-a3", **more})
+    return shipped.ask.estimate(raw, **{"phase": "serving", "server": "atlas-800i-a3", **more})
 
 
 def test_every_combination_is_a_record(shipped: Workspace) -> None:
@@ -59,19 +59,22 @@ def test_what_could_not_be_read_is_said_with_the_error(shipped: Workspace) -> No
 
 
 def test_an_estimate_says_what_it_rests_on_and_what_was_assumed(shipped: Workspace) -> None:
-    rests, assumed = estimated(shipped, {**RAW, "software": {"vllm-ascend": "0.11"}}).notes[-2:]
+    found = estimated(shipped, {**RAW, "software": {"vllm-ascend": "0.11"}})
+    rests, assumed = found.notes[-2:]
     assert rests.startswith("anchored on ")
     assert "measured steps of vllm-ascend" in rests
     assert "(0.11 was not measured) on ascend-910c; " in rests
     assert "; +-" in rests
     assert assumed.startswith("assumed: ")
-    assert "batch=1 (2: +" in assumed
-    stated = estimated(shipped, settings={"batch": 1}).notes[-1]
-    assert "batch=" not in stated
+    assert "input_len=1024 (2048: -" in assumed
+    assert "traits.concurrency" in {fact.name for fact in found.assumed}
+    stated = estimated(shipped, settings={"batch": 1, "input_len": 512})
+    assert "input_len=" not in stated.notes[-1]
+    assert {fact.name for fact in stated.assumed}.isdisjoint({"traits.concurrency", "shape.input_len"})
 
 
 def test_three_runs_of_ones_own_move_the_estimate_of_their_system(shipped: Workspace, tmp_path: Path) -> None:
-    raw = {**RAW, "software": {"vllm-ascend": "0.11"}}
+    raw = {**RAW, "software": {"vllm-ascend": "0.11"}, "precision": "bfloat16"}
     plain = estimated(shipped, raw, settings={"batch": 8, "tensor_parallel": 16})
     twice = 2e3 * plain.records[0]["tpot_s"]
     head = "model,hardware,server,count,engine,version,metric,unit,value,batch,tensor_parallel"

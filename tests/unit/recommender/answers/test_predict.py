@@ -9,7 +9,6 @@ import pytest
 
 from kg.errors import InputError, NoEvidenceError
 from recommender.answers.benefit import carbon_g
-from recommender.answers.predict import question_of
 
 if TYPE_CHECKING:
     from recommender.answers.benefit import Prediction
@@ -107,18 +106,6 @@ def test_an_unknown_model_without_evidence_abstains(shipped: Workspace, empty_pa
 def test_an_intensity_that_no_grid_has_is_refused(shipped: Workspace, intensity: float) -> None:
     with pytest.raises(InputError, match="grid intensity"):
         ask(shipped, intensity=intensity)
-
-
-def test_an_operator_is_nothing_for_the_cost_model_of_steps(shipped: Workspace) -> None:
-    problem, _ = shipped.problem({**LLAMA, "phase": "serving"})
-    question, notes = question_of(problem, {}, shipped.hardware)
-    assert question is None
-    assert notes == ("not modelled: llama-2-7b: hidden_size is not known",)
-
-
-def test_a_layout_that_is_not_told_is_chosen_and_said(shipped: Workspace) -> None:
-    found = ask(shipped, current={"use_flash_attn": True})
-    assert any("the fastest that fits is taken" in note for note in found.notes)
 
 
 def test_a_gain_in_time_per_token_is_no_throughput_and_saves_no_energy_by_itself(shipped: Workspace) -> None:

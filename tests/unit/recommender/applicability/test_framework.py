@@ -58,7 +58,7 @@ def test_vendor_phase_and_model_decide_what_is_usual(
     usual = found(vendor, phase, architecture)
     assert usual is not None
     assert (usual.id, usual.is_assumed) == (name, True)
-    assert usual.note.startswith(f"{name} {usual.version}".strip() + " is assumed; --software")
+    assert [fact.words for fact in usual.assumed] == [f"{name} {usual.version}".strip()]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_named_framework_wins_and_nothing_is_assumed() -> None:
     named = found(torch_npu="7.1.0")
     assert named is not None
     assert named == RunningFramework(id="torch-npu", version="7.1.0", below=frozenset({"cann"}))
-    assert named.note == ""
+    assert named.assumed == ()
 
 
 def test_of_two_the_one_that_runs_on_the_other_is_meant() -> None:

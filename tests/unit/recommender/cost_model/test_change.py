@@ -12,9 +12,7 @@ from recommender.cost_model.change import (
     modelled_change,
     modelled_gain,
     modelled_now,
-    with_layout,
 )
-from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.question import Question
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
@@ -26,29 +24,6 @@ def question(count: int = 8, name: str = "qwen3-8b", **settings: object) -> Ques
         phase="serving",
         settings={"input_len": 1024, "output_len": 128, **settings},
     )
-
-
-def test_a_layout_that_is_not_told_is_the_fastest_that_fits_and_is_said() -> None:
-    told, notes = with_layout(question())
-    split = {name: told.settings[name] for name in ("tensor_parallel", "pipeline_parallel", "data_parallel")}
-    assert math.prod(int(str(size)) for size in split.values()) == 8
-    assert notes[0] == (
-        "layout not told: the fastest that fits is taken, "
-        + ", ".join(f"{name}={size}" for name, size in split.items())
-    )
-    best = float(estimate_question(told).throughput[0])
-    for tensor, data in ((1, 8), (2, 4), (4, 2), (8, 1)):
-        other = estimate_question(question(), [{"tensor_parallel": tensor, "data_parallel": data}])
-        assert not other.fits[0] or float(other.throughput[0]) <= best * (1 + 1e-9)
-
-
-@pytest.mark.parametrize(
-    "asked", [question(1), question(tensor_parallel=8), question(data_parallel=8), question(name="resnet-50")]
-)
-def test_what_is_told_or_cannot_be_split_stays_as_it_is(asked: Question) -> None:
-    told, notes = with_layout(asked)
-    assert told == asked
-    assert not any("layout" in note for note in notes)
 
 
 def test_a_change_has_the_price_of_both_sides() -> None:

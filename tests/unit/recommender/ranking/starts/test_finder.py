@@ -113,7 +113,7 @@ def test_without_a_number_of_devices_a_larger_model_is_planned_on_the_fewest_tha
     assert layout is not None
     assert layout.devices > 1
     assert found.first.fits
-    assert any(note.startswith(f"{layout.devices} devices are assumed") for note in found.notes)
+    assert f"{layout.devices} devices, the fewest that hold it" in [fact.words for fact in found.assumed]
     assert starts(shipped, model="qwen3-32b", count=1, precision="bf16").first.layout == layout
     assert starts(shipped, model="qwen3-32b", count=1, precision="bf16").first.fits is False
 

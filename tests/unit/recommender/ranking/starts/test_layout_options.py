@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from kg.nouns.entities import Limit
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.layout_domain import LARGEST
 from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.network import Network
 from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.starts.layout_options import (
-    LARGEST,
     LayoutOption,
     LayoutQuestion,
     layout_options,

@@ -75,18 +75,18 @@ def test_a_layout_that_runs_now_does_not_hold_the_others_fixed(shipped: Workspac
 @pytest.mark.parametrize(
     ("current", "more", "load"),
     [
-        ({"max_num_seqs": 8}, {}, 8.0),
-        ({"max_num_seqs": 8}, {"shape": {"data_parallel": 2}}, 16.0),  # of one engine, of which there are two
-        ({"max_running_requests": 8}, {"shape": {"data_parallel": 2}}, 8.0),  # of all
-        ({"max_num_seqs": "auto"}, {}, None),
+        ({"max_num_seqs": 8}, {}, (None, 8.0)),  # of one engine
+        ({"max_num_seqs": 8}, {"shape": {"data_parallel": 2}}, (None, 8.0)),
+        ({"max_running_requests": 8}, {"shape": {"data_parallel": 2}}, (8.0, None)),  # of all
+        ({"max_num_seqs": "auto"}, {}, (None, None)),
     ],
 )
 def test_what_runs_at_once_now_runs_at_once_then(
-    shipped: Workspace, current: dict[str, Any], more: dict[str, Any], load: float | None
+    shipped: Workspace, current: dict[str, Any], more: dict[str, Any], load: tuple[float | None, float | None]
 ) -> None:
     made = asked(shipped, draft(), current=current, **more)
     assert made is not None
-    assert made.concurrency == load
+    assert (made.concurrency, made.most_of_engine) == load
 
 
 def test_training_holds_what_recipes_agree_on_and_assumes_a_length(shipped: Workspace) -> None:
@@ -96,7 +96,7 @@ def test_training_holds_what_recipes_agree_on_and_assumes_a_length(shipped: Work
     settings = made.question.settings
     assert (settings["micro_batch"], settings["recompute"]) == (2, "full")
     assert settings["seq_len"] == USUAL_LENGTH
-    assert begun.notes == ["sequences of 4,096 tokens are assumed; --shape seq_len=N says otherwise"]
+    assert "sequences of 4,096 tokens" in [fact.words for fact in begun.assumed]
     stated = draft()
     made = asked(shipped, stated, phase="training", count=8, shape={"seq_len": 8192})
     assert made is not None

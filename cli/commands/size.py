@@ -1,17 +1,21 @@
-"""Deployments for a rate of requests, for people and for tools."""
+"""``tunegraph size``: the devices that a rate of requests needs, or the deployments worth considering."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli import output
+from cli.context import open_workspace, with_defaults
+from cli.options import JsonOption, NumberOption
 from cli.output import say
+from cli.problem_options import ProblemOptions, asks
 from kg.errors import InputError
 from kg.nouns.gain import NORMAL_90
+from kg.nouns.situation import assumption_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +25,37 @@ if TYPE_CHECKING:
 
 _PER = {"": 1.0, "s": 1.0, "min": 1 / 60, "h": 1 / 3600, "d": 1 / 86400}
 _RATE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:/\s*(s|min|h|d))?\s*$")
+
+
+RateOption = Annotated[
+    str, typer.Option("--rate", help="Requests to serve, as 20/s or 900/min: the fewest devices that do.")
+]
+ParetoOption = Annotated[
+    bool,
+    typer.Option("--pareto", help="Best trade-offs of throughput per device, token time, devices."),
+]
+PriceOption = Annotated[str, typer.Option("--price", help="Price of a device, as 2.5/h, for the cost.")]
+
+
+@asks("operator")
+def size(
+    context: typer.Context,
+    question: ProblemOptions,
+    rate: RateOption = "",
+    pareto: ParetoOption = False,
+    price: PriceOption = "",
+    k: NumberOption = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Size a service: the devices for a rate, or the best trade-offs.
+
+    Example: tunegraph size --model qwen3-32b --phase serving --hardware 910B3 --rate 20/s
+    """
+    wanted = capacity_request(rate, price, pareto=pareto)
+    with open_workspace(context) as workspace:
+        problem, notes = workspace.problem(with_defaults(context, workspace, question.raw()))
+        found = workspace.ask.capacity(problem, wanted, notes=notes)
+    show_capacity(problem, wanted, found, most=k, as_json=as_json)
 
 
 def capacity_request(rate: str, price: str, *, pareto: bool) -> CapacityRequest:
@@ -34,7 +69,7 @@ def capacity_request(rate: str, price: str, *, pareto: bool) -> CapacityRequest:
     if rate and pareto:
         raise InputError("--rate and --pareto: one of them; --rate gives the fewest devices for a rate")
     if not (rate or pareto):
-        raise InputError("--price needs --rate or --pareto", hint="--rate 20/s")
+        raise InputError("nothing to size: add --rate or --pareto", hint="--rate 20/s")
     per_s = _number("--rate", rate, "20/s or 900/min") if rate else None
     # a price without a unit is that of an hour
     hour = _number("--price", price if "/" in price else f"{price}/h", "2.5/h") * 3600 if price else None
@@ -60,6 +95,8 @@ def show_capacity(
     if as_json:
         output.as_json(found.to_json())
     else:
+        if line := assumption_line(found.assumed):
+            output.note(line)
         for text in found.notes:
             output.note(text)
         _show(problem, request, found, most)

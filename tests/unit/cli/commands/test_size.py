@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.commands.capacity_text import capacity_request
+from cli.commands.size import capacity_request
 from kg.errors import InputError
 
 

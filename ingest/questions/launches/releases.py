@@ -1,0 +1,33 @@
+"""Releases of programs as people write them: tags of images, versions with a ``v`` or a build behind them."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = r"\d+(?:\.\d+)+(?:\.?(?:rc|RC|post|a|b|T)\d+)*"
+_PROGRAMS = (
+    ("vllm-ascend", re.compile(rf"(?:^|/)vllm-ascend[\w-]*:v?(?P<release>{_NUMBER})")),
+    ("sglang", re.compile(rf"(?:^|/)sglang[\w-]*:v?(?P<release>{_NUMBER})")),
+    ("tensorrt-llm", re.compile(rf"(?:^|/)tensorrt-llm(?:/[\w-]+)?:v?(?P<release>{_NUMBER})")),
+    ("mindie", re.compile(rf"(?:^|/)mindie[\w-]*:v?(?P<release>{_NUMBER})", re.IGNORECASE)),
+    ("vllm", re.compile(rf"(?:^|/)vllm(?:-openai)?[\w-]*:v?(?P<release>{_NUMBER})(?!\S*_vllm_)")),
+    ("vllm", re.compile(rf"(?:^|/)vllm[\w-]*:\S*_vllm_v?(?P<release>{_NUMBER})")),
+)
+"""Program by the name of its image; ROCm's image of vLLM has the release of vLLM behind its own
+(https://hub.docker.com/r/rocm/vllm/tags)."""
+_VERSION = re.compile(rf"v?({_NUMBER})(?:\+\S*)?$")
+
+
+def release_of_image(text: str) -> tuple[str, str] | None:
+    """Program and release that the tag of an image names; None where it names none.
+
+    ``quay.io/ascend/vllm-ascend:v0.13.0rc1-a3`` is vllm-ascend 0.13.0rc1.
+    """
+    found = ((name, pattern.search(text)) for name, pattern in _PROGRAMS)
+    return next(((name, match["release"]) for name, match in found if match is not None), None)
+
+
+def plain_release(text: str) -> str:
+    """A version without ``v`` and without the build behind it; what is no version stays as it is."""
+    match = _VERSION.match(text.strip())
+    return match[1] if match is not None else text

@@ -1,0 +1,99 @@
+"""What is assumed where a question is silent, one fact each: every command prints these and no others.
+
+Release, devices, number format, lengths and load come from here in words and with the option that says
+otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.nouns.situation import Fact, FactOrigin
+from recommender.cost_model.settings.plans import SERVING
+from recommender.cost_model.workloads.inference import feeds_forward
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Mapping
+
+    from kg.nouns.values import Value
+    from recommender.cost_model.question import Question
+
+USUAL_LENGTH = 4096
+"""Tokens of a training sequence where none are stated: what most recipes of data/recipes train with."""
+LENGTHS = {"input_len": "prompts", "output_len": "answers"}
+
+
+def _assumed(name: str, value: Value, words: str, otherwise: str) -> Fact:
+    return Fact(name=name, value=value, origin=FactOrigin.ASSUMED, words=words, otherwise=otherwise)
+
+
+def assumed_release(framework: str, version: str, plugged: str = "") -> Fact:
+    """The program, or its release, where the question names none."""
+    named = f"{framework} {version}".strip()
+    words = f"{named} in the place of {plugged}" if plugged else named
+    return _assumed(f"software.{framework}", version, words, "--software NAME=VERSION")
+
+
+def assumed_count(count: int) -> Fact:
+    """The number of devices where the question states none."""
+    words = "1 device" if count == 1 else f"{count:,} devices"
+    return _assumed("count", count, f"{words}, the fewest that hold it", "--count N")
+
+
+def assumed_precision(name: str) -> Fact:
+    """The format of the weights where the question states none and it is not the device's own 16 bit."""
+    return _assumed("precision", name, f"weights in {name}", "--precision NAME")
+
+
+def assumed_sequence(tokens: float) -> Fact:
+    """The length of a sequence that is trained on, or that an encoder reads."""
+    return _assumed("shape.seq_len", int(tokens), f"sequences of {tokens:,.0f} tokens", "--shape seq_len=N")
+
+
+def assumed_lengths(stated: Container[str]) -> Iterator[Fact]:
+    """The lengths of prompts and answers that are not stated."""
+    for name, what in LENGTHS.items():
+        if name not in stated:
+            tokens = int(SERVING[name])
+            yield _assumed(f"shape.{name}", tokens, f"{what} of {tokens:,} tokens", f"--shape {name}=N")
+
+
+def assumed_by_price(
+    question: Question, priced: Mapping[str, object], stated: Container[str], *, is_best: bool
+) -> Iterator[Fact]:
+    """What a price stands for beside the layout: samples or requests at once, lengths, drafts.
+
+    Args:
+        question: What was priced.
+        priced: Its settings with those of the layout.
+        stated: Names of facts that the question states.
+        is_best: Whether the load was found: nothing says how many come at once.
+    """
+    micro, batch, engines = (priced.get(name) for name in ("micro_batch", "batch", "data_parallel"))
+    networks = feeds_forward(question.model, question.phase)
+    if micro and networks:
+        words = f"{float(str(micro)):g} samples of each device at once"
+        yield _assumed("current.micro_batch", int(float(str(micro))), words, "--current micro_batch=N")
+    if question.phase == "training" or (micro and networks):
+        return
+    if isinstance(batch, int | float) and not any(name in stated for name in ("concurrency", "batch")):
+        copies = float(engines) if isinstance(engines, int | float) else 1.0
+        yield _load(float(batch), copies, is_best=is_best)
+    if priced.get("speculative_tokens") and "acceptance" not in question.settings:
+        share = float(SERVING["acceptance"])
+        words = f"{share:.0%} of drafted tokens accepted"
+        yield _assumed("shape.acceptance", share, words, "--shape acceptance=N")
+    if question.model.encodes and not any(name in stated for name in ("input_len", "seq_len")):
+        yield assumed_sequence(float(str(question.settings["input_len"])))
+    if not networks:
+        yield from assumed_lengths(question.settings)
+
+
+def _load(batch: float, engines: float, *, is_best: bool) -> Fact:
+    together = batch * engines
+    words = f"{together:,.0f} request{'' if round(together) == 1 else 's'} at once"
+    if engines > 1:
+        words += f" ({batch:.0f} an engine)"
+    if is_best:
+        words += ", the best that fits"
+    return _assumed("traits.concurrency", round(together), words, "--trait concurrency=N")

@@ -1,0 +1,143 @@
+"""The layouts of a model on a number of devices: every command takes them from here.
+
+Bounded for any number: degrees are looked for up to heads, blocks, experts and the devices of a server,
+never up to the devices.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kg.nouns.layout import ParallelLayout
+from recommender.cost_model.workloads.inference import feeds_forward
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.question import Question
+
+LEAST_TOKENS_OF_A_RANK = 4096
+"""A sequence is split over devices only as far as this many tokens stay on each; a choice."""
+DEEPEST = 64
+"""Most stages of a pipeline; a choice."""
+LARGEST = 1024
+"""Devices up to which the fewest that hold a model are looked for; a choice."""
+SHARING = frozenset({"vllm", "vllm-ascend"})
+"""Engines whose data-parallel replicas share the experts in any case, by whole experts or by slices of each
+(https://docs.vllm.ai/en/latest/serving/data_parallel_deployment/): none is a copy of its own."""
+UNEVEN = SHARING | {"sglang"}
+"""Engines that spread experts over devices that do not divide them: vLLM gives some devices one more
+(``determine_expert_map``, layers/fused_moe), SGLang adds redundant ones (``--ep-num-redundant-experts``)."""
+_NEAR = 32
+"""Numbers of devices just below one that are tried first; a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutDomain:
+    """The layouts that are open for a question.
+
+    Attributes:
+        question: Model, machine, phase, engine, and the length of a training sequence among the settings.
+        splits: Whether the program splits a model over devices at all.
+        degrees: Parallel sizes that hold, by the names of the cost model.
+    """
+
+    question: Question
+    splits: bool = True
+    degrees: Mapping[str, object] = field(default_factory=dict)
+
+    def layouts(self) -> Iterator[ParallelLayout]:
+        """Every layout of all devices, those of one depth of the pipeline together."""
+        model, count = self.question.model, self.question.machine.count
+        training = self.question.phase == "training"
+        widths, depths, parts = self._widths(), self._depths(), self._parts()
+        for pipeline, tensor, context in itertools.product(depths, widths, parts):
+            inside = pipeline * tensor * context
+            if count % inside or (not training and pipeline > 1 and tensor < widths[-1]):
+                continue  # stages only between servers (vLLM, "Parallelism and scaling")
+            replicas = count // inside
+            for experts in self._experts(model, tensor * replicas * context, replicas):
+                layout = ParallelLayout(tp=tensor, pp=pipeline, dp=replicas, ep=experts, cp=context)
+                held = layout.degrees()
+                if all(held.get(name) == size for name, size in self.degrees.items()):
+                    yield layout
+
+    def _widths(self) -> list[int]:
+        """Devices that share a product: they stay on the links of one server and divide the heads."""
+        model, machine = self.question.model, self.question.machine
+        if not self.splits or feeds_forward(model, self.question.phase):
+            return [1]
+        most = int(min(machine.count, machine.network.per_node, model.heads or 1))
+        return [t for t in range(1, most + 1) if machine.count % t == 0 and model.heads % t == 0] or [1]
+
+    def _depths(self) -> list[int]:
+        """Stages of the pipeline."""
+        most = min(DEEPEST, max(self.question.model.layers, 1)) if self.splits else 1
+        return [p for p in powers(self.question.machine.count) if p <= most]
+
+    def _parts(self) -> list[int]:
+        if self.question.phase != "training" or not self.splits:
+            return [1]
+        length = self.question.settings.get("seq_len")
+        tokens = float(length) if isinstance(length, int | float) else 0.0
+        most = tokens / LEAST_TOKENS_OF_A_RANK
+        return [c for c in powers(self.question.machine.count) if c == 1 or c <= most]
+
+    def _experts(self, model: ModelSizes, span: int, replicas: int) -> list[int]:
+        """Degrees of expert parallelism over ``span`` devices: all of them or none when serving."""
+        experts, engine = int(model.experts), self.question.engine
+        if not experts:
+            return [1]
+        fitting = [d for d in range(1, min(experts, span) + 1) if span % d == 0 and experts % d == 0]
+        if self.question.phase == "training":
+            return fitting
+        spread = {fitting[-1]} | ({span} if engine in UNEVEN and span <= experts else set())
+        shared = engine in SHARING and replicas > 1 and self.degrees.get("expert_parallel") != 1
+        return sorted(spread if shared else {1, *spread})
+
+
+def fullest(model: ModelSizes, layout: ParallelLayout) -> ModelSizes:
+    """The model with as many blocks and experts as its fullest stage and device hold: others wait for it."""
+    layers = math.ceil(model.layers / layout.pp) * layout.pp
+    experts = model.experts
+    if experts >= layout.ep:
+        experts = math.ceil(experts / layout.ep) * layout.ep
+    if (layers, experts) == (model.layers, model.experts):
+        return model
+    return replace(model, layers=layers, experts=experts)
+
+
+def with_count(question: Question, count: int) -> Question:
+    """The same question for another number of devices."""
+    return replace(question, machine=replace(question.machine, count=count))
+
+
+def more_devices(count: int) -> list[int]:
+    """Numbers of devices beyond one that are tried: powers of two, and three, six, ... servers of eight."""
+    return [one for one in _round_numbers(LARGEST) if count < one <= LARGEST]
+
+
+def fewer_devices(count: int) -> list[int]:
+    """Numbers of devices below one, most first: those just below it, then round ones."""
+    near = range(count - 1, max(count - 1 - _NEAR, 0), -1)
+    return list(dict.fromkeys([*near, *reversed([one for one in _round_numbers(count) if one < count])]))
+
+
+def powers(number: int) -> list[int]:
+    """The powers of two that divide a number."""
+    return [2**k for k in range(number.bit_length()) if number % 2**k == 0]
+
+
+def divisors(number: int, most: int = 1_000_000) -> list[int]:
+    """Divisors of a number, small ones first; of those above ``most`` the partners of small ones."""
+    small = [value for value in range(1, min(math.isqrt(number), most) + 1) if number % value == 0]
+    return sorted({*small, *(number // value for value in small)})
+
+
+def _round_numbers(most: int) -> list[int]:
+    twos = [2**k for k in range(most.bit_length())]
+    return sorted({*twos, *(3 * two for two in twos[3:])})

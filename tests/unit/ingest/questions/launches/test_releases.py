@@ -1,0 +1,48 @@
+"""Releases from the tags of images and from versions as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.releases import plain_release, release_of_image
+
+
+@pytest.mark.parametrize(
+    ("tag", "program", "release"),
+    [
+        ("quay.io/ascend/vllm-ascend:v0.13.0rc1", "vllm-ascend", "0.13.0rc1"),
+        ("quay.io/ascend/vllm-ascend:v0.11.0-a3-openeuler", "vllm-ascend", "0.11.0"),
+        ("vllm/vllm-openai:v0.12.0", "vllm", "0.12.0"),
+        ("rocm/vllm:rocm7.0.0_vllm_0.11.1_20251103", "vllm", "0.11.1"),
+        ("lmsysorg/sglang:v0.5.2rc0-cu126", "sglang", "0.5.2rc0"),
+        ("nvcr.io/nvidia/tensorrt-llm/release:1.2.0rc1", "tensorrt-llm", "1.2.0rc1"),
+        ("mindie:2.1.RC1-800I-A2-py311", "mindie", "2.1.RC1"),
+    ],
+)
+def test_the_tag_of_an_image_names_program_and_release(tag: str, program: str, release: str) -> None:
+    assert release_of_image(tag) == (program, release)
+
+
+@pytest.mark.parametrize("text", ["vllm/vllm-openai:latest", "ubuntu:22.04", "serve", "--port", "a/vllm"])
+def test_other_words_name_none(text: str) -> None:
+    assert release_of_image(text) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "release"),
+    [
+        ("v0.11.0", "0.11.0"),
+        ("0.11.1+rocm700", "0.11.1"),
+        ("0.23.0", "0.23.0"),
+        ("nightly", "nightly"),
+        ("8", "8"),
+    ],
+)
+def test_a_version_loses_what_is_no_release(written: str, release: str) -> None:
+    assert plain_release(written) == release
+
+
+def test_a_launch_in_a_container_has_the_release_of_its_image() -> None:
+    script = "docker run --rm quay.io/ascend/vllm-ascend:v0.13.0rc1 vllm serve Qwen/Qwen3-8B -tp 2"
+    assert read_launch(script, "run.sh").question["software"] == {"vllm-ascend": "0.13.0rc1"}

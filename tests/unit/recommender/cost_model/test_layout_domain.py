@@ -1,0 +1,84 @@
+"""The layouts of a model on devices, for any number of devices."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recommender.cost_model.layout_domain import (
+    LayoutDomain,
+    divisors,
+    fewer_devices,
+    fullest,
+    more_devices,
+    with_count,
+)
+from recommender.cost_model.question import Question
+from tests.unit.recommender.cost_model.machines import machine_of, model
+
+
+def domain(
+    name: str, count: int, phase: str = "serving", engine: str = "vllm", **degrees: int
+) -> LayoutDomain:
+    lengths: dict[str, object] = {"seq_len": 4096} if phase == "training" else {"input_len": 1024}
+    question = Question(
+        model=model(name),
+        machine=machine_of("ascend-910b3", 8, "atlas-800t-a2"),
+        phase=phase,
+        settings=lengths,
+        engine=engine,
+    )
+    return LayoutDomain(question=with_count(question, count), degrees=degrees)
+
+
+@given(count=st.integers(1, 4096), name=st.sampled_from(["qwen3-8b", "qwen3-30b-a3b"]))
+@settings(max_examples=50, deadline=None)
+@pytest.mark.parametrize("phase", ["serving", "training"])
+def test_every_layout_uses_all_devices_and_splits_what_divides(name: str, count: int, phase: str) -> None:
+    layouts = list(domain(name, count, phase).layouts())
+    assert layouts
+    assert len(set(layouts)) == len(layouts)
+    for layout in layouts:
+        assert layout.devices == count
+        assert model(name).heads % layout.tp == 0
+        assert (layout.tp * layout.dp * layout.cp) % layout.ep == 0
+
+
+@pytest.mark.parametrize("count", [10**9, 10**17 + 3, 10**18])
+def test_any_number_of_devices_ends_soon(count: int) -> None:
+    begun = time.process_time()
+    assert list(domain("qwen3-30b-a3b", count).layouts())
+    assert fewer_devices(count)[0] == count - 1
+    assert divisors(count)[-1] == count
+    assert time.process_time() - begun < 2
+
+
+def test_degrees_that_hold_leave_the_others_open() -> None:
+    found = list(domain("qwen3-8b", 8, tensor_parallel=4).layouts())
+    assert {layout.tp for layout in found} == {4}
+    assert {layout.dp for layout in found} == {2}
+
+
+def test_experts_spread_over_devices_that_do_not_divide_them_where_the_engine_can() -> None:
+    degrees = {layout.ep for layout in domain("qwen3-30b-a3b", 24).layouts()}
+    assert 24 in degrees
+    assert 24 not in {layout.ep for layout in domain("qwen3-30b-a3b", 24, engine="mindie").layouts()}
+    layout = next(one for one in domain("qwen3-30b-a3b", 24).layouts() if one.ep == 24)
+    held = fullest(model("qwen3-30b-a3b"), layout)
+    assert held.experts == 144
+    assert held.layers == model("qwen3-30b-a3b").layers
+
+
+def test_a_stage_holds_as_many_blocks_as_the_fullest() -> None:
+    layout = next(one for one in domain("qwen3-8b", 8, "training").layouts() if one.pp == 8)
+    assert fullest(model("qwen3-8b"), layout) == replace(model("qwen3-8b"), layers=40)
+
+
+def test_numbers_of_devices_are_tried_in_order() -> None:
+    assert more_devices(8)[:4] == [16, 24, 32, 48]
+    assert fewer_devices(10)[:3] == [9, 8, 7]
+    assert divisors(12) == [1, 2, 3, 4, 6, 12]
