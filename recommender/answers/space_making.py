@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.nouns.layout import DEGREES
+from kg.nouns.situation import assumption_line
 from kg.triples.model_facts import model_facts
+from recommender.cost_model.settings.plans import PHASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from kg.triples.names import Names
+    from recommender.cost_model.question import Question
+    from recommender.ranking.starts.starts import Starts
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.evaluations import SourceTable
     from recommender.space.made.generated import GeneratedSpace
@@ -25,6 +30,11 @@ if TYPE_CHECKING:
 
 WORKSPACE = "workspace"
 """The word that stands for the tables of the workspace among files of known measurements."""
+SEARCHED = frozenset(
+    {*DEGREES.values(), "batch", "concurrency", "chunk", "precision", "separation", "prefill_engines",
+     "virtual_stages", "micro_batch", "zero_stage", "recompute", "offload", "sequence_parallel"}
+)  # fmt: skip
+"""Settings that a space of layouts searches."""
 MOST_COUNTED = 300_000
 """Configurations up to which what the graph left is counted again; a choice."""
 MOST_NEIGHBOURS = 64
@@ -45,6 +55,26 @@ class SearchFile:
     left: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def begin_with(
+        self, starts: Starts, parameters: Mapping[str, list[object]], fixed: Mapping[str, object]
+    ) -> None:
+        """Begin with the decision for the question: its release, and its values as the default."""
+        question = starts.question
+        if question is None:
+            return
+        problem = self.file["problem"]
+        if isinstance(problem, dict) and question.engine:
+            problem["software"] = {question.engine: question.version}
+        stated = {**PHASES[question.phase], **question.settings, **fixed}
+        chosen = {name: _of_kind(stated[name], values) for name, values in parameters.items()}
+        for name, value in chosen.items():
+            if value not in parameters[name] and name == "chunk":
+                parameters[name].append(value)
+        if all(chosen[name] in values for name, values in parameters.items()):
+            self.file["default"] = chosen
+        if line := assumption_line(fact for fact in starts.assumed if fact.name != "traits.concurrency"):
+            self.notes.append(line)
+
     def take(self, space: GeneratedSpace) -> None:
         """Take in a generated space."""
         self.file["parameters"] = dict(space.parameters)
@@ -52,6 +82,19 @@ class SearchFile:
         self.left.extend(asdict(item) for item in space.left)
         self.notes.extend(f"rule skipped: {text}" for text in space.skipped)
         self.notes.extend(space.notes)
+
+
+def _of_kind(value: object, values: Sequence[object]) -> object:
+    """A value as the values of a parameter are written: 64.0 is 64."""
+    if isinstance(value, float) and value.is_integer() and all(isinstance(one, int) for one in values):
+        return int(value)
+    return value
+
+
+def _left_open(decided: Question | None) -> dict[str, object]:
+    """What a decision settles beside the layout, load and formats, which are searched."""
+    settings = {} if decided is None else decided.settings
+    return {name: value for name, value in settings.items() if name not in SEARCHED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +108,7 @@ class SpaceMaker:
         trials: Has tables of measurements.
         problem: Reads a question as people put it.
         similar: Finds the known problems nearest to one, so many at most.
+        decision: Gives the start of the plan for a question; None where there is none.
     """
 
     graph: GraphStore
@@ -73,6 +117,7 @@ class SpaceMaker:
     trials: TrialStore
     problem: Callable[[Mapping[str, object]], tuple[Problem, tuple[str, ...]]]
     similar: Callable[[Problem, int], list[Neighbour]]
+    decision: Callable[[Problem], Starts | None]
 
     def layouts(
         self,
@@ -105,7 +150,6 @@ class SpaceMaker:
         from recommender.cost_model.question import Question, QuestionFacts
         from recommender.space.made.layouts import layout_space
 
-        settings = dict(fixed or {})
         raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count}
         problem, notes = self.problem(raw)
         around = self.names.server(server).id if server else ""
@@ -113,6 +157,9 @@ class SpaceMaker:
         sizes = model_facts(self.graph, problem)
         facts = QuestionFacts.look_up(name, sizes, self.hardware, place, around)
         groups = None if statistics is None else _layer_groups(statistics, low, budget)
+        starts = self.decision(problem)
+        decided = starts.question if starts is not None else None
+        settings = {**_left_open(decided), **(fixed or {})}
         question = Question(
             model=facts.model_sizes(), machine=facts.machine(count), phase=phase, settings=settings
         )
@@ -127,6 +174,8 @@ class SpaceMaker:
             },
             notes=list(notes),
         )
+        if decided is not None and starts is not None:
+            made.begin_with(starts, found.parameters, dict(fixed or {}))
         if margin is None:
             made.file["cost_model"] = section
         else:

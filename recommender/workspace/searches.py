@@ -36,6 +36,7 @@ class SearchDesk(Desk):
             trials=self.trials,
             problem=AskDesk(self.workspace).problem,
             similar=AskDesk(self.workspace).similar,
+            decision=AskDesk(self.workspace).decision,
         )
 
     def begin(self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]) -> LoggedSearch:

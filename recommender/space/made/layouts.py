@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InfeasibleError, InputError, MissingFactError
+from recommender.cost_model.layout_domain import divisors
 from recommender.space.made.generated import ExcludedValue, GeneratedSpace, count_configurations, rule
 from recommender.space.made.memory_rule import RULES, SOURCE, MemoryRule, fit_constraint
 from recommender.space.space_file import read_space
@@ -84,7 +85,7 @@ def _divisors(
 ) -> list[object]:
     """Divisors of a number that divide the wholes too; the others are left out with the reason."""
     found: list[object] = []
-    for value in (value for value in range(1, int(number) + 1) if number % value == 0):
+    for value in divisors(int(number)):
         broken = next((why for whole, why in wholes if whole % value), "")
         if broken:
             left.append(ExcludedValue(what=f"{name}={value}", why=broken, source=MEGATRON))

@@ -29,5 +29,5 @@ def test_what_is_no_rate_is_named(text: str) -> None:
 def test_options_that_contradict_each_other_are_named() -> None:
     with pytest.raises(InputError, match="--rate and --pareto"):
         capacity_request("1/s", "", pareto=True)
-    with pytest.raises(InputError, match="--price needs"):
+    with pytest.raises(InputError, match="nothing to size"):
         capacity_request("", "2/h", pareto=False)

@@ -77,8 +77,8 @@ def test_three_runs_of_ones_own_move_the_estimate_of_their_system(shipped: Works
     raw = {**RAW, "software": {"vllm-ascend": "0.11"}, "precision": "bfloat16"}
     plain = estimated(shipped, raw, settings={"batch": 8, "tensor_parallel": 16})
     twice = 2e3 * plain.records[0]["tpot_s"]
-    head = "model,hardware,server,count,engine,version,metric,unit,value,batch,tensor_parallel"
-    run = f"qwen3-8b,ascend-910c,atlas-800i-a3,16,vllm-ascend,0.11,tpot,ms,{twice},8,16"
+    head = "model,hardware,server,count,engine,version,metric,unit,value,batch,tensor_parallel,graph"
+    run = f"qwen3-8b,ascend-910c,atlas-800i-a3,16,vllm-ascend,0.11,tpot,ms,{twice},8,16,1"
     (tmp_path / "runs.csv").write_text("\n".join([head, run, run, run]) + "\n", encoding="utf-8")
     shipped.upkeep.calibrate_steps([tmp_path / "runs.csv"], tmp_path / "own")
     own = estimated(shipped, raw, settings={"batch": 8, "tensor_parallel": 16}, constants=tmp_path / "own")
@@ -90,9 +90,6 @@ def test_three_runs_of_ones_own_move_the_estimate_of_their_system(shipped: Works
 
 
 def test_the_estimate_is_what_predictions_and_plans_start_from(shipped: Workspace) -> None:
-    from recommender.cost_model.change import modelled_now
-    from recommender.cost_model.question import Question
-
     raw = {
         **RAW,
         "phase": "serving",
@@ -100,6 +97,8 @@ def test_the_estimate_is_what_predictions_and_plans_start_from(shipped: Workspac
         "current": {"batch": 8, "tensor_parallel": 16},
     }
     problem, _ = shipped.problem(raw)
-    asked = Question.of(problem, shipped.ask.model_facts(problem), shipped.hardware, server="atlas-800i-a3")
-    question = shipped.snapshot.near_runs.about(asked)
-    assert modelled_now(question).throughput == estimated(shipped, raw).records[0]["throughput"]
+    predicted = shipped.ask.predict(problem, server="atlas-800i-a3")
+    record = estimated(shipped, raw).records[0]
+    assert predicted.now is not None
+    assert predicted.now.throughput == pytest.approx(record["throughput"])
+    assert (record["settings"]["batch"], record["settings"]["tensor_parallel"]) == (8, 16)
