@@ -204,12 +204,23 @@ def decided_question(asked: Question, starts: Starts | None, stated: frozenset[s
     decided = starts.question
     settings = dict(decided.settings)
     if not stated.isdisjoint(DEGREES.values()):
-        batch, engines = settings.pop("batch", None), settings.get("data_parallel", 1)
         settings = {name: value for name, value in settings.items() if name not in DEGREES.values()}
-        if isinstance(batch, int | float) and isinstance(engines, int | float):
-            settings.setdefault("concurrency", batch * engines)
     machine = asked.machine if server else decided.machine
     return replace(decided, machine=machine, settings=settings, ignored=asked.ignored)
+
+
+def _shared(change: Mapping[str, object], starts: Starts | None) -> dict[str, object]:
+    """A change with the decision's load shared among the engines that it states."""
+    named = {canonical_name(name): value for name, value in change.items()}
+    question = None if starts is None else starts.question
+    batch, engines = (named.get(name) for name in ("batch", "data_parallel"))
+    if question is None or batch is not None or named.keys().isdisjoint(DEGREES.values()):
+        return dict(change)
+    load, copies = (question.settings.get(name) for name in ("batch", "data_parallel"))
+    if not (isinstance(load, int | float) and isinstance(copies, int | float)):
+        return dict(change)
+    each = load * copies / (engines if isinstance(engines, int | float) and engines >= 1 else 1)
+    return {**change, "batch": math.ceil(each)}
 
 
 def _still_assumed(starts: Starts | None, stated: frozenset[str]) -> tuple[Fact, ...]:
@@ -271,6 +282,7 @@ def estimate_problem(
         notes = (*notes, f"the cost model has no setting for {', '.join(question.ignored)}")
     try:
         changes = [{**(settings or {}), **one} for one in compare] or sweep(settings or {}, axes or {})
+        changes = [_shared(one, starts) for one in changes]
         operators = load(constants) if constants else None
         steps, kept = _possible(question, changes, operators, drop=not compare and len(changes) > 1)
     except TuningError as error:

@@ -59,17 +59,17 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
     words = {name: value for name, value in raw.items() if name not in {"phase", "limits"}}
 
     record = workspace.ask.estimate(words, phase=raw["phase"], settings=settings).records[0]
-    assert record["throughput"] == shown["throughput"].value
+    assert record["throughput"] == pytest.approx(shown["throughput"].value)
     ratio = record["time_interval_90_s"][1] / record["time_s"]
     assert ratio == pytest.approx(shown["throughput"].high / shown["throughput"].value, rel=1e-12)
     for name in ("tpot", "ttft"):
         if name in shown:
-            assert record[f"{name}_s"] == shown[name].value
+            assert record[f"{name}_s"] == pytest.approx(shown[name].value)
 
-    assert modelled_now(answer.priced).throughput == record["throughput"]
+    assert modelled_now(answer.priced).throughput == pytest.approx(record["throughput"])
     predicted = workspace.predict(problem, 5)
     assert predicted.now is not None
-    assert predicted.now.throughput == record["throughput"]
+    assert predicted.now.throughput == pytest.approx(record["throughput"])
     assert predicted.start == f"{start.layout} with {start.framework} {start.version}"
 
     file = {
@@ -85,7 +85,7 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
     assert isinstance(source, TaskModel)
     assert source.cost_model is not None
     assert source.cost_model.kind is Kind.MODELLED
-    assert source.cost_model.records([Settings()])[0]["throughput"] == record["throughput"]
+    assert source.cost_model.records([Settings()])[0]["throughput"] == pytest.approx(record["throughput"])
 
     screen = HypothesisScreen(workspace.graph, workspace.hardware, workspace.snapshot.near_runs.about)
     asked, _ = workspace.problem({**raw, "current": settings})
