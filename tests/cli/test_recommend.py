@@ -103,7 +103,7 @@ def test_a_rate_under_limits_that_nothing_keeps_exits_with_four(run: Any) -> Non
 def test_options_of_size_point_to_it(run: Any, option: tuple[str, ...]) -> None:
     ran = run("recommend", *SERVING, *option)
     assert ran.code == 2
-    assert "tunegraph size --model qwen3-8b" in " ".join(ran.err.split())
+    assert "size --model qwen3-8b" in " ".join(ran.err.split())
 
 
 def test_the_same_question_gives_the_same_bytes(run: Any) -> None:

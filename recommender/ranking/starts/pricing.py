@@ -72,8 +72,9 @@ def layout_question(
     draft.load = situation.at_once
     if draft.load is None and problem.objective.metric not in SHORTEST:
         draft.load = _load(draft, question.machine.count)
+    open_ = _DEGREES | {"concurrency"}  # the load is what runs at once: the batch of each engine
     return LayoutQuestion(
-        question=replace(question, settings={n: v for n, v in settings.items() if n not in _DEGREES}),
+        question=replace(question, settings={n: v for n, v in settings.items() if n not in open_}),
         objective=problem.objective.metric,
         limits=problem.limits,
         concurrency=draft.load,
