@@ -147,13 +147,6 @@ def long_names(program: str) -> dict[str, str]:
     }
 
 
-def spelt_out(flag: str, program: str) -> str:
-    """A short flag of one dash as a program's documents spell it; any other as it is."""
-    is_short = flag.startswith("-") and not flag.startswith("--")
-    meaning = _programs().get(program, {}).get(flag) if is_short else None
-    return flag if meaning is None else meaning.key
-
-
 def own_names() -> tuple[str, ...]:
     """The names of this program for what settings state."""
     return tuple(_programs()[OWN])

@@ -17,6 +17,7 @@ from ingest.files.markdown import Code, Heading, Text, load_markdown, parse_bloc
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import case_or_fault
 from kg.errors import Fault
+from kg.terms.meanings import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,30 +37,9 @@ _SAME = re.compile(r"turn to \[([^\]]+)\]", re.IGNORECASE)
 _CHIPS = {"Atlas 800I A3": "Ascend 910C", "Atlas 800I A2": "Ascend 910B"}
 """Devices of the servers; a card of the A3 is counted once, as the document does."""
 _EXPORT = re.compile(r"\s*export\s+([A-Za-z_]\w*)=(.*)$")
-_NOT_TUNED = {
-    *(
-        "model-path",
-        "host",
-        "port",
-        "disaggregation-mode",
-        "disaggregation-bootstrap-port",
-        "nnodes",
-        "device",
-    ),
-    *("trust-remote-code", "node-rank", "dist-init-addr", "served-model-name", "api-key", "log-level"),
-}
+_NOT_TUNED = frozenset(table("left_out")["document"])
 """Options that say where and for whom a server runs."""
-_NOT_TUNED_ENV = {
-    *(
-        "PATH",
-        "LD_LIBRARY_PATH",
-        "ASCEND_MF_STORE_URL",
-        "HCCL_SOCKET_IFNAME",
-        "GLOO_SOCKET_IFNAME",
-        "PYTHONPATH",
-    ),
-    *("MODEL_PATH", "TP_SOCKET_IFNAME", "HCCL_IF_IP"),
-}
+_NOT_TUNED_ENV = frozenset(table("left_out")["document_variables"])
 _MAXIMUM_WORDS = 5000
 
 

@@ -16,31 +16,21 @@ from ingest.questions.launches.shell import UNKNOWN
 from kg.nouns.recipe import RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import positive, statement
-from kg.terms.meanings import meaning_of, spelt_out
+from kg.terms.meanings import meaning_of, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_PLACES = """
-allowed-local-media-path api-key ckpt-dir config data-parallel-address
-data-parallel-rank data-parallel-rpc-port data-parallel-start-rank data-path dist-init-addr
-disaggregation-bootstrap-port download-dir headless host job-name load local-rank log-dir master-addr
-master-port master_addr master_port merge-file model model-path nnodes node-rank node_rank
-nproc_per_node nproc-per-node port rdzv-endpoint rdzv-id save served-model-name served_model_name
-tensorboard-dir tokenizer tokenizer-model tokenizer-name-or-path tokenizer-path uds vocab-file
-"""
-PLACES = frozenset(_PLACES.split())
+PLACES = frozenset(table("left_out")["place"])
 """Flags that say where something is and for whom it runs."""
 
 _PLACE_VARIABLES = re.compile(r"_SCRIPT$|USE_MODELSCOPE$|^TORCHINDUCTOR_CACHE")
 """Variables that say where to find something, beside those that no question takes either."""
 
-_PLACE_FIELDS = frozenset(
-    {"kv_port", "engine_id", "kv_ip", "kv_rank", "model", "lookup_rpc_port", "port", "torch_profiler_dir"}
-)
+_PLACE_FIELDS = frozenset(table("left_out")["place_fields"])
 """Fields of JSON flags that say the same; a model there is kept if it is a name on a hub."""
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
-_OPTION = re.compile(r"--?[A-Za-z]")
+_OPTION, _SHORT = re.compile(r"--?[A-Za-z]"), re.compile(r"-[A-Za-z]")
 
 LAYOUT = ("tp", "pp", "dp", "cp", "dcp", "ep", "etp", "moe_dense_tp", "micro_batch")
 """Sizes that a recipe states as its layout."""
@@ -84,7 +74,8 @@ def command_parts(
     for name, value in environment.items():
         _put(items, unknown, SettingPlace.ENV, name, value)
     for flag, values in _options(words):
-        key = spelt_out(flag, framework)
+        meaning = meaning_of(flag, framework) if _SHORT.match(flag) else None
+        key = flag if meaning is None else meaning.key
         if key.lstrip("-") in PLACES:
             continue
         text = " ".join(values)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
+from kg.terms.meanings import table
 from kg.terms.model_name import Part, read_name
 from kg.triples.model_finder import DECISIVE
 
@@ -55,22 +56,7 @@ SIZES: Mapping[str, str] = MappingProxyType(
 
 PRECISIONS = ("bf16", "fp16")
 
-_NOT_TUNED_NAMES = """
-attention_dropout bias_linear clip_grad data_path dataloader_type dist_ckpt_format
-distributed_backend eval_interval eval_iters exit_interval finetune hidden_dropout init_method_std
-initial_loss_scale tokenizer_name_or_path load load_optim load_rng log_interval log_throughput
-lora_alpha loss_scale lr lr_decay_iters lr_decay_style lr_warmup_fraction lr_warmup_iters
-lr_warmup_samples make_vocab_size_divisible_by master_addr master_port max_position_embeddings
-merge_file min_lr moe_aux_loss_coeff norm_epsilon normalization num_workers position_embedding_type
-rotary_base rotary_percent save save_interval seed split stage swiglu tensorboard_dir
-tokenizer_model tokenizer_not_use_fast tokenizer_type train_iters train_samples
-untie_embeddings_and_output_weights use_cp_send_recv_overlap use_mcore_models
-use_rotary_position_embeddings vocab_file weight_decay adam_beta1 adam_beta2 adam_eps node_rank
-rdzv_endpoint rdzv_backend rdzv_id group_query_attention no_load_optim no_load_rng prompt_type
-variable_seq_lengths_file disable_bias_linear add_qkv_bias qk_layernorm model_type_hf spec
-handler_name input job_name log_dir tee
-"""
-NOT_TUNED = frozenset(_NOT_TUNED_NAMES.split())
+NOT_TUNED = frozenset(table("left_out")["trainer"])
 """Options of data, optimisation and bookkeeping, which do not affect speed."""
 
 _STRUCTURE = re.compile(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.shell import UNKNOWN, readable
 from kg.terms.dialects import layout_of
-from kg.terms.meanings import degree_of
+from kg.terms.meanings import degree_of, table
 from kg.terms.model_name import read_name
 
 if TYPE_CHECKING:
@@ -15,16 +15,7 @@ if TYPE_CHECKING:
 
     from ingest.questions.launches.options import LaunchOptions
 
-_NOT_TUNED_NAMES = """
-allowed_local_media_path allowed_origins api_key chat_template config data_parallel_address
-data_parallel_rank data_parallel_rpc_port data_parallel_start_rank device dist_init_addr
-disaggregation_bootstrap_port download_dir dtype enable_auto_tool_choice enable_metrics gpus
-headless host kv_transfer_config load_format log_level master_addr master_port model model_path
-nnodes no_log_requests node_rank log_requests disable_log_requests disable_log_stats port
-reasoning_parser revision seed served_model_name tokenizer tokenizer_path tool_call_parser
-trust_remote_code uvicorn_log_level
-"""
-NOT_TUNED = frozenset(_NOT_TUNED_NAMES.split())
+NOT_TUNED = frozenset(table("left_out")["server"])
 """Options of addresses, users and logs of a server, which do not affect speed."""
 
 _NO_FORMAT = frozenset({"auto", "half", "float"})

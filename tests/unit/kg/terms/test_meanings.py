@@ -16,7 +16,6 @@ from kg.terms.meanings import (
     meaning_of,
     programs,
     settings_of,
-    spelt_out,
     stated_anyway,
 )
 from kg.terms.setting_registry import registry, softwares
@@ -90,9 +89,7 @@ def test_kinds_and_degrees() -> None:
     assert [divides(name) for name in names] == [True, True, False, False]
 
 
-def test_short_flags_are_spelt_out() -> None:
-    assert spelt_out("-tp", "vllm") == "--tensor-parallel-size"
-    assert spelt_out("--tp", "sglang") == "--tp"
+def test_names_of_options_go_by_the_first_spelling() -> None:
     names = long_names("sglang")
     assert (names["tp"], names["tensor_parallel_size"], long_names("vllm")["q"]) == (
         "tp_size",
