@@ -185,6 +185,8 @@ def kinds() -> dict[str, str]:
 def _meaning(setting: str, program: str) -> Meaning | None:
     plain = plain_name(setting)
     words, fields = _words(program), _fields()
+    if program and setting.startswith("-") and not setting.startswith("--"):
+        return _programs()[program].get(setting)  # one dash is the program's own, and its case counts
     head, dot, _ = plain.partition(".")
     if (found := words.get(plain)) is not None:
         return found

@@ -266,9 +266,6 @@ def of_both(read: Callable[[dict[str, Any]], object], first: str, other: str) ->
     return read({first: 4}), read({other: 4})
 
 
-@pytest.mark.xfail(
-    strict=True, reason="-C and -sp of llama.cpp, --dcp-size and --device-memory-utilization are not the same"
-)
 def test_every_alias_of_a_parser_states_the_same_fact() -> None:
     assert len(ALIASES) > 100
     wrong = Counter[str]()

@@ -106,3 +106,12 @@ def test_a_program_states_what_its_own_does_too() -> None:
 def test_a_program_without_a_dialect_is_refused() -> None:
     with pytest.raises(UnknownEntityError, match="no dialect of 'gromacs'"):
         settings_of("gromacs")
+
+
+def test_one_dash_is_the_programs_own_and_its_case_counts() -> None:
+    assert meaning_of("-c", "llama.cpp") is not None
+    assert meaning_of("-C", "llama.cpp") is None
+    assert meaning_of("-sp", "llama.cpp") is None
+    tensors = meaning_of("-tp", "vllm-ascend")
+    assert tensors is not None
+    assert tensors.fact == "tp"
