@@ -85,7 +85,8 @@ class ProblemOptions:
             "count": self.count,
             "objective": self.objective,
         }
-        if self.model is not None and raw.get("model") not in (None, self.model):
+        is_other = self.model is not None and not _is_alike(str(raw.get("model") or self.model), self.model)
+        if is_other and self.config_json is None:
             raw.pop("sizes", None)  # they are those of the model that the texts name
         told: dict[str, object] = {name: value for name, value in plain.items() if value is not None}
         tables: dict[str, dict[str, object]] = {
@@ -134,6 +135,13 @@ def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]
         return asking
 
     return decorate
+
+
+def _is_alike(one: str, other: str) -> bool:
+    """Whether two names are of one model, whoever published it and in whatever format."""
+    from kg.terms.model_name import Part, read_name
+
+    return read_name(one).without(Part.FORMAT) == read_name(other).without(Part.FORMAT)
 
 
 def _table(name: str, before: object) -> dict[str, object]:

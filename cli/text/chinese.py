@@ -230,6 +230,12 @@ TEMPLATES: dict[str, str] = {
     "taking in the shipped cases, some four seconds": "正在录入自带案例，约四秒",
     # errors
     "no {kind} named {name}": "没有名为 {name} 的{kind}",
+    "the family of {name} has no model of that size": "{name} 所属系列没有这一规模的模型",
+    "it has {names}": "它有 {names}",
+    "the sizes of {name} are not known": "不知道 {name} 的尺寸",
+    "its config.json tells its sizes: --config-json FILE": "其 config.json 给出尺寸：--config-json FILE",
+    "so does a launch script that states them": "写明尺寸的启动脚本也可以",
+    "or {rest}": "或{rest}",
     "model family": "模型系列",
     "bottleneck": "瓶颈",
     "bottleneck or cause": "瓶颈或原因",

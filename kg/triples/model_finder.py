@@ -128,7 +128,8 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
         best = min(rank for rank, _ in fits)
         chosen = {found.id: found for rank, found in fits if rank == best}
         return ModelSearch(found=tuple(chosen[one] for one in sorted(chosen)), family=True)
-    return ModelSearch(sizes=tuple(dict.fromkeys(one for *_, one in sorted(sizes))), family=bool(entries))
+    alike = [item for item in sorted(sizes) if not item[0]] or sorted(sizes)
+    return ModelSearch(sizes=tuple(dict.fromkeys(one for *_, one in alike)), family=bool(entries))
 
 
 def _spellings(name: ModelName) -> Iterator[str]:

@@ -35,7 +35,8 @@ _NOT_WORD = re.compile(r"[\W_]+")
 
 _NEAREST = 5
 _MOST_SIZES = 12
-_OWN_MODEL = "of your own: --config-json FILE, or the sizes as flags of the launch script"
+_OWN_MODEL = "its config.json tells its sizes: --config-json FILE; so does a launch script that states them"
+"""What to do about a model that the graph does not have."""
 _LIKE_IN_CHINESE = 0.45
 """Similarity from which on a Chinese name is offered for another: two letters of four or five say much."""
 
@@ -226,13 +227,15 @@ class Names:
         if search.sizes:
             has = ", ".join(search.sizes[:_MOST_SIZES])
             return UnknownEntityError(
-                f"no model named {text!r}: its family has other sizes", hint=f"it has {has}; {_OWN_MODEL}"
+                f"the family of {text!r} has no model of that size", hint=f"it has {has}; {_OWN_MODEL}"
             )
         unknown = self._unknown(_MODEL, text)
         is_near = "did you mean" in unknown.hint
-        is_network = bool(name.organisation or {word for word, digits in name.units if not digits} & VARIANTS)
+        is_network = bool(
+            name.organisation or name.size or {word for word, digits in name.units if not digits} & VARIANTS
+        )
         if is_network and (search.family or not is_near):
-            return UnsizedModelError(f"no sizes are known of {text!r}", hint=unknown.hint)
+            return UnsizedModelError(f"the sizes of {text!r} are not known", hint=_OWN_MODEL)
         return unknown
 
     def model_ids(self, name: str) -> list[str]:
@@ -351,8 +354,8 @@ class Names:
             ids = [name for name in ids if get_close_matches(_first_word(text_alone), [_first_word(name)])]
         hints = [f"did you mean {', '.join(ids)}?"] if ids else []
         if kind.add:
-            config = f"; {_OWN_MODEL}" if kind is _MODEL else ""
-            hints.append(f"add your own with: tunegraph kb add {kind.name} FILE{config}")
+            hints.append(f"add your own with: tunegraph kb add {kind.name} FILE")
+            hints += [_OWN_MODEL] if kind is _MODEL else []
         return UnknownEntityError(f"no {kind.name} named {text!r}", hint="; or ".join(hints))
 
     def _keys(self, kind: _Kind) -> Iterator[tuple[str, str]]:
