@@ -156,9 +156,7 @@ def published(known: Facts, settings: Sequence[dict[str, str]]) -> tuple[list[st
         if key.startswith("accelerate.") or (place == "yaml" and not known.file):
             continue  # a file of another program, or one whose keys are no flags
         if place in FILES and known.file in {"json", "overrides"}:
-            is_added = known.file == "overrides" and any(
-                known.fields.get(above, {}).get("open") for above in _above(key)
-            )
+            is_added = known.file == "overrides" and key not in known.fields and _is_below(known, key)
             argv.append(f"{'++' if is_added else ''}{key}={value}")  # recipes leave the sign out
         elif place == "json" or (known.file == "yaml" and "." in key):
             carrier, _, path = key.partition(".")
@@ -231,9 +229,10 @@ def _raw_recipe(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _above(path: str) -> list[str]:
-    parts = path.split(".")
-    return [".".join(parts[:end]) for end in range(1, len(parts))]
+def _is_below(known: Facts, key: str) -> bool:
+    """Whether a path lies in a section that the configuration has, where a key can be added."""
+    section = key.partition(".")[0] + "."
+    return any(path.startswith(section) for path in known.fields)
 
 
 def _put(content: dict[str, Any], path: str, value: str) -> None:

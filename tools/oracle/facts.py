@@ -124,4 +124,5 @@ def _joined(entry: Entry, beneath: Entry) -> Entry:
     """A flag that two programs state: the one above adds choices to the one beneath, or states it anew."""
     if set(entry) > {"key", "place", "at", "choices", "since", "removed"} or not beneath.get("choices"):
         return entry
-    return {**beneath, "choices": [*beneath["choices"], *entry.get("choices", ())]}
+    extended = {**beneath, "conflicts": []}  # what the one beneath checks, the one above has replaced
+    return {**extended, "choices": [*beneath["choices"], *entry.get("choices", ())]}

@@ -81,7 +81,8 @@ def _conflicts(known: Facts, given: Mapping[str, Any]) -> Iterator[str]:
     said = {key for key in given if known.flags[key].get("conflicts")}
     if said:
         for conflict in broken_conflicts(registry(known.program).at(known.release), values):
-            if any(conflict in known.flags[key]["conflicts"] for key in said):
+            named = [word for word in conflict.split() if word in known.flags]
+            if said & {*named} and all(conflict in known.flags[key].get("conflicts", ()) for key in named):
                 yield f"conflicting settings: {conflict}"
 
 

@@ -11,7 +11,7 @@ from tools.oracle.settings.fields import kind_of
 from tools.oracle.settings.source import Mined, UnresolvedError, idle_tests, tail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from tools.oracle.settings.source import Module, Sources
@@ -36,6 +36,7 @@ _HELPERS = {
     "env_opt_str": "str",
     "getenv_bool": "bool",
 }
+_READER = re.compile("environ|getenv|" + "|".join(_HELPERS))
 _FIELDS = {"EnvBool": "bool", "EnvInt": "int", "EnvFloat": "float", "EnvStr": "str", "EnvTuple": "list"}
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]{2,}$")
 _CPP = re.compile(
@@ -155,20 +156,37 @@ def _record(sources: Sources, module: Module, target: ast.Name, call: ast.Call, 
 
 
 def _reads(sources: Sources, module: Module) -> Iterator[Mined]:
-    parents = {child: node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
-    idle = idle_tests(module.tree)
-    for node in ast.walk(module.tree):
-        name = _variable(sources, module, node)
-        if name is None or id(node) in idle or not isinstance(node, ast.expr):
+    for statement in _reading(module.tree.body, module.text.splitlines()):
+        nodes = list(ast.walk(statement))
+        found = [(node, name) for node in nodes if (name := _variable(sources, module, node)) is not None]
+        if not found:
             continue
-        outer: ast.AST = node
-        while isinstance(parents.get(outer), ast.Call | ast.Attribute | ast.Compare) and not _is_boundary(
-            parents[outer]
-        ):
-            outer = parents[outer]
-        item = _read(sources, module, name, outer if isinstance(outer, ast.expr) else node)
-        item.line = node.lineno
-        yield item
+        parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+        idle = idle_tests(statement)
+        for node, name in found:
+            if id(node) in idle or not isinstance(node, ast.expr):
+                continue
+            outer: ast.AST = node
+            while isinstance(parents.get(outer), ast.Call | ast.Attribute | ast.Compare) and not _is_boundary(
+                parents[outer]
+            ):
+                outer = parents[outer]
+            item = _read(sources, module, name, outer if isinstance(outer, ast.expr) else node)
+            item.line = node.lineno
+            yield item
+
+
+def _reading(body: Iterable[ast.stmt], lines: Sequence[str]) -> Iterator[ast.stmt]:
+    """Statements of a module and of its classes whose text reads a variable; the others need no walk."""
+    for statement in body:
+        decorators = getattr(statement, "decorator_list", ())
+        first = min(node.lineno for node in (statement, *decorators))
+        if not any(_READER.search(line) for line in lines[first - 1 : statement.end_lineno]):
+            continue
+        if isinstance(statement, ast.ClassDef):
+            yield from _reading(statement.body, lines)
+        else:
+            yield statement
 
 
 def _is_boundary(node: ast.AST) -> bool:
