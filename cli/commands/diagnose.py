@@ -1,4 +1,4 @@
-"""``tunegraph diagnose``: the causes of lost time in a profile, or the known faults in a log."""
+"""``tunegraph diagnose``: the causes of lost time in a profile, or what a log tells."""
 
 from __future__ import annotations
 
@@ -10,23 +10,17 @@ import typer
 
 from cli.commands.report import HtmlOption, write_all
 from cli.context import open_workspace
+from cli.diagnosis.labels import say_labelled
 from cli.options import JsonOption
 from cli.output import say
-from cli.text.language import language, localised
-from cli.text.width import columns_of
 from kg.errors import InputError
 from tunegraph.packages import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from ingest.profiles.facts.run import Rank
-    from kg.nouns.knowledge import Strategy
     from recommender.answers.diagnose import DiagnosisAnswer
     from recommender.answers.remedies import Remedy
     from recommender.diagnosis.diagnosis import Diagnosis, Finding
-    from recommender.diagnosis.logs import SeenFault
-    from recommender.diagnosis.serving import ServingLoad
     from recommender.retrieval.past_cases import PastCase
 
 
@@ -79,26 +73,21 @@ def diagnose(
                 f"{path} is a log, and {', '.join(unfit)} takes a profile",
                 hint="leave it out, or name a profile",
             )
+        from cli.diagnosis.log_text import not_understood, show_log
+
         with open_workspace(context) as workspace:
-            faults = workspace.profiles.faults(path)
-            load, strategies = workspace.profiles.serving_load(path)
-        content = {
-            "path": str(path),
-            "faults": [item.to_json() for item in faults],
-            "serving": None if load is None else load.to_json(),
-            "strategies": [item.id for item in strategies],
-        }
+            read = workspace.profiles.log(path)
+        content = {"path": str(path), **read.to_json()}
         if form:
             from recommender.report.sarif import faults_sarif
 
             output.as_foreign_json(faults_sarif(content, __version__))
         elif as_json:
             output.as_json(content)
-        else:
-            if faults or load is None:
-                _show_faults(path, faults)
-            if load is not None:
-                _show_load(load, strategies)
+        elif read.is_understood:
+            show_log(path, read)
+        if not read.is_understood:
+            raise not_understood(path, read)
         return
     with open_workspace(context) as workspace:
         answer = workspace.profiles.diagnose(
@@ -191,16 +180,6 @@ def _split(rank: Rank, path: str) -> list[tuple[object, ...]]:
     ]
 
 
-LABEL_WIDTH = 15
-
-
-def _line(label: str, text: str) -> None:
-    """Print a text behind its label, in the language of this run."""
-    head = localised(label)
-    space = " " * (LABEL_WIDTH - 3 - columns_of(head))
-    say(f"   {head}{space}{localised(text)}")
-
-
 SHOWN_RATIO = 0.95
 """Likelihood ratio of a fix test below which it is shown."""
 
@@ -214,107 +193,47 @@ def _cause(
     likely, gain = item.cause, item.gain
     names = labels if isinstance(labels, dict) else {}
     say(f"{place}. {names.get(likely.node, likely.node)}   [{likely.node}]")
-    _line(
+    say_labelled(
         "cost",
         f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms), at most {likely.ceiling:.2f}x",
     )
-    _line("confidence", f"{item.confidence:.0%} that this is the reason")
+    say_labelled("confidence", f"{item.confidence:.0%} that this is the reason")
     low, high = math.exp(gain.low), math.exp(gain.high)
-    _line("gain", f"{gain.factor:.2f}x, 90 % interval {low:.2f}x to {high:.2f}x, modelled")
+    say_labelled("gain", f"{gain.factor:.2f}x, 90 % interval {low:.2f}x to {high:.2f}x, modelled")
     if item.fix is not None:
         eased = "eases" if item.fix.holds else "does not ease"
-        _line(
+        say_labelled(
             "fix test",
             f"replayed without it: {item.fix.factor:.2f}x; it {eased} {item.fix.symptom} "
             f"({item.fix.share_before:.0%} to {item.fix.share_after:.0%})"
             + (f"; odds times {item.fix.ratio:.2f}" if item.fix.ratio < SHOWN_RATIO else ""),
         )
     if item.fix is not None and item.fix.modelled_us is not None and item.fix.measured_us is not None:
-        _line(
+        say_labelled(
             "cost model",
             f"these kernels took {item.fix.measured_us / 1e3:.2f} ms; "
             f"their shapes need {item.fix.modelled_us / 1e3:.2f} ms, modelled",
         )
-    _line("chain", " <- ".join(likely.chain))
+    say_labelled("chain", " <- ".join(likely.chain))
     for evidence in reversed(likely.evidence):
         where = "; ".join(dict.fromkeys(map(str, evidence.places[:2])))
         rank = f"rank {evidence.rank}: " if evidence.rank is not None else ""
-        _line("seen", f"{rank}{evidence.says}" + (f"  ({where})" if where else ""))
+        say_labelled("seen", f"{rank}{evidence.says}" + (f"  ({where})" if where else ""))
     if likely.perhaps:
-        _line("perhaps", ", ".join(f"{cause} {chance:.0%}" for cause, chance in likely.perhaps))
+        say_labelled("perhaps", ", ".join(f"{cause} {chance:.0%}" for cause, chance in likely.perhaps))
     for remedy in remedies:
         written = "; ".join(remedy.settings[:3])
-        _line("try", remedy.strategy.label + (f": {written}" if written else ""))
+        say_labelled("try", remedy.strategy.label + (f": {written}" if written else ""))
         if not written:
-            _line("", remedy.strategy.definition)
+            say_labelled("", remedy.strategy.definition)
         if remedy.condition:
-            _line("", f"if {remedy.condition}")
+            say_labelled("", f"if {remedy.condition}")
         for case in remedy.to_json()["cases"]:  # type: ignore[attr-defined]  # a list of mappings
             where = case["hardware"] or "hardware not stated"
             seen = f"{case['kind']}, {case['metric']} {case['mean_factor']:.2f}x on {where} (n={case['n']})"
-            _line("", seen)
+            say_labelled("", seen)
     for past in cases:
         what = f"{past.gain.strategy} against {past.gain.bottleneck}"
         where = f"{past.gain.model or 'model not stated'} on {past.gain.hardware}"
-        _line("case", f"{what}: {past.gain.metric} {past.factor:.2f}x, {past.gain.kind}, {where}")
+        say_labelled("case", f"{what}: {past.gain.metric} {past.factor:.2f}x, {past.gain.kind}, {where}")
     say()
-
-
-def _in_language(texts: Mapping[str, str]) -> str:
-    return texts.get(language()) or texts.get("en", "")
-
-
-_LOAD = {
-    "prompt_tokens_s": ("prompt tokens/s", 1.0), "generated_tokens_s": ("generated tokens/s", 1.0),
-    "running": ("requests running", 1.0), "waiting": ("requests waiting", 1.0),
-    "kv_share": ("KV cache in use, %", 100.0), "prefix_hit_share": ("prefix cache hits, %", 100.0),
-    "preemptions": ("preemptions", 1.0),
-}  # fmt: skip
-"""Names of the statistics of a server, and what they are multiplied by on the screen."""
-
-
-def _show_load(load: ServingLoad, strategies: Sequence[Strategy]) -> None:
-    from cli import output
-
-    say(f"Load of {load.engine}, {load.samples} samples")
-    rows = [
-        (label, f"{scale * load.means[name]:.1f}", f"{scale * load.peaks[name]:.1f}")
-        for name, (label, scale) in _LOAD.items()
-        if name in load.means
-    ]
-    output.table(("what", "mean", "most"), rows)
-    if load.short_share:
-        say(
-            f"KV blocks run short [kv-block-shortage] in {load.short_share:.0%} of the samples, "
-            "and requests wait."
-        )
-        for item in strategies[:MOST_TRIED]:
-            _line("try", f"{item.label}: {'; '.join(setting.text for setting in item.sets)}")
-            if item.hardware:
-                _line("", f"if on {', '.join(item.hardware)}")
-    elif load.peaks.get("waiting", 0) > 0:
-        say("Requests wait though KV blocks are free.")
-    else:
-        say("No request waits.")
-
-
-MOST_TRIED = 3
-"""Settings shown against a lack of KV blocks."""
-
-
-def _show_faults(path: Path, faults: list[SeenFault]) -> None:
-    if not faults:
-        say(f"{path}: no known fault.")
-        return
-    for item in faults:
-        codes = f" [{', '.join(item.fault.codes)}]" if item.fault.codes else ""
-        lines = ", ".join(map(str, item.lines))
-        more = f" and {item.count - len(item.lines)} more" if item.count > len(item.lines) else ""
-        say(f"{item.fault.label}{codes}, line {lines}{more}")
-        _line("seen", item.first)
-        _line("cause", _in_language(item.fault.cause))
-        _line("remedy", _in_language(item.fault.remedy))
-        if item.fault.strategies:
-            _line("try", ", ".join(item.fault.strategies))
-        _line("source", item.fault.source.url or item.fault.source.title)
-        say()

@@ -184,7 +184,30 @@ REPORTS: dict[str, str] = {
     "how it shows": "表现",
     "Not collected": "未采集",
     "how to collect it": "采集方法",
-    "{path}: no known fault.": "{path}：没有已知故障。",
+    "numbers": "数值",
+    "bound": "上限",
+    "set": "设置",
+    "says": "记录",
+    "Against {lack} in {server}": "针对 {server} 的 {lack}",
+    "{move}, if {reason}": "{move}，若 {reason}",
+    "{setting} lower than {count} (in the log)": "{setting} 低于 {count}（取自日志）",
+    "{setting} higher than {count} (in the log)": "{setting} 高于 {count}（取自日志）",
+    "{setting} lower than {count} (default of {release})": "{setting} 低于 {count}（{release} 的默认值）",
+    "{setting} higher than {count} (default of {release})": "{setting} 高于 {count}（{release} 的默认值）",
+    "{setting} lower": "{setting} 调低",
+    "{setting} higher": "{setting} 调高",
+    "a model with pictures": "模型处理图像",
+    "{fault}, known statement of {programs}, line {lines}": "{fault}，{programs} 的已知语句，第 {lines} 行",
+    "{part} {count} is too large: at most {number} fits, as the need grows with it": (
+        "{part} {count} 过大：需求随其增长，至多 {number}"
+    ),
+    "{path}: lines of {programs}, none of them an error.": "{path}：{programs} 的日志，没有错误。",
+    "All {count} requests that may run at once do [running-limit], and others wait.": (
+        "允许同时运行的 {count} 个请求已全部在运行 [running-limit]，其余在等待。"
+    ),
+    "KV blocks run short [kv-block-shortage]: requests that run are put back.": (
+        "KV块不足 [kv-block-shortage]：运行中的请求被退回。"
+    ),
     "{fault}, line {lines}": "{fault}，第 {lines} 行",
     "{lines} and {count} more": "{lines} 行及另外 {count} 处",
     # doctor

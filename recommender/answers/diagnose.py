@@ -10,15 +10,13 @@ from ingest.profiles.checks import SNAPSHOT
 from kg.errors import MissingFactError, UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Effect
 from kg.nouns.framework import Framework
-from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, Model, Strategy
+from kg.nouns.knowledge import Bottleneck, Cause, Model, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, from_graph
 from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for, vendor_of
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
-from recommender.diagnosis.logs import SeenFault, read_log
-from recommender.diagnosis.serving import read_serving
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
 from recommender.retrieval.past_cases import Present, past_cases
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from kg.rows.gains import RowGain
     from kg.triples.graph import GraphStore
     from kg.triples.names import Names
-    from recommender.diagnosis.serving import ServingLoad
     from recommender.retrieval.past_cases import PastCase
 
 
@@ -278,43 +275,3 @@ def _outcomes(graph: GraphStore, strategies: Iterable[Strategy]) -> dict[tuple[s
             is_better = outcome.verdict == "better"
             found[cause, outcome.bottleneck] = (helped + is_better, not_helped + (not is_better))
     return found
-
-
-KV_SHORT = "kv-block-shortage"
-FREE_KV = "free_kv_block_share"
-
-
-def serving_load_in(graph: GraphStore, log: Path) -> tuple[ServingLoad | None, list[Strategy]]:
-    """The load of a server in a log or a page of metrics, and settings of it against a lack of KV blocks.
-
-    Raises:
-        InputError: The file cannot be read.
-    """
-    marks = [
-        symptom.threshold
-        for symptom in from_graph(graph, Bottleneck, KV_SHORT).symptoms
-        if symptom.metric == FREE_KV
-    ]
-    load = read_serving(log, marks[0] if marks else 0.0)
-    if load is None or not load.short_share:
-        return load, []
-    fitting = [
-        item
-        for item in all_of(graph, Strategy)
-        if any(relation.target == KV_SHORT for relation in item.mitigates)
-        and item.sets
-        and all(setting.software == load.engine for setting in item.sets)
-    ]
-    return load, sorted(
-        fitting,
-        key=lambda item: (bool(item.hardware), -len(item.hardware), item.accuracy != "unchanged", item.id),
-    )
-
-
-def faults_in(graph: GraphStore, log: Path) -> list[SeenFault]:
-    """Known faults of a log.
-
-    Raises:
-        InputError: The log cannot be read.
-    """
-    return read_log(log, all_of(graph, FaultPattern))

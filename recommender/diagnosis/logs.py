@@ -1,28 +1,53 @@
-"""Known faults in a log: their lines, causes and remedies."""
+"""A log read: known faults in it, statements of released programs, and what no table understands."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ingest.files.content import Content, ContentError
-from kg.errors import InputError
+from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
+from recommender.diagnosis.log_programs import programs_marked
+from recommender.diagnosis.pressures import arguments_in
+from recommender.diagnosis.statements import (
+    LEVELS,
+    StatementHit,
+    StatementIndex,
+    compile_pattern,
+    programs,
+    read_statements,
+    values_found,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kg.nouns.knowledge import FaultPattern
+    from recommender.diagnosis.statements import KnownStatement
 
-KEPT_LINES = 5
-"""Lines of a fault that are listed one by one; the others are counted."""
+MOST_TEXT = 200
+"""Characters of a line that are shown."""
+MOST_NEAREST = 3
+ALIKE = 0.7
+"""Part of the longest fitting pattern that one of another program must have to be named beside it."""
 _BEFORE = (
     r"(?:error|err|ret|code|result|return|status|runtime|rt|acl)[\w .]{0,24}[\s:=\[(#-]{1,4}(?:code\W{0,3})?"
 )
 """A bare number is a code only behind a word that says so: iteration 100000 is none."""
 _XID = "Xid "
 """Begin of the codes of NVIDIA's driver; its logs put the place of the device between word and number."""
+_SAYS_ERROR = re.compile(
+    r"\b[A-Za-z_.]*(?:Error|Exception|Interrupt|Fault)\b(?=:|\s*$|\()|\b(?:ERROR|CRITICAL|FATAL)\b|"
+    r"\b(?:error|fatal): |\bE\d{4} \d\d:|\bpanic:|\b[Ff]ailed\b|\bAborted\b|Segmentation fault|core dumped"
+)
+"""What a program says of itself when something went wrong."""
+_SIZE = re.compile(r"\b(\w*BLOCK\w*|\w*block_?size\w*)\s*[=:]{1,2}\s*(\d+)\b")
+"""A size of a block as a program prints it."""
+_SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|WARN(?:ING)?)\b")
+_SAYS_RAISED = re.compile(r"Error|Exception|error|ERROR|[Aa]ssert|CRITICAL|FATAL|Traceback")
+GRAVE = LEVELS.index("error")
+"""Levels up to this one are errors; what follows are warnings and lines of state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +59,16 @@ class SeenFault:
         lines: The first lines that show it.
         count: Number of lines that show it.
         first: Text of the first of them, cut to 200 characters.
+        values: Numbers of the last line by name, where its pattern names them.
+        last: Number of the last line.
     """
 
     fault: FaultPattern
     lines: tuple[int, ...]
     count: int
     first: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    last: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -50,6 +79,7 @@ class SeenFault:
             "lines": list(self.lines),
             "count": self.count,
             "text": self.first,
+            "values": dict(self.values),
             "cause": dict(self.fault.cause),
             "remedy": dict(self.fault.remedy),
             "strategies": list(self.fault.strategies),
@@ -58,46 +88,265 @@ class SeenFault:
         }
 
 
-def read_log(path: Path, patterns: Iterable[FaultPattern]) -> list[SeenFault]:
-    """Known faults of a log, in the order of their first lines.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenStatement:
+    """A statement of a released program that wrote lines of a log.
+
+    Attributes:
+        statement: The most specific statement that fits.
+        programs: Programs that have it, with their releases.
+        lines: The first lines that show it.
+        count: Number of lines that show it.
+        last: Number of the last line.
+        text: Text of the last line, cut to 200 characters.
+        values: Values of the last line by name.
+    """
+
+    statement: KnownStatement
+    programs: Mapping[str, str]
+    lines: tuple[int, ...]
+    count: int
+    last: int
+    text: str
+    values: Mapping[str, str]
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether it is an error, not a warning or a line of state."""
+        return LEVELS.index(self.statement.level) <= GRAVE
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "programs": dict(self.programs),
+            "level": self.statement.level,
+            "where": self.statement.where,
+            "pattern": self.statement.pattern,
+            "lines": list(self.lines),
+            "count": self.count,
+            "text": self.text,
+            "values": dict(self.values),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogReading:
+    """What is understood of a log.
+
+    Attributes:
+        faults: Known faults, the last one first.
+        statements: Statements of released programs on other lines: errors before warnings, the last first.
+        states: Lines of state with their numbers, in their order.
+        programs: Programs that the log's own lines show.
+        unknown: Lines that tell of an error no table has: number and text, the last ones.
+        nearest: Lines nearest to being understood, where nothing is.
+        looked_for: How many faults and statements of which programs were looked for.
+        lines: Lines that the log has.
+        arguments: Arguments that a server tells of itself, by name.
+        sizes: Sizes of blocks that lines assign, by name: of a kernel that does not fit.
+    """
+
+    faults: tuple[SeenFault, ...]
+    statements: tuple[SeenStatement, ...]
+    states: tuple[SeenStatement, ...]
+    programs: tuple[str, ...]
+    unknown: tuple[tuple[int, str], ...]
+    nearest: tuple[tuple[int, str], ...]
+    looked_for: str
+    lines: int
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def names_error(self) -> bool:
+        """Whether a fault or an error of a released program is named."""
+        return bool(self.faults) or any(item.is_grave for item in self.statements)
+
+    @property
+    def has_own_lines(self) -> bool:
+        """Whether a released program's own lines are in it."""
+        return bool(self.states or self.statements)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "faults": [item.to_json() for item in self.faults],
+            "statements": [item.to_json() for item in self.statements],
+            "states": [item.to_json() for item in self.states],
+            "programs": list(self.programs),
+            "unknown": [{"line": number, "text": text} for number, text in self.unknown],
+            "nearest": [{"line": number, "text": text} for number, text in self.nearest],
+            "looked_for": self.looked_for,
+            "arguments": dict(self.arguments),
+        }
+
+
+class _Faults:
+    """Known faults with what finds them, and those found."""
+
+    def __init__(self, faults: Iterable[FaultPattern]) -> None:
+        self._known = [(fault, _expression(fault)) for fault in faults]
+        texts = "|".join(f"(?:{found.pattern})" for _, found in self._known)
+        self._either = re.compile(texts or r"(?!)", re.IGNORECASE)
+        codes = [part for fault, _ in self._known for part in _codes(fault)]
+        self.codes = re.compile("|".join(codes) or r"(?!)", re.IGNORECASE)
+        self._seen: dict[str, tuple[FaultPattern, list[LogLine]]] = {}
+
+    @property
+    def number(self) -> int:
+        """How many are known."""
+        return len(self._known)
+
+    def take(self, line: LogLine) -> bool:
+        """Return whether lines of a kind show a fault."""
+        text = line.first
+        if not self._either.search(text):
+            return False
+        for fault, expression in self._known:
+            if expression.search(text):
+                self._seen.setdefault(fault.id, (fault, []))[1].append(line)
+        return True
+
+    def seen(self) -> list[SeenFault]:
+        """Those found, the last one first."""
+        found = [_seen_fault(fault, lines) for fault, lines in self._seen.values()]
+        return sorted(found, key=lambda item: -item.last)
+
+
+def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
+    last = max(lines, key=lambda line: line.last_number)
+    values: dict[str, str] = {}
+    for pattern in fault.patterns:
+        values |= values_found(pattern, last.last) or {}
+    numbers = sorted({number for line in lines for number in line.numbers})
+    first = min(lines, key=lambda line: line.numbers[0])
+    return SeenFault(
+        fault=fault,
+        lines=tuple(numbers[:KEPT_LINES]),
+        count=sum(line.count for line in lines),
+        first=first.first.strip()[:MOST_TEXT],
+        values=values,
+        last=last.last_number,
+    )
+
+
+def read_log(path: Path, patterns: Iterable[FaultPattern]) -> LogReading:
+    """What is understood of a log.
 
     Raises:
         InputError: The log cannot be read, or nothing is in it.
     """
-    faults = list(patterns)
-    matches = [(fault, _expression(fault)) for fault in faults]
-    either = re.compile("|".join(f"(?:{expression.pattern})" for _, expression in matches), re.IGNORECASE)
-    seen: dict[str, list[int]] = {}
-    first: dict[str, str] = {}
+    faults = _Faults(patterns)
+    others: list[LogLine] = []
+    marked: set[str] = set()
+    arguments: dict[str, str] = {}
+    sizes: dict[str, int] = {}
     number = 0
-    try:
-        for number, text in _lines(path):
-            if not either.search(text):
-                continue
-            for fault, expression in matches:
-                if expression.search(text):
-                    seen.setdefault(fault.id, []).append(number)
-                    first.setdefault(fault.id, text.strip()[:200])
-    except (OSError, ContentError) as fault:
-        raise InputError(f"{path}: cannot be read ({fault})") from fault
-    if not number:
-        raise InputError(f"{path}: is empty", hint="name a log, or the folder of a profile")
-    by_id = {fault.id: fault for fault in faults}
-    return [
-        SeenFault(by_id[name], tuple(lines[:KEPT_LINES]), len(lines), first[name])
-        for name, lines in seen.items()
-    ]
+    for kinds in read_lines(path, faults.codes):
+        for line in kinds:
+            number = max(number, line.last_number)
+            marked |= programs_marked(line.first)
+            arguments |= arguments_in(line.last)
+            sizes |= {name: int(value) for name, value in _SIZE.findall(line.last)}
+            if not faults.take(line):
+                others.append(line)
+    statements, looked = _statements(others, marked)
+    graves = [item for item in statements if item.is_grave]
+    known = {number for item in statements for number in item.lines}
+    unknown = [line for line in others if _SAYS_ERROR.search(line.last) and not known & set(line.numbers)]
+    seen = faults.seen()
+    own = dict.fromkeys(name for item in statements for name in item.programs)
+    return LogReading(
+        faults=tuple(seen),
+        statements=(*graves, *(item for item in statements if item.statement.level == "warning")),
+        states=tuple(
+            sorted((i for i in statements if i.statement.level == "info"), key=lambda item: item.lines[0])
+        ),
+        programs=tuple(sorted(marked)) or tuple(own),
+        unknown=_last_lines(unknown),
+        nearest=() if seen or statements else _last_lines(unknown or _nearest(others, looked)),
+        looked_for=f"{faults.number} known faults, statements of {', '.join(looked) or 'no program'}",
+        lines=number,
+        arguments=arguments,
+        sizes=sizes,
+    )
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    with Content(path) as content:
-        for number, line in content.lines():
-            if line is not None:
-                yield number, line.decode("utf-8", "replace")
+def _statements(lines: Sequence[LogLine], marked: set[str]) -> tuple[list[SeenStatement], list[str]]:
+    """Statements that wrote lines, and the programs looked in: those marked, all where they tell no error."""
+    every = programs()
+    looked = [name for name in every if name in marked]
+    found = _found(lines, looked)
+    if any(item.is_grave for item in found):
+        return found, looked
+    tells = [line for line in lines if _SAYS_ERROR.search(line.last)] if looked else lines
+    rest = [name for name in every if name not in marked] if tells else []
+    return sorted([*found, *_found(tells, rest)], key=_order), [*looked, *rest]
+
+
+def _found(lines: Iterable[LogLine], names: Iterable[str]) -> list[SeenStatement]:
+    """Statements of programs that wrote lines: errors first, those with numbers first, the last first."""
+    index = StatementIndex([item for name in names for item in read_statements(name)])
+    held: dict[str, tuple[list[StatementHit], list[LogLine]]] = {}
+    for line in lines:
+        hits = [hit for hit in index.hits(line.last) if _may_write(hit, line.last)]
+        if hits:
+            held.setdefault(hits[0].statement.pattern, (hits, []))[1].append(line)
+    return sorted((_seen_statement(hits, kinds) for hits, kinds in held.values()), key=_order)
+
+
+def _seen_statement(hits: Sequence[StatementHit], lines: Sequence[LogLine]) -> SeenStatement:
+    last = max(lines, key=lambda line: line.last_number)
+    first = hits[0].statement
+    alike = [hit.statement for hit in hits if ALIKE * len(first.pattern) <= len(hit.statement.pattern)]
+    return SeenStatement(
+        statement=first,
+        programs={item.program: item.releases for item in reversed(alike)},
+        lines=tuple(sorted({number for line in lines for number in line.numbers})[:KEPT_LINES]),
+        count=sum(line.count for line in lines),
+        last=last.last_number,
+        text=last.last.strip()[:MOST_TEXT],
+        values=first.values_in(last.last) or {},
+    )
+
+
+def _order(item: SeenStatement) -> tuple[bool, bool, int]:
+    return not item.is_grave, not _numbers(item.values), -item.last
+
+
+def _may_write(hit: StatementHit, line: str) -> bool:
+    """Whether a line looks as its statement's level writes it."""
+    level = hit.statement.level
+    if level == "info":
+        return _numbers(hit.values)
+    if level == "warning" or _SAYS_RAISED.search(line):
+        return True
+    return not _SAYS_NONE.search(line) and len(hit.statement.pattern) >= len(line.strip()) // 2
+
+
+def _numbers(values: Mapping[str, str]) -> bool:
+    return any(re.match(r"-?\.?\d", text) for text in values.values())
+
+
+def _nearest(lines: Sequence[LogLine], looked: Sequence[str]) -> list[LogLine]:
+    """Lines in the order of how many words they share with what is known."""
+    words = StatementIndex([item for name in looked for item in read_statements(name)]).words
+    return sorted(lines, key=lambda line: len(words.intersection(line.last.split())))
+
+
+def _last_lines(lines: Sequence[LogLine]) -> tuple[tuple[int, str], ...]:
+    near = sorted(lines[-MOST_NEAREST:], key=lambda line: line.last_number)
+    return tuple((line.last_number, line.last.strip()[:MOST_TEXT]) for line in near)
 
 
 def _expression(fault: FaultPattern) -> re.Pattern[str]:
-    parts = [re.escape(text) for text in fault.patterns]
+    parts = [compile_pattern(text).pattern for text in fault.patterns] + _codes(fault)
+    return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
+
+
+def _codes(fault: FaultPattern) -> list[str]:
+    """Expressions of a fault's codes."""
+    parts = []
     for code in fault.codes:
         literal = re.escape(code)
         if code.isdigit():
@@ -106,4 +355,4 @@ def _expression(fault: FaultPattern) -> re.Pattern[str]:
             parts.append(rf"\bXid:?\s*(?:\([^)]{{0,40}}\):?\s*)?{code.removeprefix(_XID)}(?!\d)")
         else:
             parts.append(rf"(?<!\w){literal}(?!\w)")
-    return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
+    return parts

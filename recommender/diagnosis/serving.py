@@ -46,7 +46,13 @@ _METRICS = {
     "sglang:token_usage": "kv_share", "sglang:gen_throughput": "generated_tokens_s",
     "sglang:cache_hit_rate": "prefix_hit_share",
 }  # fmt: skip
+_MAY_TELL = re.compile(rb"^(?:vllm|sglang):|Avg generation throughput:|#queue-req:")
 _METRIC = re.compile(rf"^(vllm:\w+|sglang:\w+)(?:\{{[^}}]*\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
+_PLATEAU = 0.98
+"""Part of the most running requests from which a sample stands at the limit: some end in each interval."""
+_FREE = 0.9
+"""Share of the cache in use below which it holds nobody back (SGLang's guide calls more well used)."""
+_LEAST_SAMPLES = 2
 _SHARES = frozenset({"kv_share", "prefix_hit_share"})
 
 
@@ -60,6 +66,8 @@ class ServingLoad:
         means: Mean by name: tokens a second, requests, shares.
         peaks: Most by name.
         short_share: Share of samples in which requests wait and fewer KV blocks are free than the mark.
+        limit: Most requests that run at once where it bounds them: about as many run in each sample, others
+            wait, and KV blocks are free. None if something else does, or too few samples tell.
     """
 
     engine: str
@@ -67,6 +75,7 @@ class ServingLoad:
     means: Mapping[str, float]
     peaks: Mapping[str, float]
     short_share: float
+    limit: int | None = None
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -76,6 +85,7 @@ class ServingLoad:
             "means": {name: round(value, 6) for name, value in self.means.items()},
             "peaks": {name: round(value, 6) for name, value in self.peaks.items()},
             "kv_short_share": round(self.short_share, 4),
+            "running_limit": self.limit,
         }
 
 
@@ -94,7 +104,9 @@ def read_serving(path: Path, least_free: float) -> ServingLoad | None:
     try:
         with Content(path) as content:
             for _, raw in content.lines():
-                text = (raw or b"").decode("utf-8", "replace")
+                if raw is None or not _MAY_TELL.search(raw):
+                    continue
+                text = raw.decode("utf-8", "replace")
                 metric = _METRIC.match(text)
                 if metric is not None and metric[1] in _METRICS:
                     _add(
@@ -141,4 +153,18 @@ def _load(engine: str, samples: list[dict[str, float]], least_free: float) -> Se
         means={name: sum(values) / len(values) for name, values in held.items()},
         peaks={name: max(values) for name, values in held.items()},
         short_share=short / len(samples),
+        limit=_limit(samples),
     )
+
+
+def _limit(samples: list[dict[str, float]]) -> int | None:
+    """The number of requests that bounds those that run, if it does so in half of the samples."""
+    most = max((sample.get("running", 0.0) for sample in samples), default=0.0)
+    bound = [
+        sample
+        for sample in samples
+        if sample.get("waiting", 0.0) > 0
+        and sample.get("running", 0.0) >= _PLATEAU * most
+        and sample.get("kv_share", 1.0) < _FREE
+    ]
+    return int(most) if len(bound) >= _LEAST_SAMPLES and 2 * len(bound) >= len(samples) else None

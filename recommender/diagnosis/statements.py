@@ -63,17 +63,22 @@ class KnownStatement:
 
     def values_in(self, line: str) -> dict[str, str] | None:
         """The values by name with which a line shows it; None if it does not."""
-        found = compile_pattern(self.pattern).search(line)
-        if found is None:
-            return None
-        values: dict[str, str] = {}
-        for group, name in enumerate(slots_of(self.pattern), 1):
-            end = found.end(group)
-            text = found[group].strip(_EDGES + " ").rstrip(".")
-            unit = _UNIT.match(line[end : end + 12].lstrip(")]"))
-            is_number = _NUMBER.fullmatch(text) is not None
-            values[name] = f"{text} {unit[1] or unit[2]}" if is_number and unit is not None else text
-        return values
+        return values_found(self.pattern, line)
+
+
+def values_found(pattern: str, line: str) -> dict[str, str] | None:
+    """The values by name with which a line shows a pattern, numbers with their units; None if it does not."""
+    found = compile_pattern(pattern).search(line)
+    if found is None:
+        return None
+    values: dict[str, str] = {}
+    for group, name in enumerate(slots_of(pattern), 1):
+        text = found[group].strip(_EDGES + " ").rstrip(".")
+        end = found.end(group)
+        unit = _UNIT.match(line[end : end + 12].lstrip(")]"))
+        is_number = _NUMBER.fullmatch(text) is not None
+        values[name] = f"{text} {unit[1] or unit[2]}" if is_number and unit is not None else text
+    return values
 
 
 def parts_of(pattern: str) -> Iterator[tuple[str, str]]:

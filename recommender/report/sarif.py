@@ -89,6 +89,18 @@ def faults_sarif(content: Content, version: str) -> dict[str, object]:
         )
         for item in content["faults"]
     ]
+    results += [
+        _Result(
+            rule=f"statement-{next(iter(item['programs']))}",
+            label=f"{item['where']} of {next(iter(item['programs']))}",
+            level="error",
+            text=item["text"],
+            places=[(path.name, tuple(item["lines"]))],
+            properties={name: item[name] for name in ("programs", "pattern", "values", "count")},
+        )
+        for item in content.get("statements", ())
+        if item["level"] not in {"warning", "info"}
+    ]
     return _log(results, path, version, [])
 
 

@@ -159,8 +159,7 @@ def diagnose(
 ) -> Reply:
     """Reply of ``tunegraph diagnose --json`` for a profile or a log."""
     if is_log(path):
-        faults = [item.to_json() for item in workspace.profiles.faults(path)]
-        return Reply(content={"path": path.name, "faults": faults})
+        return Reply(content={"path": path.name, **workspace.profiles.log(path).to_json()})
     return Reply(
         content=workspace.profiles.diagnose(path, least=least, hardware=hardware, model=model).to_json()
     )

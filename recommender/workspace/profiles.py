@@ -10,10 +10,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.profiles.facts.run import Profile
-    from kg.nouns.knowledge import Strategy
     from recommender.answers.diagnose import Allowed, DiagnosisAnswer
-    from recommender.diagnosis.logs import SeenFault
-    from recommender.diagnosis.serving import ServingLoad
+    from recommender.answers.log_answer import LogAnswer
 
 
 class ProfileDesk(Desk):
@@ -58,22 +56,12 @@ class ProfileDesk(Desk):
             present=present_of(self.graph, self.names, self.hardware, run, hardware, model),
         )
 
-    def faults(self, log: Path) -> list[SeenFault]:
-        """The known faults in a log.
+    def log(self, log: Path) -> LogAnswer:
+        """What a log tells: known faults, statements of released programs, the load of a server, what to set.
 
         Raises:
             InputError: It cannot be read.
         """
-        from recommender.answers.diagnose import faults_in
+        from recommender.answers.log_answer import answer_log
 
-        return faults_in(self.graph, log)
-
-    def serving_load(self, log: Path) -> tuple[ServingLoad | None, list[Strategy]]:
-        """The load of a server in a log or page of metrics, and settings against a lack of KV blocks.
-
-        Raises:
-            InputError: It cannot be read.
-        """
-        from recommender.answers.diagnose import serving_load_in
-
-        return serving_load_in(self.graph, log)
+        return answer_log(self.graph, log)

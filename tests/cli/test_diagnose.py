@@ -250,4 +250,33 @@ def test_the_log_of_a_server_shows_its_load_and_a_lack_of_blocks(run: Any, tmp_p
     assert ran.code == 0
     assert re.search(r"generated tokens/s +450\.0 +450\.0", ran.out)
     assert "[kv-block-shortage] in 100% of the samples" in ran.out
-    assert "no known fault" not in ran.out
+    assert "--schedule-conservativeness higher than" in ran.out
+
+
+def test_a_text_that_is_no_log_is_not_called_clean(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "notes.txt"
+    log.write_text("# Notes\nHow we train on many devices.\nThe end.\nMore.\n")
+    ran = run("diagnose", log)
+    assert ran.code == 3
+    assert "nothing of its 4 lines is understood" in ran.fault
+    assert "looked for" in ran.err
+    told = run("diagnose", log, "--json")
+    assert told.code == 3
+    assert told.json["understood"] is False
+    assert len(told.json["nearest"]) == 3
+
+
+def test_a_statement_of_a_released_program_is_named_with_its_releases_and_numbers(
+    run: Any, tmp_path: Path
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "(EngineCore pid=3) ERROR 01-02 03:04:06 [core.py:9] ValueError: long_prefill_token_threshold (9000) cannot "
+        "be greater than the max_model_len (8192).\n"
+    )
+    ran = run("diagnose", log)
+    assert ran.code == 0
+    assert re.search(r"ValueError, known statement of vllm [\d.]+\S* to [\d.]+, line 1", ran.out)
+    assert "long_prefill_token_threshold 9000, max_model_len 8192" in " ".join(ran.out.split())
+    sarif = json.loads(run("diagnose", log, "--format", "sarif").out)
+    assert [item["ruleId"] for item in sarif["runs"][0]["results"]] == ["statement-vllm"]

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
 
 from recommender.diagnosis.statements import FIELDS, GAP, LEVELS, anchors_of  # noqa: E402  the path comes first
 from tools.oracle.c_statements import c_statements  # noqa: E402
@@ -48,6 +49,8 @@ _STATE = re.compile(
 )
 
 
+_SENTENCE = re.compile(r"(?<!\{)\{\w*(?:msg|message|hint|suffix|note|reasons?|advice)\}")
+"""Values that are sentences."""
 _SETTING = re.compile(
     r"(?<![\w-])--?[a-z][\w-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|`[\w.-]+`|\b[a-z]+(?:_[a-z0-9]+){2,}\b(?!\})"
 )
@@ -123,7 +126,7 @@ def is_of_use(statement: Statement) -> bool:
 def shorten(template: str) -> str | None:
     """The pattern of a template: one line of it, words around its values; None where too little is left."""
     lines = [re.sub(r"\s+", " ", re.sub(r"\x1b\[[\d;]*m", "", line)).strip() for line in template.split("\n")]
-    line = max(lines, key=_tells)
+    line = _SENTENCE.sub(f" {GAP} ", max(lines, key=_tells))
     line = re.sub(r"(\{\w+\})(?:\{\w+\})+", r"\1", line.replace("...", GAP)).replace(GAP, f" {GAP} ")
     chunks = line.split()
     slots = [place for place, chunk in enumerate(chunks) if _holds_slot(chunk)]

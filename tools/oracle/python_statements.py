@@ -273,9 +273,8 @@ def _name(node: ast.expr) -> str:
             name = _name(function)
             if name == "len" and values:
                 return f"num_{_name(values[0])}"
-            if values and (
-                name in _WRAPPERS or "format" in name or "human" in name or name.startswith("to_")
-            ):
+            is_form = name in _WRAPPERS or "format" in name or "human" in name or name.startswith("to_")
+            if values and (is_form or _is_form_of_one(node)):
                 return _name(values[0])
             return name
         case ast.BinOp(left=left, right=right):
@@ -285,3 +284,13 @@ def _name(node: ast.expr) -> str:
         case ast.BoolOp(values=[first, *_]) | ast.Compare(left=first):
             return _name(first)
     return "value"
+
+
+def _is_form_of_one(node: ast.Call) -> bool:
+    """Whether a call writes one value in another form, such as ``gib(free_memory)``."""
+    return (
+        isinstance(node.func, ast.Name)
+        and not node.func.id.startswith(("get", "_get", "count", "find"))
+        and len(node.args) == 1
+        and isinstance(node.args[0], ast.Name | ast.Attribute)
+    )

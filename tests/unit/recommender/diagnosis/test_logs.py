@@ -16,7 +16,7 @@ KNOWN = [noun for noun in knowledge() if isinstance(noun, FaultPattern)]
 def faults(tmp_path: Path, text: str) -> dict[str, tuple[int, ...]]:
     log = tmp_path / "train.log"
     log.write_text(text, encoding="utf-8")
-    return {item.fault.id: item.lines for item in read_log(log, KNOWN)}
+    return {item.fault.id: item.lines for item in read_log(log, KNOWN).faults}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_every_code_that_is_known_is_found(tmp_path: Path) -> None:
 def test_bytes_that_are_no_text_are_passed_over(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_bytes(b"\xff\xfe\nret=507014\n")
-    assert [item.lines for item in read_log(log, KNOWN)] == [(2,)]
+    assert [item.lines for item in read_log(log, KNOWN).faults] == [(2,)]
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,66 @@ def test_a_line_as_programs_write_it_names_its_fault(tmp_path: Path, line: str, 
 )
 def test_numbers_and_words_beside_a_code_are_none(tmp_path: Path, line: str) -> None:
     assert faults(tmp_path, line + "\n") == {}
+
+
+def test_a_statement_of_a_released_program_is_named_with_its_numbers(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "(EngineCore pid=3) INFO 01-02 03:04:05 [core.py:9] start\n"
+        "(EngineCore pid=3) ERROR 01-02 03:04:06 [core.py:9] ValueError: long_prefill_token_threshold (9000) cannot "
+        "be greater than the max_model_len (8192).\n"
+    )
+    reading = read_log(log, KNOWN)
+    assert reading.faults == ()
+    [seen] = reading.statements
+    assert (seen.statement.program, seen.statement.level, seen.statement.where) == (
+        "vllm",
+        "raise",
+        "ValueError",
+    )
+    assert seen.values == {"long_prefill_token_threshold": "9000", "max_model_len": "8192"}
+    assert seen.lines == (2,)
+    assert reading.names_error
+    assert "vllm" in reading.programs
+
+
+def test_an_error_that_no_table_has_is_unknown_and_the_last_ones_are_nearest(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("".join(f"OddError: the {word} broke\n" for word in ("first", "cat", "dog", "last")))
+    reading = read_log(log, KNOWN)
+    assert not reading.names_error
+    assert not reading.has_own_lines
+    assert [number for number, _ in reading.nearest] == [2, 3, 4]
+    assert "known faults" in reading.looked_for
+
+
+def test_a_line_of_state_is_no_error_though_it_speaks_of_memory(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "INFO 01-02 03:04:05 [gpu_worker.py:9] Sleep mode freed 3.10 GiB memory, 1.20 GiB memory is still in use.\n"
+    )
+    reading = read_log(log, KNOWN)
+    assert not reading.names_error
+    assert reading.has_own_lines
+    assert [item.values for item in reading.states] == [{"freed_bytes": "3.10 GiB", "used_bytes": "1.20 GiB"}]
+    assert reading.unknown == ()
+
+
+def test_a_fault_gives_the_numbers_of_its_last_line(tmp_path: Path) -> None:
+    log = tmp_path / "build.log"
+    line = "error: ub overflow, requires {} bits while 1572864 bits available!\n"
+    log.write_text("BLOCK_SIZE = 4096\n" + line.format(1600000) + line.format(3145728))
+    reading = read_log(log, KNOWN)
+    [seen] = reading.faults
+    assert seen.count == 2
+    assert seen.values == {"required": "3145728 bits", "available": "1572864 bits"}
+    assert reading.sizes == {"BLOCK_SIZE": 4096}
+
+
+def test_faults_stand_with_the_last_first(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("CUDA out of memory\nNVRM: Xid (PCI:0000:2b:00): 79, GPU has fallen off the bus.\n")
+    assert [item.fault.id for item in read_log(log, KNOWN).faults] == [
+        "xid-fallen-off-the-bus",
+        "cuda-out-of-memory",
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -66,10 +65,17 @@ def test_another_log_has_no_load(tmp_path: Path) -> None:
     assert read(tmp_path, "Running: 3 reqs of my own\nvllm: hello\n") is None
 
 
-def test_settings_against_a_lack_are_those_of_the_server(tmp_path: Path, shipped: Any) -> None:
-    path = tmp_path / "server.log"
-    path.write_text(VLLM.format(1, 1, 1, 9, 99.0, 0))
-    load, strategies = shipped.serving_load(path)
-    assert load.short_share == 1
-    assert strategies
-    assert {setting.software for item in strategies for setting in item.sets} == {"vllm"}
+def test_requests_that_stand_at_a_number_while_others_wait_are_bounded_by_it(tmp_path: Path) -> None:
+    at = VLLM.format(1, 1, 256, 9, 60.0, 0) + VLLM.format(1, 1, 253, 9, 70.0, 0)
+    bounded = read(tmp_path, at)
+    assert bounded is not None
+    assert bounded.limit == 256
+    for others in (
+        VLLM.format(1, 1, 256, 0, 60.0, 0) * 2,  # none waits
+        VLLM.format(1, 1, 256, 9, 95.0, 0) * 2,  # the cache is full
+        VLLM.format(1, 1, 256, 9, 60.0, 0),  # one sample tells nothing
+        VLLM.format(1, 1, 256, 9, 60.0, 0) + VLLM.format(1, 1, 90, 9, 60.0, 0) * 3,
+    ):
+        load = read(tmp_path, others)
+        assert load is not None
+        assert load.limit is None

@@ -45,7 +45,7 @@ def test_a_fault_is_an_error_at_its_lines(tmp_path: Path) -> None:
     path.write_text(
         "ok\nNVRM: Xid (PCI:0000:2b:00): 79, GPU has fallen off the bus.\nCUDA out of memory\nCUDA out of memory\n"
     )
-    seen = [item.to_json() for item in read_log(path, KNOWN)]
+    seen = [item.to_json() for item in read_log(path, KNOWN).faults]
     log: Any = faults_sarif({"path": str(path), "faults": seen}, "1.0")
     check(log)
     [run] = log["runs"]

@@ -35,6 +35,7 @@ LATE = b"raise ValueError(f'No room: {need} blocks of memory were asked for')\n"
         ("ERROR\nThe cache holds {n} blocks only", "The cache holds {n} blocks only"),
         ("{a}{b} of these blocks remain", "{a} of these blocks remain"),
         ("Too few: {n}", None),
+        ("No blocks remain. {some_msg}Give more memory", "No blocks remain. … Give more memory"),
         ("No blocks remain ... give more memory.", "No blocks remain … give more memory"),
     ],
 )

@@ -34,7 +34,7 @@ def test_each_form_of_text_gives_its_template_with_names_level_and_place() -> No
             where="ValueError",
             template="Fewer blocks than {num_blocks} blocks, {free} GiB free",
         ),
-        Statement(level="warning", where="checks", template="Asked for {max_len} of {name_of} ({share}%)"),
+        Statement(level="warning", where="checks", template="Asked for {max_len} of {config} ({share}%)"),
         Statement(level="error", where="checks", template="{num_lost} of {world_size} lost"),
         Statement(level="raise", where="AssertionError", template="A text in two parts, {model_path}"),
         Statement(level="warning", where="checks", template="old flag {flag}"),

@@ -1,0 +1,142 @@
+"""What a log tells as text: faults, statements of released programs, the load of a server, what to set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli import output
+from cli.diagnosis.labels import say_labelled
+from cli.output import say
+from cli.text.language import language
+from kg.errors import NoEvidenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from recommender.answers.log_answer import LogAnswer
+    from recommender.diagnosis.logs import SeenFault, SeenStatement
+    from recommender.diagnosis.pressures import Move
+    from recommender.diagnosis.serving import ServingLoad
+
+MOST_STATEMENTS = 3
+MOST_STATES = 6
+MOST_MOVES = 5
+_LOAD = {
+    "prompt_tokens_s": ("prompt tokens/s", 1.0), "generated_tokens_s": ("generated tokens/s", 1.0),
+    "running": ("requests running", 1.0), "waiting": ("requests waiting", 1.0),
+    "kv_share": ("KV cache in use, %", 100.0), "prefix_hit_share": ("prefix cache hits, %", 100.0),
+    "preemptions": ("preemptions", 1.0),
+}  # fmt: skip
+"""Names of the statistics of a server, and what they are multiplied by on the screen."""
+
+
+def show_log(path: Path, answer: LogAnswer) -> None:
+    """What is understood of a log."""
+    reading = answer.reading
+    for fault in reading.faults:
+        _show_fault(fault, answer)
+    graves = [item for item in reading.statements if item.is_grave]
+    for item in (graves or ([] if reading.faults else reading.statements))[:MOST_STATEMENTS]:
+        _show_statement(item)
+    if answer.load is not None:
+        _show_load(answer.load, answer.lacks)
+    for lack, moves in answer.lacks.items():
+        if moves:
+            say(f"Against {lack} in {answer.server}")
+            for move in moves[:MOST_MOVES]:
+                say_labelled("set", move.text + (f", if {move.condition}" if move.condition else ""))
+            say()
+    if not reading.names_error:
+        _show_states(path, answer)
+
+
+def not_understood(path: Path, answer: LogAnswer) -> NoEvidenceError:
+    """The refusal of a log in which nothing is understood."""
+    reading = answer.reading
+    near = reading.nearest or reading.unknown
+    lines = "; ".join(f"line {number}: {text}" for number, text in near)
+    return NoEvidenceError(
+        f"{path}: nothing of its {reading.lines} lines is understood; nearest are {lines}",
+        hint=f"looked for {reading.looked_for}",
+    )
+
+
+def _show_fault(item: SeenFault, answer: LogAnswer) -> None:
+    codes = f" [{', '.join(item.fault.codes)}]" if item.fault.codes else ""
+    say(f"{item.fault.label}{codes}, line {_lines(item.lines, item.count)}")
+    say_labelled("seen", item.first)
+    _show_values(item.values)
+    say_labelled("cause", _in_language(item.fault.cause))
+    say_labelled("remedy", _in_language(item.fault.remedy))
+    if answer.block is not None and item is answer.reading.faults[0]:
+        name, size, largest = answer.block
+        say_labelled(
+            "bound", f"{name} {size} is too large: at most {largest} fits, as the need grows with it"
+        )
+    if strategies := answer.strategies[item.fault.id]:
+        say_labelled("try", ", ".join(strategies))
+    say_labelled("source", item.fault.source.url or item.fault.source.title)
+    say()
+
+
+def _show_statement(item: SeenStatement) -> None:
+    known = ", ".join(f"{program} {releases}" for program, releases in item.programs.items())
+    what = {"raise": item.statement.where}.get(item.statement.level, item.statement.level)
+    say(f"{what}, known statement of {known}, line {_lines(item.lines, item.count)}")
+    say_labelled("seen", item.text)
+    _show_values(item.values)
+    say()
+
+
+def _show_values(values: Mapping[str, str]) -> None:
+    if told := ", ".join(f"{name} {_with_size(text)}" for name, text in values.items() if text):
+        say_labelled("numbers", told)
+
+
+def _with_size(text: str) -> str:
+    """A number of bits with its KiB; anything else as it is."""
+    number, _, unit = text.partition(" ")
+    if unit == "bits" and number.isdigit():
+        return f"{text} ({int(number) / 8192:g} KiB)"
+    return text
+
+
+def _show_states(path: Path, answer: LogAnswer) -> None:
+    """That no error is named, and what the lines of a program's state say."""
+    programs = ", ".join(answer.reading.programs)
+    say(f"{path}: lines of {programs or answer.server}, none of them an error.")
+    for item in answer.reading.states[-MOST_STATES:]:
+        say_labelled("says", f"line {item.last}: {item.text}")
+
+
+def _show_load(load: ServingLoad, lacks: Mapping[str, tuple[Move, ...]]) -> None:
+    say(f"Load of {load.engine}, {load.samples} samples")
+    rows = [
+        (label, f"{scale * load.means[name]:.1f}", f"{scale * load.peaks[name]:.1f}")
+        for name, (label, scale) in _LOAD.items()
+        if name in load.means
+    ]
+    output.table(("what", "mean", "most"), rows)
+    if load.short_share:
+        say(
+            f"KV blocks run short [kv-block-shortage] in {load.short_share:.0%} of the samples, "
+            "and requests wait."
+        )
+    elif "kv-block-shortage" in lacks:
+        say("KV blocks run short [kv-block-shortage]: requests that run are put back.")
+    elif load.limit is not None:
+        say(f"All {load.limit} requests that may run at once do [running-limit], and others wait.")
+    elif load.peaks.get("waiting", 0) > 0:
+        say("Requests wait though KV blocks are free.")
+    else:
+        say("No request waits.")
+
+
+def _lines(lines: tuple[int, ...], count: int) -> str:
+    more = f" and {count - len(lines)} more" if count > len(lines) else ""
+    return ", ".join(map(str, lines)) + more
+
+
+def _in_language(texts: Mapping[str, str]) -> str:
+    return texts.get(language()) or texts.get("en", "")

@@ -1,0 +1,140 @@
+"""The answer to a log: what is understood of it, the load of a server in it, and what to set."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.nouns.knowledge import Bottleneck, FaultPattern, Strategy
+from kg.triples.serialisation import all_of, from_graph
+from recommender.diagnosis.log_programs import server_of
+from recommender.diagnosis.logs import read_log
+from recommender.diagnosis.pressures import lacks_of, moves_against
+from recommender.diagnosis.serving import read_serving
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from kg.triples.graph import GraphStore
+    from recommender.diagnosis.logs import LogReading, SeenFault
+    from recommender.diagnosis.pressures import Move
+    from recommender.diagnosis.serving import ServingLoad
+
+KV_SHORT = "kv-block-shortage"
+RUNNING_LIMIT = "running-limit"
+CONSERVATIVE = "conservative-scheduler"
+FREE_KV = "free_kv_block_share"
+_SERVING = frozenset({"inference", "decode", "prefill", "serving"})
+_NEED, _THERE = "required", "available"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogAnswer:
+    """What a log tells, and what to do.
+
+    Attributes:
+        reading: What is understood of its lines.
+        load: The load of a server over time; None without one.
+        server: The server among its programs; empty where none serves.
+        lacks: What runs short or holds back, each with the settings against it.
+        strategies: For each fault the strategies that go with the program, by fault.
+        block: The largest block that fits, where lines tell what a kernel needs, has, and its block: name,
+            size and the largest; None otherwise.
+    """
+
+    reading: LogReading
+    load: ServingLoad | None
+    server: str
+    lacks: Mapping[str, tuple[Move, ...]]
+    strategies: Mapping[str, tuple[str, ...]]
+    block: tuple[str, int, int] | None = None
+
+    @property
+    def is_understood(self) -> bool:
+        """Whether something is named, or the log is that of a known program without an unknown error."""
+        is_known = self.load is not None or self.reading.has_own_lines
+        return self.reading.names_error or bool(self.lacks) or (is_known and not self.reading.unknown)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        content = self.reading.to_json()
+        faults = [
+            {**item.to_json(), "strategies": list(self.strategies[item.fault.id])}
+            for item in self.reading.faults
+        ]
+        return {
+            **content,
+            "faults": faults,
+            "understood": self.is_understood,
+            "server": self.server or None,
+            "serving": None if self.load is None else self.load.to_json(),
+            "lacks": {name: [move.to_json() for move in moves] for name, moves in self.lacks.items()},
+            "block": None
+            if self.block is None
+            else {"name": self.block[0], "size": self.block[1], "largest": self.block[2]},
+        }
+
+
+def answer_log(graph: GraphStore, log: Path) -> LogAnswer:
+    """What a log tells, and what to do.
+
+    Raises:
+        InputError: The log cannot be read, or nothing is in it.
+    """
+    reading = read_log(log, all_of(graph, FaultPattern))
+    load = read_serving(log, _least_free(graph))
+    server = server_of(reading.programs) or (load.engine if load is not None else "")
+    phases = {item.id: set(item.phases) for item in all_of(graph, Strategy)}
+    lacks = lacks_of(item.fault.id for item in reading.faults) if server else []
+    given = dict(reading.arguments)
+    if load is not None:
+        lacks += _lacks_of_load(load, is_short=KV_SHORT in lacks)
+        if RUNNING_LIMIT in lacks:
+            given |= {"max_num_seqs": str(load.limit), "max_running_requests": str(load.limit)}
+    return LogAnswer(
+        reading=reading,
+        load=load,
+        server=server,
+        lacks={lack: tuple(moves_against(lack, server, given)) for lack in dict.fromkeys(lacks)},
+        strategies={
+            item.fault.id: tuple(
+                name
+                for name in item.fault.strategies
+                if not server or not phases.get(name) or phases[name] & _SERVING
+            )
+            for item in reading.faults
+        },
+        block=_largest_block(reading.faults, reading.sizes),
+    )
+
+
+def _least_free(graph: GraphStore) -> float:
+    """Share of free KV blocks below which they are short."""
+    symptoms = from_graph(graph, Bottleneck, KV_SHORT).symptoms
+    return next((item.threshold for item in symptoms if item.metric == FREE_KV), 0.0)
+
+
+def _lacks_of_load(load: ServingLoad, *, is_short: bool) -> list[str]:
+    """What the statistics of a server show to hold requests back."""
+    if load.short_share or is_short:
+        return [KV_SHORT]
+    if load.limit is not None:
+        return [RUNNING_LIMIT]
+    return [CONSERVATIVE] if load.engine == "sglang" and load.means.get("waiting", 0) > 0 else []
+
+
+def _largest_block(faults: tuple[SeenFault, ...], sizes: Mapping[str, int]) -> tuple[str, int, int] | None:
+    """The largest block that fits on chip: the need grows with the block in proportion."""
+    for item in faults:
+        need, there = (_amount(item.values.get(name, "")) for name in (_NEED, _THERE))
+        if need and there and need > there and len(sizes) == 1:
+            name, size = next(iter(sizes.items()))
+            return name, size, int(size * there / need)
+    return None
+
+
+def _amount(text: str) -> float:
+    found = re.match(r"\d[\d,]*\.?\d*", text)
+    return float(found[0].replace(",", "")) if found is not None else 0.0

@@ -1,0 +1,108 @@
+"""The lines of a log, those that differ in digits alone taken together: any length in little memory."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ingest.files.content import Content, ContentError
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEPT_LINES = 5
+"""Numbers of lines that are kept one by one; the others are counted."""
+MOST_SHAPES = 200_000
+"""Kinds of lines that are held at once."""
+MOST_LINE = 16_000
+"""Characters of a line that are looked at."""
+_DIGITS = b"0123456789"
+_COLOUR = re.compile(rb"\x1b\[[\d;?]*[A-Za-z]")
+
+
+_MAY_HOLD_CODE = re.compile(
+    rb"(?:[Ee]rr|ERR|[Rr]et|RET|[Cc]ode|[Rr]esult|[Ss]tatus|[Rr]untime|rt|[Aa]cl|ACL)[^\n]{0,40}?\d"
+    rb"|Xid|(?<![A-Za-z])[A-Z]{1,4}\d{4}"
+)
+
+
+@dataclass(slots=True)
+class LogLine:
+    """Lines of one kind.
+
+    Attributes:
+        head: The first as bytes.
+        tail: The last as bytes.
+        numbers: Numbers of the first ones, from 1.
+        last_number: Number of the last.
+        count: How many there are.
+    """
+
+    head: bytes
+    tail: bytes
+    numbers: list[int] = field(default_factory=list)
+    last_number: int = 0
+    count: int = 0
+
+    @property
+    def first(self) -> str:
+        """Text of the first."""
+        return self.head.decode("utf-8", "replace")
+
+    @property
+    def last(self) -> str:
+        """Text of the last."""
+        return self.tail.decode("utf-8", "replace")
+
+
+def read_lines(path: Path, codes: re.Pattern[str]) -> Iterator[list[LogLine]]:
+    """The kinds of lines of a log, in the order of their first ones; in several lists where there are many.
+
+    Args:
+        path: The log, gzipped or not.
+        codes: What makes a digit tell: lines that it finds are of one kind only with the same text found.
+
+    Raises:
+        InputError: The log cannot be read, or nothing is in it.
+    """
+    held: dict[tuple[bytes, str], LogLine] = {}
+    coded: dict[bytes, bool] = {}
+    number = 0
+    try:
+        with Content(path) as content:
+            for number, raw in content.lines():
+                for piece in _pieces(raw or b""):
+                    shape = piece.translate(None, _DIGITS)
+                    has_code = coded.get(shape)
+                    if has_code is None:
+                        has_code = coded[shape] = _MAY_HOLD_CODE.search(piece) is not None
+                    found = codes.search(piece.decode("utf-8", "replace")) if has_code else None
+                    key = (shape, "" if found is None else found[0])
+                    kind = held.get(key)
+                    if kind is None:
+                        kind = held[key] = LogLine(piece, piece)
+                    if kind.count < KEPT_LINES:
+                        kind.numbers.append(number)
+                    kind.count += 1
+                    kind.last_number = number
+                    kind.tail = piece
+                if len(held) >= MOST_SHAPES:
+                    yield list(held.values())
+                    held, coded = {}, {}
+    except (OSError, ContentError) as fault:
+        raise InputError(f"{path}: cannot be read ({fault})") from fault
+    if not number:
+        raise InputError(f"{path}: is empty", hint="name a log, or the folder of a profile")
+    yield list(held.values())
+
+
+def _pieces(line: bytes) -> list[bytes]:
+    """What a line shows: without colours, and of a line that is written over each state."""
+    if b"\x1b" in line:
+        line = _COLOUR.sub(b"", line)
+    if b"\r" in line:
+        return [piece[:MOST_LINE] for piece in line.split(b"\r") if piece]
+    return [line if len(line) <= MOST_LINE else line[:MOST_LINE]]

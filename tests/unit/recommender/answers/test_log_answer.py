@@ -1,0 +1,75 @@
+"""Answers to logs: what runs short in which program, and what to set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.answers.log_answer import LogAnswer
+
+VLLM = (
+    "INFO 01-02 03:04:05 [loggers.py:9] Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: "
+    "2.0 tokens/s, Running: {} reqs, Waiting: {} reqs, GPU KV cache usage: {}%, Prefix cache hit rate: 0.0%\n"
+)
+SGLANG = "[2026-01-02 03:04:05 TP0] Decode batch. #running-req: {}, #token: 9, token usage: {}, gen throughput (token/s): 4.0, #queue-req: {}\n"
+OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+
+
+@pytest.fixture
+def answer(tmp_path: Path, shipped: Any) -> Any:
+    def read(text: str) -> LogAnswer:
+        log = tmp_path / "run.log"
+        log.write_text(text)
+        found: LogAnswer = shipped.profiles.log(log)
+        return found
+
+    return read
+
+
+def test_out_of_memory_is_met_by_the_program_that_ran(answer: Any) -> None:
+    trains = answer(OUT_OF_MEMORY)
+    assert "gradient-checkpointing" in trains.strategies["cuda-out-of-memory"]
+    assert trains.lacks == {}
+    serves = answer('File "/x/vllm/v1/worker.py", line 3\n' + OUT_OF_MEMORY)
+    assert serves.server == "vllm"
+    assert "gradient-checkpointing" not in serves.strategies["cuda-out-of-memory"]
+    first = serves.lacks["device-memory"][0]
+    assert (first.key, first.to) == ("--gpu-memory-utilization", "lower")
+
+
+def test_a_lack_of_cache_is_moved_by_the_flags_of_its_server(answer: Any) -> None:
+    found = answer(SGLANG.format(9, 0.99, 5))
+    assert found.reading.faults == ()
+    moves = {move.key: move.to for move in found.lacks["kv-block-shortage"]}
+    assert moves["--schedule-conservativeness"] == "higher"
+    assert moves["--mem-fraction-static"] == "higher"
+    assert all(not move.to.replace(".", "").isdigit() for move in found.lacks["kv-block-shortage"])
+
+
+def test_a_limit_of_running_requests_is_raised_from_where_it_stands(answer: Any) -> None:
+    [move] = answer(VLLM.format(128, 40, 50.0) * 3).lacks["running-limit"]
+    assert (move.key, move.to, move.current) == ("--max-num-seqs", "higher", "128")
+
+
+def test_a_scheduler_that_waits_with_free_cache_is_too_careful(answer: Any) -> None:
+    found = answer(SGLANG.format(9, 0.5, 5) + SGLANG.format(40, 0.6, 5) * 2 + SGLANG.format(20, 0.6, 5) * 4)
+    assert [(move.key, move.to) for move in found.lacks["conservative-scheduler"]] == [
+        ("--schedule-conservativeness", "lower")
+    ]
+
+
+def test_the_log_of_a_server_without_an_error_is_understood_and_another_text_is_not(answer: Any) -> None:
+    assert answer(VLLM.format(3, 0, 5.0)).is_understood
+    assert not answer("# Title\nSome words about training on many devices.\n").is_understood
+    assert not answer(VLLM.format(3, 0, 5.0) + "OddError: nobody knows\n").is_understood
+
+
+def test_the_largest_block_follows_from_what_fits(answer: Any) -> None:
+    line = "error: ub overflow, requires 3072 bits while 1536 bits available!\n"
+    assert answer("BLOCK_SIZE=4096\n" + line).block == ("BLOCK_SIZE", 4096, 2048)
+    assert answer(line).block is None
+    assert answer("BLOCK_M=4\nBLOCK_N=8\n" + line).block is None

@@ -1,0 +1,69 @@
+"""Lines of a log, taken together where they differ in digits alone."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.errors import InputError
+from recommender.diagnosis import log_lines
+from recommender.diagnosis.log_lines import LogLine, read_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CODES = re.compile(r"code 5\d\d|E1\d{4}")
+
+
+def lines(tmp_path: Path, content: bytes) -> list[LogLine]:
+    path = tmp_path / "run.log"
+    path.write_bytes(content)
+    return [line for kinds in read_lines(path, CODES) for line in kinds]
+
+
+def test_lines_that_differ_in_digits_are_one_kind_with_its_first_and_last(tmp_path: Path) -> None:
+    [step, end] = lines(tmp_path, b"".join(b"step %d loss 1.%d\n" % (n, n) for n in range(9)) + b"end\n")
+    assert (step.first, step.last, step.count) == ("step 0 loss 1.0", "step 8 loss 1.8", 9)
+    assert (step.numbers, step.last_number) == ([1, 2, 3, 4, 5], 9)
+    assert (end.numbers, end.count) == ([10], 1)
+
+
+def test_a_code_among_the_digits_makes_a_kind_of_its_own(tmp_path: Path) -> None:
+    found = lines(tmp_path, b"error code 200\nerror code 201\nerror code 507\nE10001 x\nE20001 x\n")
+    assert [(line.first, line.count) for line in found] == [
+        ("error code 200", 2),
+        ("error code 507", 1),
+        ("E10001 x", 1),
+        ("E20001 x", 1),
+    ]
+
+
+def test_colours_are_taken_off_and_a_bar_that_is_written_over_is_each_of_its_states(tmp_path: Path) -> None:
+    found = lines(tmp_path, b"\x1b[31mlost\x1b[0m\n 1%\r 2%\rdone\n\xff\xfe\n")
+    assert [(line.first, line.numbers) for line in found[:3]] == [
+        ("lost", [1]),
+        (" 1%", [2, 2]),
+        ("done", [2]),
+    ]
+
+
+def test_a_long_line_is_cut_and_a_gzipped_log_is_read(tmp_path: Path) -> None:
+    [line] = lines(tmp_path, gzip.compress(b"x" * 50_000))
+    assert len(line.first) == log_lines.MOST_LINE
+
+
+def test_many_kinds_come_in_several_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_lines, "MOST_SHAPES", 2)
+    path = tmp_path / "run.log"
+    path.write_text("a\nb\nc\n")
+    assert [len(kinds) for kinds in read_lines(path, CODES)] == [2, 1]
+
+
+def test_nothing_and_no_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is empty"):
+        lines(tmp_path, b"")
+    with pytest.raises(InputError, match="cannot be read"):
+        list(read_lines(tmp_path / "none.log", CODES))

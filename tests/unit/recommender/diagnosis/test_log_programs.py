@@ -1,0 +1,32 @@
+"""Programs shown by the lines of a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from recommender.diagnosis.log_programs import SERVERS, programs_marked, server_of
+from recommender.diagnosis.statements import programs
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("INFO 01-02 03:04:05 [loggers.py:9] hello", {"vllm"}),
+        ('File "/x/vllm_ascend/worker.py", line 3', {"vllm", "vllm-ascend"}),
+        ("[2026-01-02 03:04:05 TP0] load", {"sglang"}),
+        ('File "/x/torch_npu/utils.py"', {"torch", "torch_npu"}),
+        ("deepspeed with transformers", {"deepspeed", "transformers"}),
+        ("step 3 loss 2.1", set()),
+    ],
+)
+def test_a_line_shows_its_programs_and_what_they_run_in(line: str, shown: set[str]) -> None:
+    assert programs_marked(line) == shown
+
+
+def test_the_special_server_stands_before_the_one_it_runs_in() -> None:
+    assert server_of(("torch", "vllm", "vllm-ascend")) == "vllm-ascend"
+    assert server_of(("torch", "deepspeed")) == ""
+
+
+def test_each_server_has_statements() -> None:
+    assert set(SERVERS) - {"llama.cpp"} <= set(programs())

@@ -1,0 +1,57 @@
+"""Settings of a server against a lack."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+import data
+from kg.nouns.knowledge import FaultPattern
+from recommender.diagnosis.pressures import arguments_in, lacks_of, moves_against
+from recommender.store.shipped_knowledge import knowledge
+
+TABLE = yaml.safe_load(data.text("settings/pressures.yaml"))
+SERVERS = [name for name in TABLE if name != "lacks"]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_each_setting_is_one_of_the_registry(server: str) -> None:
+    held = json.loads(data.text(f"settings/{server}.json"))["settings"]
+    keys = {key for item in held for key in (item["key"], *item.get("aliases", ()))}
+    assert {entry["key"] for moves in TABLE[server].values() for entry in moves} <= keys
+
+
+def test_each_fault_of_the_table_is_known() -> None:
+    known = {noun.id for noun in knowledge() if isinstance(noun, FaultPattern)}
+    assert {fault for shown in TABLE["lacks"].values() for fault in shown} <= known
+
+
+def test_a_lack_is_met_once_in_the_order_of_its_faults() -> None:
+    assert lacks_of(["sglang-retracts", "other", "cuda-out-of-memory", "vllm-preempts"]) == [
+        "kv-block-shortage",
+        "device-memory",
+    ]
+
+
+def test_a_move_goes_from_what_the_log_tells_else_from_the_default() -> None:
+    told = arguments_in("non-default args: {'model': 'm', 'gpu_memory_utilization': 0.95, 'x': None}")
+    assert told == {"model": "m", "gpu_memory_utilization": "0.95"}
+    by_log = {move.key: move.text for move in moves_against("device-memory", "vllm-ascend", told)}
+    assert by_log["--gpu-memory-utilization"] == "--gpu-memory-utilization lower than 0.95 (in the log)"
+    by_default = moves_against("device-memory", "vllm", {})[0]
+    assert by_default.current != ""
+    assert by_default.origin != "log"
+
+
+def test_arguments_are_read_from_the_line_that_tells_them_alone() -> None:
+    assert arguments_in("server_args=ServerArgs(model_path='a/b', mem_fraction_static=0.88)") == {
+        "model_path": "a/b",
+        "mem_fraction_static": "0.88",
+    }
+    assert arguments_in("mem_fraction_static=0.88") == {}
+
+
+def test_an_unknown_server_has_no_moves() -> None:
+    assert moves_against("device-memory", "other", {}) == []
