@@ -207,10 +207,11 @@ def main() -> None:
             continue
         try:
             result = run(bench["run"], given.data.resolve(), None if given.all else given.seed, given.limit)
-            keep(RUNS, row_of(name, bench["figures"], result, is_all=given.all))
+            row = row_of(name, bench["figures"], result, is_all=given.all)
         except ValueError as fault:
-            keep(RUNS, about | {"failed": str(fault)})
-        print(json.dumps(kept_runs(RUNS)[-1]), flush=True)
+            row = about | {"failed": str(fault)}
+        keep(RUNS, row)
+        print(json.dumps(row), flush=True)
     rows = kept_runs(RUNS)
     write(PAGE, table, rows)
     last_line({"runs": len(rows), "failed": sum("failed" in row for row in rows)})
