@@ -231,9 +231,7 @@ class Names:
             )
         unknown = self._unknown(_MODEL, text)
         is_near = "did you mean" in unknown.hint
-        is_network = bool(
-            name.organisation or name.size or {word for word, digits in name.units if not digits} & VARIANTS
-        )
+        is_network = bool(name.organisation or {word for word, digits in name.units if not digits} & VARIANTS)
         if is_network and (search.family or not is_near):
             return UnsizedModelError(f"the sizes of {text!r} are not known", hint=_OWN_MODEL)
         return unknown
