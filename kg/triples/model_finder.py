@@ -103,7 +103,7 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
     """
     name = read_name(text)
     for spelling in (text, *_spellings(name)):
-        if ids := by_key(spelling):
+        if ids := _of_size(store, spelling, name, by_key(spelling)):
             return ModelSearch(found=tuple(FoundModel(id=one) for one in ids))
     if not name.units:
         return ModelSearch()
@@ -130,6 +130,23 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
         return ModelSearch(found=tuple(chosen[one] for one in sorted(chosen)), family=True)
     alike = [item for item in sorted(sizes) if not item[0]] or sorted(sizes)
     return ModelSearch(sizes=tuple(dict.fromkeys(one for *_, one in alike)), family=bool(entries))
+
+
+def _of_size(store: GraphStore, spelling: str, name: ModelName, ids: list[str]) -> list[str]:
+    """The models of a key that have the size of the name: a key has no points, 1.3b and 13b are one."""
+    if spelling in ids:
+        return [spelling]
+    if name.size is None or not ids:
+        return ids
+    names = {one: [read_name(label) for label in _labels(store, model_iri(one))] for one in ids}
+    alike = [one for one, own in names.items() if name.size in {item.size for item in own}]
+    digits = _size_digits(name)
+    # 2_7b has its point as a word's end; 27b has none
+    return alike or [one for one, own in names.items() if digits not in set(map(_size_digits, own))]
+
+
+def _size_digits(name: ModelName) -> str:
+    return next((word.text.replace(".", "") for word in name.words if word.part is Part.SIZE), "")
 
 
 def _spellings(name: ModelName) -> Iterator[str]:
@@ -214,9 +231,13 @@ def _entries(store: GraphStore, name: ModelName) -> Iterator[_Entry]:
     for node, family in members.items():
         if not node.value.startswith(_MODELS):
             continue
-        for predicate in (Shared.PREF_LABEL, Shared.ALT_LABEL):
-            for label in nodes.literals(store, node, predicate):
-                yield from _of_label(name_of(node), label.value, family)
+        for label in _labels(store, node):
+            yield from _of_label(name_of(node), label, family)
+
+
+def _labels(store: GraphStore, node: NamedNode) -> Iterator[str]:
+    for predicate in (Shared.PREF_LABEL, Shared.ALT_LABEL):
+        yield from (label.value for label in nodes.literals(store, node, predicate))
 
 
 def _of_label(identifier: str, label: str, family: str) -> Iterator[_Entry]:

@@ -19,6 +19,7 @@ import data
 from ingest.knowledge.files import read_knowledge
 from ingest.questions.launches.model_facts import KINDS as KINDS_OF_ATTENTION
 from kg.errors import UnknownEntityError
+from kg.terms.model_name import read_name
 from kg.triples.names import Names
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
@@ -53,7 +54,7 @@ UNGATED = {
 
 WIDE_ATTENTION = {
     "deepseek-v4-flash", "deepseek-v4-pro", "gemma-2-27b", "gemma-3-27b", "gemma-4-26b-a4b", "gemma-4-31b",
-    "glm-4-5", "glm-4-5-air", "glm-4-6", "glm-4-7", "minimax-m2", "qwen3-coder-next", "seed-oss-36b",
+    "glm-4-5", "glm-4-5-air", "glm-4-5v", "glm-4-6", "glm-4-7", "minimax-m2", "qwen3-coder-next", "seed-oss-36b",
     "gpt-oss-120b", "gpt-oss-20b", "hy3-preview", "mimo-v2-flash", "minimax-m2-5", "minimax-m2-7",
     "minimax-m3", "mistral-nemo-12b", "qwen3-0-6b", "qwen3-235b-a22b", "qwen3-30b-a3b", "qwen3-32b",
     "qwen3-4b", "qwen3-5-0-8b", "qwen3-5-122b-a10b", "qwen3-5-27b", "qwen3-5-35b-a3b",
@@ -89,9 +90,9 @@ FAMILIES = [family for content in DOCUMENTS.values() for family in content["fami
 VALUES = {model["id"]: {name: fact["value"] for name, fact in stated(model)} for _, model in MODELS}
 
 
-def names_of(model: dict[str, Any]) -> set[str]:
-    spelt = [model["id"], *model["label"].values(), *model.get("aliases", [])]
-    return {normalised(name) for name in spelt}
+def names_of(model: dict[str, Any]) -> set[tuple[str, float | None]]:
+    spelt = [*model["label"].values(), *model.get("aliases", [])]
+    return {(normalised(name), read_name(name).size) for name in spelt}
 
 
 @cache
@@ -119,11 +120,12 @@ def test_ids_are_unique_slugs() -> None:
 
 
 def test_every_name_means_one_model() -> None:
-    meant: dict[str, set[str]] = {}
+    meant: dict[tuple[str, float | None], set[str]] = {}
     for _, model in MODELS:
         for name in names_of(model):
             meant.setdefault(name, set()).add(model["id"])
-    assert {name: ids for name, ids in meant.items() if len(ids) > 1 or not name} == {}
+    assert {name: ids for name, ids in meant.items() if len(ids) > 1 or not name[0]} == {}
+    assert {model["id"] for _, model in MODELS if resolve(model["id"]) != model["id"]} == set()
 
 
 def test_families_and_architectures_exist() -> None:

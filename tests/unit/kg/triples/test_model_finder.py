@@ -7,7 +7,7 @@ import pytest
 from kg.errors import AmbiguousEntityError, UnknownEntityError, UnsizedModelError
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, Model, ModelFamily
-from kg.triples.model_finder import ModelSearch, find_model, models_of_size
+from kg.triples.model_finder import FoundModel, ModelSearch, find_model, models_of_size
 from kg.triples.names import Names
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
@@ -83,6 +83,9 @@ def zoo() -> OxigraphStore:
         ("Wolf-V3.2", "wolf", 671e9),
         ("Wolf-M2.7", "wolf", 229e9),
         ("Fx4", "fox", 295e9),
+        ("Fox-1.3B", "fox", 1.3e9),
+        ("Fox-13B", "fox", 13e9),
+        ("Fox-2.7B", "fox", 2.7e9),
         ("Fx4-preview", "fox", 295e9),
         ("Fox-Air-2", "fox", 106e9),
     ):
@@ -123,6 +126,10 @@ def search(store: OxigraphStore, text: str) -> ModelSearch:
         ("fox2_106b", "fox-air-2", ()),
         ("Wolf-V3-Wolf3-8B", "wolf3-8b", ("wolf", "v3")),
         ("Wolf3-30B", "wolf3-30b-a3b", ()),
+        ("acme/fox-1.3b-AWQ", "fox-1-3b", ()),
+        ("fox_13b", "fox-13b", ()),
+        ("fox-1-3b", "fox-1-3b", ()),
+        ("fox_2_7b", "fox-2-7b", ()),
         ("Wolf3-Video-8B", "wolf3-8b", ("video",)),
         ("Wolf-V3-Nightly", "wolf-v3", ("nightly",)),
     ],
@@ -152,6 +159,12 @@ def test_a_size_that_a_family_lacks_is_refused_with_those_it_has(zoo: OxigraphSt
         Names(zoo).model("acme/Wolf3-70B-Instruct")
     assert caught.value.hint.startswith("it has wolf3-8b, wolf3-30b-a3b")
     assert caught.value.exit_code == 2
+
+
+def test_a_point_in_a_size_is_not_passed_over(zoo: OxigraphStore) -> None:
+    for text in ("Fox-27B", "Fox-0.27B"):
+        assert search(zoo, text) == ModelSearch(sizes=("fox-1-3b", "fox-2-7b", "fox-13b"), family=True)
+    assert search(zoo, "Wolf3-8.0B").found == (FoundModel(id="wolf3-8b"),)
 
 
 def test_a_name_that_fits_two_models_is_asked_back(zoo: OxigraphStore) -> None:
