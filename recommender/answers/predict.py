@@ -73,7 +73,7 @@ def predict(answer: Answer, *, intensity_g_per_kwh: float | None) -> Prediction:
     ]
     supported = [item for item in benefits if item.gain is not None]
     started = _start(answer)
-    if (not supported and not started) or answer.abstention is not None:
+    if (not supported and now is None) or answer.abstention is not None:
         why = answer.abstention.reason if answer.abstention else "no case, effect or estimate of it is known"
         work = answer.problem.workload
         raise NoEvidenceError(

@@ -164,7 +164,8 @@ class QuestionFeasibility:
         if any(kind_of(name) in rules.SPLITTING for name in names):
             yield lambda settings: rules.divisibility(problem, settings, self._sizes)
             yield lambda settings: rules.layout(problem, settings)
-        if any(map(rules.states_format, names)) or rules.asks_fp8(str(problem.workload.precision or "")):
+        told = str(problem.workload.precision or "")
+        if any(map(rules.states_format, names)) or rules.asks_fp8(told) or told == rules.BF16:
             yield lambda settings: rules.number_format(problem, settings, hardware, self.facts)
         if self.facts and names & BUFFER_NAMES:
             precision, shape = problem.workload.precision, dict(problem.workload.shape)

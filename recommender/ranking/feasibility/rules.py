@@ -27,6 +27,7 @@ _SPLIT_BY_EXPERT = ("experts", "num_experts")
 _FORMATS = frozenset({"precision", "precision_cache"})
 _IN_FP8 = frozenset({"fp8_format", "fp8"})
 _NAMES_FP8 = ("fp8", "e4m3", "e5m2", "hybrid", "float8", "mxfp8")
+BF16 = "bfloat16"
 NUMBER_FORMAT = "the chip computes in the number format"
 """Name of the rule that a question itself can break, whatever is set."""
 
@@ -123,8 +124,13 @@ def number_format(
 ) -> Iterator[Broken]:
     """Check that the chip computes in the requested number formats.
 
-    Only of chips whose matrix unit is described whole is it known what they lack: those of Ascend.
+    Only of chips whose matrix unit is described whole is it known what they lack: those of Ascend. NVIDIA's
+    compute bfloat16 from compute capability 8.0 on (CUDA C++ Programming Guide, compute capabilities).
     """
+    source = f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}"
+    if problem.workload.precision == BF16 and _lacks_bf16(device, facts):
+        reason = f"{device} has no bf16 matrix unit; it computes fp16"
+        yield Broken(rule=NUMBER_FORMAT, reason=reason, source=source)
     formats = {str(problem.workload.precision or "")} | {
         name if value is True else str(value)
         for name, value in configuration.items()
@@ -145,8 +151,18 @@ def number_format(
         yield Broken(
             rule=NUMBER_FORMAT,
             reason=f"{refused}; {refused.hint}",
-            source=f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}",
+            source=source,
         )
+
+
+def _lacks_bf16(device: str, facts: Mapping[str, float | str]) -> bool:
+    """Whether a chip is known to have no matrix unit for bfloat16."""
+    if "peak_fp16_flops" not in facts or "peak_bf16_flops" in facts:
+        return False
+    from recommender.cost_model.facts.device import Device
+
+    generation, dot, _ = str(facts.get("compute_capability", "")).partition(".")
+    return Device(device, facts).ascend or bool(dot and generation.isdecimal() and int(generation) < 8)
 
 
 def asks_fp8(text: str) -> bool:

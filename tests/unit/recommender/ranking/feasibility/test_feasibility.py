@@ -288,3 +288,16 @@ def test_rules_without_a_workspace_follow_the_question() -> None:
     wide, narrow = (asked(shape={"heads": 8, "experts": 8, "inter": inter}) for inter in (128, 6))
     layout = Settings({"moe_tp_size": 4, "moe_ep_size": 2})
     assert [can_run(wide, layout), can_run(narrow, layout), can_run(wide, layout)] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("capability", "is_refused"),
+    [("7.0", True), ("7.5", True), ("8.0", False), ("gfx1100", False), ("", False)],
+)
+def test_bfloat16_is_refused_on_chips_that_are_known_to_lack_it(capability: str, is_refused: bool) -> None:
+    facts = {"memory_bytes": 80e9, "peak_fp16_flops": 3e14, "compute_capability": capability}
+    rules = QuestionFeasibility(asked(), LLAMA, facts)
+    reasons = [item.reason for item in rules.check(Settings())]
+    assert reasons == (["same has no bf16 matrix unit; it computes fp16"] if is_refused else [])
+    assert not QuestionFeasibility(asked(precision="float16"), LLAMA, facts).check(Settings())
+    assert not QuestionFeasibility(asked(), LLAMA, {**facts, "peak_bf16_flops": 3e14}).check(Settings())
