@@ -57,8 +57,8 @@ class LayoutDomain:
         widths, depths, parts = self._widths(), self._depths(), self._parts()
         for pipeline, tensor, context in itertools.product(depths, widths, parts):
             inside = pipeline * tensor * context
-            if count % inside or (not training and pipeline > 1 and tensor < widths[-1]):
-                continue  # stages only between servers (vLLM, "Parallelism and scaling")
+            if count % inside or (not training and not self.degrees and pipeline > 1 and tensor < widths[-1]):
+                continue  # stages only between servers (vLLM, "Parallelism and scaling"), or as they run
             replicas = count // inside
             for experts in self._experts(model, tensor * replicas * context, replicas):
                 layout = ParallelLayout(tp=tensor, pp=pipeline, dp=replicas, ep=experts, cp=context)

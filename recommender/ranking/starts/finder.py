@@ -16,10 +16,9 @@ from recommender.applicability.framework import running_framework
 from recommender.applicability.programs import refuse_unmodelled
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
-from recommender.cost_model.assumed import assumed_by_price, assumed_count
+from recommender.cost_model.assumed import assumed_count
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.measured.correction import RunCorrection
-from recommender.cost_model.workloads.memory_fit import least_bytes
 from recommender.ranking.measured.best_case import to_copy, told
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import StartConfiguration
@@ -51,6 +50,7 @@ from recommender.ranking.starts.recipes.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability, Starts
+from recommender.ranking.starts.support import assumed_by, beyond_memory, known_of, why_not_judged
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
 from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, written
@@ -59,10 +59,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
-    from kg.nouns.knowledge import Model
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.recipe import Recipe, Role
-    from kg.nouns.situation import Fact
     from kg.nouns.values import Settings, Value
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
@@ -116,7 +114,7 @@ class StartFinder:
         model = self._models.of(problem)
         path = self._tree.path(problem.hardware.name)
         vendor = path[-1] if path else ""
-        refuse_unmodelled(problem, vendor, self.frameworks, _known_of(problem, model, self._tree))
+        refuse_unmodelled(problem, vendor, self.frameworks, known_of(problem, model, self._tree))
         framework = running_framework(problem, vendor, model.architecture if model else "", self.frameworks)
         if framework is None:
             return None
@@ -209,7 +207,7 @@ class StartFinder:
             if steps is not None:
                 found[place] = repriced(found[place], one.option, steps, situation.problem)
         if layouts:
-            draft.assumed += _assumed_by(layouts[0], draft)
+            draft.assumed += assumed_by(layouts[0], draft)
             if draft.question is not None and (links := link_note(draft.question.machine)):
                 draft.notes.append(links)
             reasons = reasons_for_place(layouts, situation.problem.limits)
@@ -273,7 +271,7 @@ class StartFinder:
         draft.question = asked.question
         draft.weight_format = str(sizes.get("weight_format", ""))
         options = layout_options(asked)
-        if not options and (why := _why_not_judged(situation, asked)):
+        if not options and (why := why_not_judged(situation, asked)):
             draft.notes.append(why)
             draft.degrees = {name: int(float(str(size))) for name, size in asked.degrees.items()}
             return [] if situation.problem.situation.has_script else self._unpriced(draft, sizes)
@@ -316,7 +314,7 @@ class StartFinder:
         self, draft: StartDraft, sizes: Mapping[str, Value]
     ) -> list[ChosenLayout] | StartConfiguration:
         """No layout with a price; where the weights alone fill more than there is, none at all."""
-        bound = _beyond_memory(draft.situation, sizes, self._tree)
+        bound = beyond_memory(draft.situation, sizes, self._tree)
         return replace(self._unfit(draft, None, None), because=(bound,)) if bound else []
 
     def _chosen(
@@ -363,49 +361,6 @@ class StartFinder:
         return ModelTraits.of(self._models.find(name), name)
 
 
-def _known_of(problem: Problem, model: Model | None, tree: HardwareTree) -> str:
-    """Parameters of the model and memory of the devices, as far as they are known."""
-    facts = {fact.name: fact.value for fact in model.facts} if model is not None else {}
-    parts, held = [], facts.get("parameters")
-    if isinstance(held, int | float):
-        parts.append(f"{held / 1e9:,.1f} billion parameters take {2 * held / 1e9:,.0f} GB in 16 bit")
-    memory = tree.facts(problem.hardware.name).get("memory_bytes")
-    if isinstance(memory, int | float):
-        count = problem.hardware.count or 1
-        parts.append(f"{count} x {problem.hardware.name} hold {count * memory / 1e9:,.0f} GB")
-    return "; ".join(parts) or "neither is its model"
-
-
-def _beyond_memory(situation: StartSituation, sizes: Mapping[str, Value], tree: HardwareTree) -> str:
-    """Why the weights alone fill more than all devices have, whatever runs them; empty where they do not."""
-    memory = tree.facts(situation.hardware[0]).get("memory_bytes") if situation.hardware else None
-    parameters, devices = sizes.get("parameters"), situation.devices
-    if not (isinstance(memory, int | float) and isinstance(parameters, int | float) and devices):
-        return ""
-    precision = situation.problem.workload.precision or str(sizes.get("weight_format") or "16 bit")
-    needed = least_bytes(parameters, precision)
-    if needed <= devices * memory:
-        return ""
-    least = math.ceil(needed / memory)
-    where = f"{devices} x {situation.hardware[0]}"
-    return (
-        f"{parameters / 1e9:,.1f} billion parameters in {precision} take {needed / 1e9:,.0f} GB, and {where}"
-        f" hold {devices * memory / 1e9:,.0f} GB: at least {least:,} devices"
-    )
-
-
-def _why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
-    """Why "does not fit" cannot be said: the program's memory is not modelled, or a script says it runs."""
-    if not asked.splits and asked.question.model.layers and asked.question.machine.count > 1:
-        return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
-    if situation.problem.situation.has_script:
-        return (
-            "by the memory model it does not fit, but your script says that it runs: narrower weights"
-            " (--precision), shorter lengths (--shape) or fewer requests (--trait concurrency=N) may be why"
-        )
-    return ""
-
-
 def _has_own_launcher(recipe: Recipe) -> bool:
     """Whether it configures another program of the framework, whose settings do not go with its flags.
 
@@ -429,17 +384,6 @@ def _shown(kinds: Sequence[ChosenLayout]) -> list[ChosenLayout]:
     if fastest is None or fastest in kinds[:3]:
         return list(kinds[:3])
     return [*kinds[:2], fastest]
-
-
-def _assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[Fact]:
-    """What the price of a layout stands for, where the question leaves it open."""
-    question, situation = draft.question, draft.situation
-    if question is None or chosen.option.log_merit is None:
-        return []
-    priced = {**chosen.option.settings, **chosen.option.layout.degrees()}
-    told = {*situation.facts} if situation.at_once is None else {*situation.facts, "concurrency"}
-    drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
-    return list(assumed_by_price(question, {**priced, **drafts}, told, is_best=draft.load is None))
 
 
 def _divided(situation: StartSituation, layout: ParallelLayout | None) -> StartSituation:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kg.nouns.layout import ParallelLayout
+from kg.nouns.layout import DEGREES, ParallelLayout
+from kg.terms.circumstances import degrees_of
+from recommender.cost_model.layout_domain import powers
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import LayoutOption
@@ -19,8 +21,10 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
     situation, devices = draft.situation, draft.situation.devices
     if not devices:
         return None
-    if draft.degrees:
-        layout = replace(ParallelLayout.of_degrees(draft.degrees), dp=1)
+    now = degrees_of(situation.current or {})
+    degrees = draft.degrees or {DEGREES[name]: int(size) for name, size in now.items() if name in DEGREES}
+    if degrees:
+        layout = replace(ParallelLayout.of_degrees(degrees), dp=1)
         if devices % layout.devices == 0:
             return replace(layout, dp=devices // layout.devices)
     plain = ParallelLayout(dp=devices)
@@ -29,8 +33,7 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
     experts = {1, devices} if situation.model.is_mixture else {1}
     layouts = [
         ParallelLayout(tp=width, dp=devices // width, ep=spread)
-        for width in range(1, devices + 1)
-        if devices % width == 0 and width & (width - 1) == 0
+        for width in powers(devices)
         for spread in experts
     ]
     options = [

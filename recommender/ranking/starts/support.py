@@ -1,0 +1,76 @@
+"""What a start rests on and what it cannot say: known facts, memory that weights alone fill, assumptions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from recommender.cost_model.assumed import assumed_by_price
+from recommender.cost_model.workloads.memory_fit import least_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.entities import Problem
+    from kg.nouns.knowledge import Model
+    from kg.nouns.situation import Fact
+    from kg.nouns.values import Value
+    from kg.triples.hardware_tree import HardwareTree
+    from recommender.ranking.starts.draft import StartDraft
+    from recommender.ranking.starts.layout_choice import ChosenLayout
+    from recommender.ranking.starts.layout_options import LayoutQuestion
+    from recommender.ranking.starts.situation import StartSituation
+
+
+def known_of(problem: Problem, model: Model | None, tree: HardwareTree) -> str:
+    """Parameters of the model and memory of the devices, as far as they are known."""
+    facts = {fact.name: fact.value for fact in model.facts} if model is not None else {}
+    parts, held = [], facts.get("parameters")
+    if isinstance(held, int | float):
+        parts.append(f"{held / 1e9:,.1f} billion parameters take {2 * held / 1e9:,.0f} GB in 16 bit")
+    memory = tree.facts(problem.hardware.name).get("memory_bytes")
+    if isinstance(memory, int | float):
+        count = problem.hardware.count or 1
+        parts.append(f"{count} x {problem.hardware.name} hold {count * memory / 1e9:,.0f} GB")
+    return "; ".join(parts) or "neither is its model"
+
+
+def beyond_memory(situation: StartSituation, sizes: Mapping[str, Value], tree: HardwareTree) -> str:
+    """Why the weights alone fill more than all devices have, whatever runs them; empty where they do not."""
+    memory = tree.facts(situation.hardware[0]).get("memory_bytes") if situation.hardware else None
+    parameters, devices = sizes.get("parameters"), situation.devices
+    if not (isinstance(memory, int | float) and isinstance(parameters, int | float) and devices):
+        return ""
+    precision = situation.problem.workload.precision or str(sizes.get("weight_format") or "16 bit")
+    needed = least_bytes(parameters, precision)
+    if needed <= devices * memory:
+        return ""
+    least = math.ceil(needed / memory)
+    where = f"{devices} x {situation.hardware[0]}"
+    return (
+        f"{parameters / 1e9:,.1f} billion parameters in {precision} take {needed / 1e9:,.0f} GB, and {where}"
+        f" hold {devices * memory / 1e9:,.0f} GB: at least {least:,} devices"
+    )
+
+
+def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
+    """Why "does not fit" cannot be said: the program's memory is not modelled, or a script says it runs."""
+    if not asked.splits and asked.question.model.layers and asked.question.machine.count > 1:
+        return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
+    if situation.problem.situation.has_script:
+        return (
+            "by the memory model it does not fit, but your script says that it runs: narrower weights"
+            " (--precision), shorter lengths (--shape) or fewer requests (--trait concurrency=N) may be why"
+        )
+    return ""
+
+
+def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[Fact]:
+    """What the price of a layout stands for, where the question leaves it open."""
+    question, situation = draft.question, draft.situation
+    if question is None or chosen.option.log_merit is None:
+        return []
+    priced = {**chosen.option.settings, **chosen.option.layout.degrees()}
+    told = {*situation.facts} if situation.at_once is None else {*situation.facts, "concurrency"}
+    drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
+    return list(assumed_by_price(question, {**priced, **drafts}, told, is_best=draft.load is None))
