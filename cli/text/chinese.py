@@ -206,6 +206,10 @@ TEMPLATES: dict[str, str] = {
         "{place} 为 {told}，{where} 为 {other}：采用 {same}"
     ),
     "no phase given: training is assumed": "未给出阶段：假定为训练",
+    "no phase given: serving is assumed": "未给出阶段：假定为推理服务",
+    "answers of {answer} token ({task})": "输出 {answer} 个 token（{task}）",
+    "answers of {answer} tokens ({task})": "输出 {answer} 个 token（{task}）",
+    "prompts of {prompt} tokens ({task})": "输入 {prompt} 个 token（{task}）",
     "recognised as {model} by its sizes": "根据尺寸识别为 {model}",
     "recognised as {model} by its name and sizes": "根据名称和尺寸识别为 {model}",
     "the sizes are not those of {model}: name and sizes are as given": "尺寸与 {model} 不符：按所给计算",

@@ -23,6 +23,7 @@ from kg.terms.model_name import quantised_format, read_name
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
 from kg.terms.precisions import canonical_precision, is_precision
+from kg.terms.tasks import task_of
 from kg.terms.units import share_of
 from kg.triples.model_facts import SIZED
 from kg.triples.model_finder import DECISIVE
@@ -260,8 +261,9 @@ class _Reader:
                     kind = stage.kind
             else:
                 if stage is None:
-                    stage = PHASE_OF_WORD["training"]
-                    self.notes.append("no phase given: training is assumed")
+                    phase_assumed = "serving" if task_of(model or "") else "training"
+                    stage = PHASE_OF_WORD[phase_assumed]
+                    self.notes.append(f"no phase given: {phase_assumed} is assumed")
                 kind, name = stage.kind, stage.activity
                 if not name:
                     raise InputError(f"phase {phase} needs --op")

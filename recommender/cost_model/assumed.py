@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kg.nouns.situation import Fact, FactOrigin
+from kg.terms.tasks import LENGTHS as TASK_LENGTHS
+from kg.terms.tasks import task_of
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.inference import feeds_forward
 
@@ -48,6 +50,15 @@ def assumed_precision(name: str) -> Fact:
 def assumed_sequence(tokens: float) -> Fact:
     """The length of a sequence that is trained on, or that an encoder reads."""
     return _assumed("shape.seq_len", int(tokens), f"sequences of {tokens:,.0f} tokens", "--shape seq_len=N")
+
+
+def task_lengths(model: str, stated: Container[str]) -> Iterator[Fact]:
+    """The lengths that follow from the task that a model is named for, where they are not stated."""
+    task = task_of(model)
+    for name, tokens in TASK_LENGTHS.get(task, {}).items():
+        if name not in stated:
+            words = f"{LENGTHS[name]} of {tokens:,} token{'' if tokens == 1 else 's'} ({task})"
+            yield _assumed(f"shape.{name}", tokens, words, f"--shape {name}=N")
 
 
 def assumed_lengths(stated: Container[str]) -> Iterator[Fact]:

@@ -9,7 +9,7 @@ from kg.errors import InfeasibleError, InputError, MissingFactError
 from kg.nouns.layout import DEGREES
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import QUANTISATION, plain_key
-from recommender.cost_model.assumed import USUAL_LENGTH, assumed_precision, assumed_sequence
+from recommender.cost_model.assumed import USUAL_LENGTH, assumed_precision, assumed_sequence, task_lengths
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
@@ -66,6 +66,10 @@ def layout_question(
     if not question.engine:
         question = replace(question, engine=situation.framework.id, version=situation.framework.version)
     settings = {**_drafts(draft, question), **question.settings, "precision": _precision(draft, question)}
+    if not situation.is_training and not question.model.encodes:
+        for fact in task_lengths(situation.model.id, settings):
+            settings[fact.name.rpartition(".")[2]] = fact.value
+            draft.assumed.append(fact)
     if situation.is_training and not is_network:
         _hold(draft, settings)
     degrees = {name: size for name, size in settings.items() if name in _DEGREES}
