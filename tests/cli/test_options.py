@@ -26,6 +26,13 @@ def test_options_are_laid_over_the_file(tmp_path: Path) -> None:
         bottleneck=["memory"],
         current=["b=2"],
     ).raw()
+    origins = raw.pop("origins")
+    assert isinstance(origins, dict)
+    assert {name: origins[name] for name in ("model", "shape.M", "shape.N", "current.a", "current.b")} == {
+        "model": "told", "shape.M": "file", "shape.N": "told", "current.a": "file", "current.b": "told",
+    }  # fmt: skip
+    assert raw.pop("notes") == ["model is told as bert and wins; the file says gpt2",
+                                "shape.N is told as 3 and wins; the file says 2"]  # fmt: skip
     assert raw == {
         "model": "bert",
         "shape": {"M": 1, "N": 3},
@@ -39,6 +46,7 @@ def test_other_forms_of_a_file_are_added_to_as_well(tmp_path: Path) -> None:
     file = tmp_path / "problem.yaml"
     file.write_text("limits: {peak_memory: 1GB}\nbottlenecks: [wait]\n")
     raw = ProblemOptions(file=file, limit=["latency<=1ms"], bottleneck=["memory=0.2"]).raw()
+    assert raw.pop("origins") == {"limits": "told", "bottlenecks": "file", "bottlenecks.memory": "told"}
     assert raw == {
         "limits": ["peak_memory<=1GB", "latency<=1ms"],
         "bottlenecks": {"wait": None, "memory": 0.2},
