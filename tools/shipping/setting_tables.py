@@ -1,6 +1,6 @@
 """Writes ``data/settings/compiled/tables.json``, the tables of settings that people keep in YAML.
 
-``python -m tools.shipping.setting_tables`` after a change of ``data/settings/*.yaml``: a question reads the
+``python -m tools.shipping.setting_tables`` after a change of one of them: a question reads the
 JSON, as a YAML parser and its reading would take 22 ms of its CPU time.
 """
 
@@ -14,11 +14,13 @@ import yaml
 from tools.source_tree import ROOT
 
 FOLDER = ROOT / "data" / "settings"
+NAMES = ("acts_on", "left_out", "meanings", "purposes")
+"""Tables that every question reads."""
 COMPILED = FOLDER / "compiled" / "tables.json"
 
 
 def tables() -> dict[str, Any]:
-    """The content of each YAML file by its stem."""
+    """The content of each by its name."""
     return {
         path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.yaml"))
     }
