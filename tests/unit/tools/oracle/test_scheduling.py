@@ -10,12 +10,12 @@ import pytest
 
 from tests.unit.tools.oracle.loads import load_of
 from tools.oracle.engine_fleet import FIGURES
-from tools.oracle.load_draws import draw_loads
 from tools.oracle.scheduling import (
     EACH,
     SEED,
-    TABLE,
+    TABLES,
     OracleError,
+    loads_of,
     read_table,
     serve_loads,
     write_table,
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_the_committed_table_is_of_the_loads_that_its_command_draws() -> None:
-    rows = read_table(TABLE)
-    assert [load for load, _ in rows] == draw_loads(SEED, EACH)
-    first = TABLE.read_text(encoding="utf-8").splitlines()[0]
-    assert "of vllm " in first
-    assert f"--seed {SEED} --each {EACH}" in first
+@pytest.mark.parametrize("engine", sorted(path.stem for path in TABLES.glob("*.csv")))
+def test_a_committed_table_is_of_the_loads_that_its_command_draws(engine: str) -> None:
+    table, each = TABLES / f"{engine}.csv", EACH[engine]
+    rows = read_table(table)
+    assert [load for load, _ in rows] == loads_of(engine, SEED, each)
+    first = table.read_text(encoding="utf-8").splitlines()[0]
+    assert f"of {engine} " in first
+    assert f"--engine {engine} --seed {SEED} --each {each}" in first
     for load, figures in rows:
         assert figures["ttft_p50_s"] <= figures["ttft_p90_s"] <= figures["ttft_p99_s"]
         # no first token before the shortest prompt has run, no later one before an empty step
@@ -53,10 +55,14 @@ def test_an_interpreter_without_the_engine_is_named() -> None:
 
 
 @pytest.mark.long
-def test_rows_are_the_same_when_the_engine_is_run_again() -> None:
-    python = os.environ.get("TUNEGRAPH_VLLM_PYTHON")
+@pytest.mark.parametrize("engine", sorted(path.stem for path in TABLES.glob("*.csv")))
+def test_rows_are_the_same_when_the_engine_is_run_again(engine: str) -> None:
+    name = f"TUNEGRAPH_{engine.upper()}_PYTHON"
+    python = os.environ.get(name)
     if not python:
-        pytest.skip("no interpreter with vllm: set TUNEGRAPH_VLLM_PYTHON")
-    rows = read_table(TABLE)[::49]
-    for (_, known), figures in zip(rows, serve_loads(python, [load for load, _ in rows]), strict=True):
+        pytest.skip(f"no interpreter with {engine}: set {name}")
+    rows = read_table(TABLES / f"{engine}.csv")
+    rows = rows[:: len(rows) // 7]
+    loads = [load for load, _ in rows]
+    for (_, known), figures in zip(rows, serve_loads(python, loads, engine), strict=True):
         assert figures == pytest.approx(known, rel=1e-5)
