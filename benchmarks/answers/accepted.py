@@ -11,6 +11,7 @@ for. Programs without a parser that was read are counted as such.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ PROGRAMS = {"llama-factory": "llamafactory"}
 """Programs that recipes name otherwise."""
 LAUNCHER = frozenset({"nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port"})
 """Flags of torchrun, which recipes list beside those of the program that it starts."""
+_CAPITALS = re.compile(r"'[A-Z][A-Z_]+'$")
 FILES = frozenset({"json", "yaml", "override"})
 
 
@@ -184,8 +186,9 @@ def judge_starts(workspace: Workspace, asked: Iterable[dict[str, Any]], name: st
             found.unjudged[f"refused: {type(error).__name__}"] += 1
             continue
         start = plan.start if plan is not None else None
-        if start is None or start.framework not in softwares():
-            found.unjudged["no start" if start is None else f"{start.framework or 'kernel'}: not read"] += 1
+        if start is None or start.layout is None or start.framework not in softwares():
+            reason = "no start" if start is None else "a kernel" if start.layout is None else "not read"
+            found.unjudged[reason] += 1
             continue
         [release, *_], _ = _releases(start.framework, start.version)
         if not facts(start.framework, release).flags:
@@ -193,7 +196,8 @@ def judge_starts(workspace: Workspace, asked: Iterable[dict[str, Any]], name: st
             continue
         argv, environment = pasted(start.paste_lines)
         complaints = judge(start.framework, release, argv, environment)
-        found.take([text for text in complaints if "are required" not in text])
+        whole = argv[:2] == ["vllm", "serve"] or argv[:2] == ["python", "-m"]
+        found.take([text for text in complaints if not _is_for_the_user(text, whole=whole)])
     print(name, found.to_json())
     for text, count in found.examples.most_common():
         print(f"  {count} x {text}")
@@ -227,6 +231,15 @@ def _raw_recipe(row: dict[str, Any]) -> dict[str, Any]:
         "traits": traits,
         "software": {row["framework"]: row["framework_version"]},
     }
+
+
+def _is_for_the_user(complaint: str, *, whole: bool) -> bool:
+    """Whether a start leaves what is missing to its user: a word in capitals, flags of the script."""
+    if "are required" in complaint or _CAPITALS.search(complaint):
+        return True
+    return (
+        not whole and complaint.startswith("conflicting") and ("unset" in complaint or "not --" in complaint)
+    )
 
 
 def _is_below(known: Facts, key: str) -> bool:

@@ -37,9 +37,9 @@ def test_without_a_program_the_programs_are_listed(run: Any) -> None:
 
 
 def test_a_release_that_was_not_read_is_said(run: Any) -> None:
-    ran = run("kb", "list", "settings", "--software", "vllm-ascend=0.12.7", "--json")
-    assert ran.json["release"] == "0.11.0"
-    assert ran.err.splitlines() == ["note: vllm-ascend 0.12.7 was not read; the nearest release is 0.11.0"]
+    ran = run("kb", "list", "settings", "--software", "vllm-ascend=0.13.7", "--json")
+    assert ran.json["release"] == "0.13.0"
+    assert ran.err.splitlines() == ["note: vllm-ascend 0.13.7 was not read; the nearest release is 0.13.0"]
 
 
 def test_an_unknown_program_or_release_is_one_line(run: Any) -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from tools.oracle.settings.plans import Plan
 
-_ARCHIVE = re.compile(r"[\w.]+?-(?P<release>\d[^-]*?)(?:\.tar\.gz|-.*\.whl)")
-_READ = re.compile(r"\.(?:py|ya?ml|md|rst|cc|cpp|hpp|h|json)$|/?Dockerfile$")
+_ARCHIVE = re.compile(r"[\w.-]+?-(?P<release>\d[^-]*?)(?:\.tar\.gz|-.*\.whl)")
+_READ = re.compile(r"\.(?:py|ya?ml|md|rst|cc|cpp|hpp|h|json)$|Dockerfile$|pyproject\.toml$|requirements[^/]*\.txt$|requirements/.*\.txt$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,9 @@ def _unpack(path: Path, folder: Path) -> None:
 
 def _pinned(plan: Plan, folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, (path, pattern) in plan.pinned.items():
-        text = (folder / path).read_text(encoding="utf-8") if (folder / path).is_file() else ""
+    for name, (paths, pattern) in plan.pinned.items():
+        present = [folder / path for path in paths.split("|") if (folder / path).is_file()]
+        text = "\n".join(path.read_text(encoding="utf-8") for path in present)
         if match := re.search(pattern, text):
             found[name] = match[1]
     return found

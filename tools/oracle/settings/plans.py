@@ -32,7 +32,7 @@ class Plan:
         beneath: Programs that it runs on, whose settings it passes on.
         package: Folder of its repository that its archives hold.
         tag: How the tag of a release is named.
-        pinned: File and pattern that name the release of a program beneath it.
+        pinned: Files (``|`` between them) and pattern that name the release of a program beneath it.
         dotted: Its parser reads ``_`` in a flag as ``-``, and ``--flag.field value`` as JSON.
         positional: How many words without a flag its parser takes.
         file: How its settings are written where they are no flags: ``"json"``, ``"yaml"``, ``"overrides"``.
