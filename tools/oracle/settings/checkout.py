@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from tools.oracle.settings.plans import Plan
 
 _ARCHIVE = re.compile(r"[\w.-]+?-(?P<release>\d[^-]*?)(?:\.tar\.gz|-.*\.whl)")
-_READ = re.compile(r"\.(?:py|ya?ml|md|rst|cc|cpp|hpp|h|json)$|Dockerfile$|pyproject\.toml$|requirements[^/]*\.txt$|requirements/.*\.txt$")
+_READ = re.compile(
+    r"\.(?:py|ya?ml|md|rst|cc|cpp|hpp|h|json)$|Dockerfile$|pyproject\.toml$|requirements(?:[^/]*|/.*)\.txt$"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
