@@ -201,6 +201,7 @@ TEMPLATES: dict[str, str] = {
         "{count} 个 {name} 按 {server} 所装的 {other} 处理"
     ),
     "{name} is taken as {other}, on which it is built": "{name} 按其基础模型 {other} 处理",
+    "{name} is taken as {other}: no other size of it is known": "{name} 按 {other} 处理：不知道它的其他规模",
     "{name} is taken as {other}: not known is {words}": "{name} 按 {other} 处理：不认识 {words}",
     "{place} says {told} and {where} {other}: {same} is taken": (
         "{place} 为 {told}，{where} 为 {other}：采用 {same}"

@@ -183,7 +183,7 @@ class Records:
             found = self._names.model(text)
         except UnknownEntityError:
             return None
-        return None if found.passed_over else found.id
+        return found.id if found.exact else None
 
     def _cached(self, cache: dict[bytes, T], raw: Any, make: Callable[[], T], faults: list[str]) -> T | None:
         """The result of ``make``, cached by the raw content; its faults are added to ``faults``."""

@@ -48,11 +48,13 @@ class FoundModel:
         id: Of the node.
         passed_over: Words of the name that nobody explained, before and after the model's own.
         base: The name says what was built on this model, as a distillation does.
+        alone: The name states no size, and of its family and version this alone is known.
     """
 
     id: str
     passed_over: tuple[str, ...] = ()
     base: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +111,7 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
         return ModelSearch()
     entries = list(_entries(store, name))
     sizes: list[tuple[bool, bool, float, str]] = []
+    unsized: dict[str, float] = {}
     fits: list[tuple[tuple[int, int, int, int], FoundModel]] = []
     core = [at for at, word in enumerate(name.words) if word.part is Part.CORE]
     for front, start in enumerate(core):
@@ -116,6 +119,8 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
         before = tuple(name.words[at].text for at in core[:front])
         for fit in _fits(part, entries):
             agrees = _agrees(store, fit, part)
+            if part.size is None and fit.entry.name.size and not (fit.unknown or fit.missing or front):
+                unsized[fit.entry.id] = fit.entry.name.size
             if agrees is None:
                 own = fit.entry.name.size
                 sizes.append((bool(fit.missing), own is None, own or 0.0, fit.entry.id))
@@ -128,6 +133,9 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
         best = min(rank for rank, _ in fits)
         chosen = {found.id: found for rank, found in fits if rank == best}
         return ModelSearch(found=tuple(chosen[one] for one in sorted(chosen)), family=True)
+    if unsized:  # which of the family's sizes is open
+        ordered = sorted(unsized, key=unsized.__getitem__)
+        return ModelSearch(found=tuple(FoundModel(id=one, alone=len(ordered) == 1) for one in ordered))
     alike = [item for item in sorted(sizes) if not item[0]] or sorted(sizes)
     return ModelSearch(sizes=tuple(dict.fromkeys(one for *_, one in alike)), family=bool(entries))
 
@@ -204,7 +212,7 @@ def _agrees(store: GraphStore, fit: _Fit, part: ModelName) -> bool | None:
         return False  # nobody knows whether it is that size
     is_told = bool(agrees or (part.size is None and active))
     if not is_told and part.size is None and own.size is not None:
-        return False  # which of the family's sizes is open
+        return False
     return is_told or not (fit.missing or set(fit.unknown) & VARIANTS)
 
 

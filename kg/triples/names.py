@@ -79,10 +79,12 @@ class ResolvedModel(ResolvedName):
 
     Attributes:
         weights: Number format in which the name says that the weights are stored; empty if it says none.
+        exact: Every word of the name is explained, and it leaves no size open.
         passed_over: Words of the name that nobody explained: it may be another network of that size.
     """
 
     weights: str = ""
+    exact: bool = True
     passed_over: tuple[str, ...] = ()
 
 
@@ -218,9 +220,13 @@ class Names:
         note = ""
         if found.base:
             note = f"{text} is taken as {found.id}, on which it is built"
+        elif found.alone:
+            note = f"{text} is taken as {found.id}: no other size of it is known"
         elif found.passed_over:
             note = f"{text} is taken as {found.id}: not known is {', '.join(found.passed_over)}"
-        return ResolvedModel(id=found.id, note=note, weights=name.weights, passed_over=found.passed_over)
+        return ResolvedModel(
+            id=found.id, note=note, weights=name.weights, exact=not note, passed_over=found.passed_over
+        )
 
     def _missing_model(self, text: str, name: ModelName, search: ModelSearch) -> UnknownEntityError:
         """The error of a name that no model has: a size that its family lacks, a network without facts."""

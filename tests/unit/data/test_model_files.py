@@ -110,7 +110,7 @@ def resolve(name: str) -> str | None:
         found = shipped_names().model(name)
     except UnknownEntityError:
         return None
-    return None if found.passed_over else found.id
+    return found.id if found.exact else None
 
 
 def test_ids_are_unique_slugs() -> None:

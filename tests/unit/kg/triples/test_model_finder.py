@@ -142,7 +142,7 @@ def test_family_version_and_size_say_the_network(
     assert found.base is (text == "Wolf-V3-Wolf3-8B")
 
 
-@pytest.mark.parametrize("text", ["Wolf3-VL", "Wolf-V3-Flash", "Fox-Omni", "acme/Wolf-V4"])
+@pytest.mark.parametrize("text", ["Wolf3-Omni", "Wolf-V3-Flash", "Fox-Omni", "acme/Wolf-V4"])
 def test_another_network_of_a_family_is_not_taken_for_one_that_is_known(
     zoo: OxigraphStore, text: str
 ) -> None:
@@ -159,6 +159,19 @@ def test_a_size_that_a_family_lacks_is_refused_with_those_it_has(zoo: OxigraphSt
         Names(zoo).model("acme/Wolf3-70B-Instruct")
     assert caught.value.hint.startswith("it has wolf3-8b, wolf3-30b-a3b")
     assert caught.value.exit_code == 2
+
+
+def test_a_name_without_its_size_is_asked_back_unless_there_is_one(zoo: OxigraphStore) -> None:
+    with pytest.raises(AmbiguousEntityError) as caught:
+        Names(zoo).model("acme/Fox-Instruct")
+    assert caught.value.choices == ("fox-1-3b", "fox-2-7b", "fox-13b")
+    assert search(zoo, "Wolf3-VL-AWQ").found == (FoundModel(id="wolf3-vl-8b", alone=True),)
+    found = Names(zoo).model("Wolf3-VL")
+    assert (found.exact, found.note) == (
+        False,
+        "Wolf3-VL is taken as wolf3-vl-8b: no other size of it is known",
+    )
+    assert Names(zoo).model("Wolf3-VL-8B").exact
 
 
 def test_a_point_in_a_size_is_not_passed_over(zoo: OxigraphStore) -> None:
