@@ -6,9 +6,10 @@ shipped knowledge has them; ``known_family`` asks once more with the recipe alon
 nearest recipe copied, the most popular settings of framework and phase, the trivial layout (tensors split over a
 server, replicas beyond), the cost model alone and recipes alone.
 
-A seed draws families (``--by``: programs or devices): their recipes are withheld together, and alone are asked. ``nested`` has the layouts with the
-weight of the cost model against recipes chosen on the other families (with ``--all`` before each family is asked).
-``whole`` counts a recipe that was not answered as a miss.
+A seed draws families (``--by``: programs or devices): their recipes are withheld together, and alone are asked.
+``nested`` has the layouts with the weight of the cost model against recipes chosen on the other families (with
+``--all`` before each family is asked).
+``whole`` counts a recipe that was not answered as a miss; one that states no hardware is no question.
 """
 
 from __future__ import annotations
@@ -120,8 +121,7 @@ def main() -> None:
     if not path.is_file():
         harness.refuse(f"{path} is not there: give the folder that holds recipes.jsonl")
     asked = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    for row in asked:
-        row["group"] = str(row[given.by] or "")
+    asked = [row | {"group": str(row[given.by])} for row in asked if row["hardware_node"]]
     groups = given.draw(given.by, (row["group"] for row in asked))
     drawn = None if given.all else groups
     if given.quick:  # what is not drawn only chooses the weight
