@@ -11,7 +11,7 @@ from kg.triples.serialisation import all_of, from_graph
 from recommender.diagnosis.log_programs import server_of
 from recommender.diagnosis.logs import read_log
 from recommender.diagnosis.pressures import lacks_of, moves_against
-from recommender.diagnosis.serving import read_serving
+from recommender.diagnosis.serving import LoadSamples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,8 +83,9 @@ def answer_log(graph: GraphStore, log: Path) -> LogAnswer:
     Raises:
         InputError: The log cannot be read, or nothing is in it.
     """
-    reading = read_log(log, all_of(graph, FaultPattern))
-    load = read_serving(log, _least_free(graph))
+    samples = LoadSamples()
+    reading = read_log(log, all_of(graph, FaultPattern), samples)
+    load = samples.load(_least_free(graph))
     server = server_of(reading.programs) or (load.engine if load is not None else "")
     phases = {item.id: set(item.phases) for item in all_of(graph, Strategy)}
     lacks = lacks_of(item.fault.id for item in reading.faults) if server else []

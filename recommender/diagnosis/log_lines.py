@@ -10,7 +10,7 @@ from ingest.files.content import Content, ContentError
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 KEPT_LINES = 5
@@ -19,7 +19,8 @@ MOST_SHAPES = 200_000
 """Kinds of lines that are held at once."""
 MOST_LINE = 16_000
 """Characters of a line that are looked at."""
-_DIGITS = b"0123456789"
+_DIGITS = b"0123456789abcdef"
+"""Digits of numbers, addresses and ids."""
 _COLOUR = re.compile(rb"\x1b\[[\d;?]*[A-Za-z]")
 
 
@@ -39,6 +40,8 @@ class LogLine:
         numbers: Numbers of the first ones, from 1.
         last_number: Number of the last.
         count: How many there are.
+        has_code: Whether digits of such lines may be a code.
+        tells: Whether each of them is handed on.
     """
 
     head: bytes
@@ -46,6 +49,8 @@ class LogLine:
     numbers: list[int] = field(default_factory=list)
     last_number: int = 0
     count: int = 0
+    has_code: bool = False
+    tells: bool = False
 
     @property
     def first(self) -> str:
@@ -58,51 +63,60 @@ class LogLine:
         return self.tail.decode("utf-8", "replace")
 
 
-def read_lines(path: Path, codes: re.Pattern[str]) -> Iterator[list[LogLine]]:
+def read_lines(
+    path: Path, codes: re.Pattern[str], tells: re.Pattern[bytes], take: Callable[[bytes], None]
+) -> Iterator[list[LogLine]]:
     """The kinds of lines of a log, in the order of their first ones; in several lists where there are many.
 
     Args:
         path: The log, gzipped or not.
         codes: What makes a digit tell: lines that it finds are of one kind only with the same text found.
+        tells: Kinds of lines of which each is handed to ``take``.
+        take: Takes a line.
 
     Raises:
         InputError: The log cannot be read, or nothing is in it.
     """
-    held: dict[tuple[bytes, str], LogLine] = {}
-    coded: dict[bytes, bool] = {}
+    held: dict[bytes, LogLine] = {}
     number = 0
     try:
         with Content(path) as content:
             for number, raw in content.lines():
                 for piece in _pieces(raw or b""):
                     shape = piece.translate(None, _DIGITS)
-                    has_code = coded.get(shape)
-                    if has_code is None:
-                        has_code = coded[shape] = _MAY_HOLD_CODE.search(piece) is not None
-                    found = codes.search(piece.decode("utf-8", "replace")) if has_code else None
-                    key = (shape, "" if found is None else found[0])
-                    kind = held.get(key)
+                    kind = held.get(shape)
                     if kind is None:
-                        kind = held[key] = LogLine(piece, piece)
+                        kind = held[shape] = LogLine(piece, piece)
+                        kind.has_code = _MAY_HOLD_CODE.search(piece) is not None
+                        kind.tells = tells.search(piece) is not None
+                    if kind.tells:
+                        take(piece)
+                    if (
+                        kind.has_code
+                        and (found := codes.search(piece.decode("utf-8", "replace"))) is not None
+                    ):
+                        key = b"%s\n%s" % (shape, found[0].encode())  # no line holds its end
+                        kind = held.setdefault(key, LogLine(piece, piece))
                     if kind.count < KEPT_LINES:
                         kind.numbers.append(number)
+                        kind.head = kind.head if kind.count else piece
                     kind.count += 1
                     kind.last_number = number
                     kind.tail = piece
                 if len(held) >= MOST_SHAPES:
-                    yield list(held.values())
-                    held, coded = {}, {}
+                    yield [kind for kind in held.values() if kind.count]
+                    held = {}
     except (OSError, ContentError) as fault:
         raise InputError(f"{path}: cannot be read ({fault})") from fault
     if not number:
         raise InputError(f"{path}: is empty", hint="name a log, or the folder of a profile")
-    yield list(held.values())
+    yield [kind for kind in held.values() if kind.count]
 
 
-def _pieces(line: bytes) -> list[bytes]:
+def _pieces(line: bytes) -> tuple[bytes, ...]:
     """What a line shows: without colours, and of a line that is written over each state."""
     if b"\x1b" in line:
         line = _COLOUR.sub(b"", line)
     if b"\r" in line:
-        return [piece[:MOST_LINE] for piece in line.split(b"\r") if piece]
-    return [line if len(line) <= MOST_LINE else line[:MOST_LINE]]
+        return tuple(piece[:MOST_LINE] for piece in line.split(b"\r") if piece)
+    return (line if len(line) <= MOST_LINE else line[:MOST_LINE],)

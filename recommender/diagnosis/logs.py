@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
 from recommender.diagnosis.log_programs import programs_marked
 from recommender.diagnosis.pressures import arguments_in
+from recommender.diagnosis.serving import MAY_TELL, LoadSamples
 from recommender.diagnosis.statements import (
     LEVELS,
     StatementHit,
@@ -186,10 +187,10 @@ class _Faults:
 
     def __init__(self, faults: Iterable[FaultPattern]) -> None:
         self._known = [(fault, _expression(fault)) for fault in faults]
-        texts = "|".join(f"(?:{found.pattern})" for _, found in self._known)
-        self._either = re.compile(texts or r"(?!)", re.IGNORECASE)
-        codes = [part for fault, _ in self._known for part in _codes(fault)]
-        self.codes = re.compile("|".join(codes) or r"(?!)", re.IGNORECASE)
+        codes = "|".join(_codes([code for fault, _ in self._known for code in fault.codes]))
+        self.codes = re.compile(codes or r"(?!)", re.IGNORECASE)
+        texts = [compile_pattern(text).pattern for fault, _ in self._known for text in fault.patterns]
+        self._either = re.compile("|".join([*texts, self.codes.pattern]), re.IGNORECASE)
         self._seen: dict[str, tuple[FaultPattern, list[LogLine]]] = {}
 
     @property
@@ -230,8 +231,13 @@ def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
     )
 
 
-def read_log(path: Path, patterns: Iterable[FaultPattern]) -> LogReading:
+def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples | None = None) -> LogReading:
     """What is understood of a log.
+
+    Args:
+        path: The log.
+        patterns: Known faults.
+        samples: Takes the statistics of a server on the way.
 
     Raises:
         InputError: The log cannot be read, or nothing is in it.
@@ -242,7 +248,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern]) -> LogReading:
     arguments: dict[str, str] = {}
     sizes: dict[str, int] = {}
     number = 0
-    for kinds in read_lines(path, faults.codes):
+    for kinds in read_lines(path, faults.codes, MAY_TELL, (samples or LoadSamples()).take):
         for line in kinds:
             number = max(number, line.last_number)
             marked |= programs_marked(line.first)
@@ -340,19 +346,20 @@ def _last_lines(lines: Sequence[LogLine]) -> tuple[tuple[int, str], ...]:
 
 
 def _expression(fault: FaultPattern) -> re.Pattern[str]:
-    parts = [compile_pattern(text).pattern for text in fault.patterns] + _codes(fault)
+    parts = [*(compile_pattern(text).pattern for text in fault.patterns), *_codes(fault.codes)]
     return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
 
 
-def _codes(fault: FaultPattern) -> list[str]:
-    """Expressions of a fault's codes."""
+def _codes(codes: Sequence[str]) -> list[str]:
+    """Expressions that find codes: bare numbers, codes of NVIDIA's driver, and names."""
+    numbers = [code for code in codes if code.isdigit()]
+    xids = [code.removeprefix(_XID) for code in codes if code.startswith(_XID)]
+    names = [re.escape(code) for code in codes if not code.isdigit() and not code.startswith(_XID)]
     parts = []
-    for code in fault.codes:
-        literal = re.escape(code)
-        if code.isdigit():
-            parts.append(rf"{_BEFORE}{literal}(?!\d)")
-        elif code.startswith(_XID):  # "NVRM: Xid (PCI:0000:2b:00): 79, ..." in the log of the kernel
-            parts.append(rf"\bXid:?\s*(?:\([^)]{{0,40}}\):?\s*)?{code.removeprefix(_XID)}(?!\d)")
-        else:
-            parts.append(rf"(?<!\w){literal}(?!\w)")
+    if numbers:
+        parts.append(rf"{_BEFORE}(?:{'|'.join(numbers)})(?!\d)")
+    if xids:  # "NVRM: Xid (PCI:0000:2b:00): 79, ..." in the log of the kernel
+        parts.append(rf"\bXid:?\s*(?:\([^)]{{0,40}}\):?\s*)?(?:{'|'.join(xids)})(?!\d)")
+    if names:
+        parts.append(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)")
     return parts

@@ -11,12 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.files.content import Content, ContentError
-from kg.errors import InputError
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 _NUMBER = r"([\d.]+(?:[eE][+-]?\d+)?)"
 _VLLM = {
@@ -46,7 +42,8 @@ _METRICS = {
     "sglang:token_usage": "kv_share", "sglang:gen_throughput": "generated_tokens_s",
     "sglang:cache_hit_rate": "prefix_hit_share",
 }  # fmt: skip
-_MAY_TELL = re.compile(rb"^(?:vllm|sglang):|Avg generation throughput:|#queue-req:")
+MAY_TELL = re.compile(rb"^(?:vllm|sglang):|Avg generation throughput:|#queue-req:")
+"""Lines that may hold statistics."""
 _METRIC = re.compile(rf"^(vllm:\w+|sglang:\w+)(?:\{{[^}}]*\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
 _PLATEAU = 0.98
 """Part of the most running requests from which a sample stands at the limit: some end in each interval."""
@@ -89,42 +86,35 @@ class ServingLoad:
         }
 
 
-def read_serving(path: Path, least_free: float) -> ServingLoad | None:
-    """The load of a server; None if the file has no statistics of one.
+class LoadSamples:
+    """The statistics of a server, taken line by line."""
 
-    Args:
-        path: A log, or a saved page of metrics.
-        least_free: Share of free KV blocks below which they are short.
+    def __init__(self) -> None:
+        """Nothing taken yet."""
+        self._lines: list[tuple[str, dict[str, float]]] = []
+        self._metrics: dict[str, dict[str, float]] = {}
 
-    Raises:
-        InputError: It cannot be read.
-    """
-    lines: list[tuple[str, dict[str, float]]] = []
-    metrics: dict[str, dict[str, float]] = {}
-    try:
-        with Content(path) as content:
-            for _, raw in content.lines():
-                if raw is None or not _MAY_TELL.search(raw):
-                    continue
-                text = raw.decode("utf-8", "replace")
-                metric = _METRIC.match(text)
-                if metric is not None and metric[1] in _METRICS:
-                    _add(
-                        metrics.setdefault(metric[1].partition(":")[0], {}),
-                        _METRICS[metric[1]],
-                        float(metric[2]),
-                    )
-                    continue
-                sample = _sample(text)
-                if sample is not None:
-                    lines.append(sample)
-    except (OSError, ContentError) as fault:
-        raise InputError(f"{path}: cannot be read ({fault})") from fault
-    samples = lines or list(metrics.items())
-    if not samples:
-        return None
-    engine = samples[0][0]
-    return _load(engine, [values for name, values in samples if name == engine], least_free)
+    def take(self, line: bytes) -> None:
+        """Take a line of a log, or of a saved page of metrics, that ``MAY_TELL`` finds."""
+        text = line.decode("utf-8", "replace")
+        metric = _METRIC.match(text)
+        if metric is not None and metric[1] in _METRICS:
+            held = self._metrics.setdefault(metric[1].partition(":")[0], {})
+            _add(held, _METRICS[metric[1]], float(metric[2]))
+        elif (sample := _sample(text)) is not None:
+            self._lines.append(sample)
+
+    def load(self, least_free: float) -> ServingLoad | None:
+        """The load of the first server that told any; None without.
+
+        Args:
+            least_free: Share of free KV blocks below which they are short.
+        """
+        samples = self._lines or list(self._metrics.items())
+        if not samples:
+            return None
+        engine = samples[0][0]
+        return _load(engine, [values for name, values in samples if name == engine], least_free)
 
 
 def _add(held: dict[str, float], name: str, value: float) -> None:

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 CODES = re.compile(r"code 5\d\d|E1\d{4}")
 
 
-def lines(tmp_path: Path, content: bytes) -> list[LogLine]:
+TELLS = re.compile(b"^load")
+
+
+def lines(tmp_path: Path, content: bytes, taken: list[bytes] | None = None) -> list[LogLine]:
     path = tmp_path / "run.log"
     path.write_bytes(content)
-    return [line for kinds in read_lines(path, CODES) for line in kinds]
+    held: list[bytes] = [] if taken is None else taken
+    return [line for kinds in read_lines(path, CODES, TELLS, held.append) for line in kinds]
 
 
 def test_lines_that_differ_in_digits_are_one_kind_with_its_first_and_last(tmp_path: Path) -> None:
@@ -50,6 +54,17 @@ def test_colours_are_taken_off_and_a_bar_that_is_written_over_is_each_of_its_sta
     ]
 
 
+def test_each_line_that_tells_is_handed_on(tmp_path: Path) -> None:
+    taken: list[bytes] = []
+    lines(tmp_path, b"load 1\nother\nload 2\n", taken)
+    assert taken == [b"load 1", b"load 2"]
+
+
+def test_addresses_and_ids_make_no_kinds(tmp_path: Path) -> None:
+    [line] = lines(tmp_path, b"request 9f3ae01 added\nrequest 77b2cd done\n".replace(b"done", b"added"))
+    assert line.count == 2
+
+
 def test_a_long_line_is_cut_and_a_gzipped_log_is_read(tmp_path: Path) -> None:
     [line] = lines(tmp_path, gzip.compress(b"x" * 50_000))
     assert len(line.first) == log_lines.MOST_LINE
@@ -58,12 +73,12 @@ def test_a_long_line_is_cut_and_a_gzipped_log_is_read(tmp_path: Path) -> None:
 def test_many_kinds_come_in_several_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_lines, "MOST_SHAPES", 2)
     path = tmp_path / "run.log"
-    path.write_text("a\nb\nc\n")
-    assert [len(kinds) for kinds in read_lines(path, CODES)] == [2, 1]
+    path.write_text("x\ny\nz\n")
+    assert [len(kinds) for kinds in read_lines(path, CODES, TELLS, print)] == [2, 1]
 
 
 def test_nothing_and_no_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is empty"):
         lines(tmp_path, b"")
     with pytest.raises(InputError, match="cannot be read"):
-        list(read_lines(tmp_path / "none.log", CODES))
+        list(read_lines(tmp_path / "none.log", CODES, TELLS, print))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from recommender.diagnosis.serving import ServingLoad, read_serving
+from recommender.diagnosis.serving import MAY_TELL, LoadSamples, ServingLoad
 
 VLLM = (
     "INFO 06-01 10:00:00 [loggers.py:116] Engine 000: Avg prompt throughput: {} tokens/s, Avg generation throughput: {} "
@@ -18,16 +16,16 @@ SGLANG = (
 )
 
 
-def read(tmp_path: Path, text: str) -> ServingLoad | None:
-    path = tmp_path / "server.log"
-    path.write_text("INFO starting\n" + text)
-    return read_serving(path, 0.05)
+def read(text: str) -> ServingLoad | None:
+    samples = LoadSamples()
+    for line in ("INFO starting\n" + text).encode().splitlines():
+        if MAY_TELL.search(line):
+            samples.take(line)
+    return samples.load(0.05)
 
 
-def test_lines_of_vllm(tmp_path: Path) -> None:
-    load = read(
-        tmp_path, VLLM.format(1200, 500.5, 30, 0, 97.0, 20) + VLLM.format(800, 700.5, 40, 12, 98.5, 40)
-    )
+def test_lines_of_vllm() -> None:
+    load = read(VLLM.format(1200, 500.5, 30, 0, 97.0, 20) + VLLM.format(800, 700.5, 40, 12, 98.5, 40))
     assert load is not None
     assert (load.engine, load.samples) == ("vllm", 2)
     assert load.means == pytest.approx(
@@ -38,8 +36,8 @@ def test_lines_of_vllm(tmp_path: Path) -> None:
     assert load.short_share == 0.5  # a full cache for which nobody waits is none that is short
 
 
-def test_lines_of_sglang(tmp_path: Path) -> None:
-    load = read(tmp_path, SGLANG.format(8, 0.5, 400.0, 2) + SGLANG.format(8, 0.96, 500.0, 2))
+def test_lines_of_sglang() -> None:
+    load = read(SGLANG.format(8, 0.5, 400.0, 2) + SGLANG.format(8, 0.96, 500.0, 2))
     assert load is not None
     assert load.engine == "sglang"
     assert load.means == pytest.approx(
@@ -48,9 +46,8 @@ def test_lines_of_sglang(tmp_path: Path) -> None:
     assert load.short_share == 0.5
 
 
-def test_a_page_of_metrics_is_one_sample_of_all_engines(tmp_path: Path) -> None:
+def test_a_page_of_metrics_is_one_sample_of_all_engines() -> None:
     load = read(
-        tmp_path,
         "# HELP vllm:num_requests_waiting Number of requests waiting.\n"
         'vllm:num_requests_waiting{engine="0",model_name="m"} 3.0\nvllm:num_requests_waiting{engine="1"} 4.0\n'
         'vllm:kv_cache_usage_perc{engine="0"} 0.5\nvllm:kv_cache_usage_perc{engine="1"} 0.99\n'
@@ -61,13 +58,13 @@ def test_a_page_of_metrics_is_one_sample_of_all_engines(tmp_path: Path) -> None:
     assert load.short_share == 1
 
 
-def test_another_log_has_no_load(tmp_path: Path) -> None:
-    assert read(tmp_path, "Running: 3 reqs of my own\nvllm: hello\n") is None
+def test_another_log_has_no_load() -> None:
+    assert read("Running: 3 reqs of my own\nvllm: hello\n") is None
 
 
-def test_requests_that_stand_at_a_number_while_others_wait_are_bounded_by_it(tmp_path: Path) -> None:
+def test_requests_that_stand_at_a_number_while_others_wait_are_bounded_by_it() -> None:
     at = VLLM.format(1, 1, 256, 9, 60.0, 0) + VLLM.format(1, 1, 253, 9, 70.0, 0)
-    bounded = read(tmp_path, at)
+    bounded = read(at)
     assert bounded is not None
     assert bounded.limit == 256
     for others in (
@@ -76,6 +73,6 @@ def test_requests_that_stand_at_a_number_while_others_wait_are_bounded_by_it(tmp
         VLLM.format(1, 1, 256, 9, 60.0, 0),  # one sample tells nothing
         VLLM.format(1, 1, 256, 9, 60.0, 0) + VLLM.format(1, 1, 90, 9, 60.0, 0) * 3,
     ):
-        load = read(tmp_path, others)
+        load = read(others)
         assert load is not None
         assert load.limit is None
