@@ -1,6 +1,6 @@
 """The header of a GGUF file: the sizes of its network and the number format of its weights.
 
-Source: the GGUF specification, ggml-org/ggml, docs/gguf.md: a magic word, version, counts of tensors and of
+Source: the GGUF specification of ggml-org/ggml: a magic word, version, counts of tensors and of
 keys, then each key as a text, the number of its type and its value, little endian. Tensors are not read.
 """
 
