@@ -104,13 +104,17 @@ def read_lines(
                     kind.last_number = number
                     kind.tail = piece
                 if len(held) >= MOST_SHAPES:
-                    yield [kind for kind in held.values() if kind.count]
+                    yield _in_order(held)
                     held = {}
     except (OSError, ContentError) as fault:
         raise InputError(f"{path}: cannot be read ({fault})") from fault
     if not number:
         raise InputError(f"{path}: is empty", hint="name a log, or the folder of a profile")
-    yield [kind for kind in held.values() if kind.count]
+    yield _in_order(held)
+
+
+def _in_order(held: dict[bytes, LogLine]) -> list[LogLine]:
+    return sorted((kind for kind in held.values() if kind.count), key=lambda kind: kind.numbers[0])
 
 
 def _pieces(line: bytes) -> tuple[bytes, ...]:
