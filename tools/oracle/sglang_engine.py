@@ -15,7 +15,7 @@ import tempfile
 from array import array
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch  # noqa: TID253  # this module runs in the interpreter of sglang alone
 from transformers import (  # noqa: F401, TID253  # before what is absent hides that it is
@@ -127,7 +127,7 @@ class SglangEngine:
 
     def finish(self, step: PlannedStep) -> list[tuple[int, int, bool]]:
         """Settle a step as the result processor does: a token each, and blocks of what is answered go."""
-        batch, found = step.handle, list[tuple[int, int, bool]]()
+        batch, found = cast("ScheduleBatch | None", step.handle), list[tuple[int, int, bool]]()
         for one in batch.reqs if batch is not None else ():
             if one.inflight_middle_chunks > 0:
                 one.inflight_middle_chunks -= 1

@@ -12,7 +12,7 @@ import random
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
@@ -39,6 +39,8 @@ from tools.oracle.engine_fleet import EngineFleet, PlannedStep
 from tools.oracle.serving_load import BLOCK, ServingLoad, StepWork
 
 if TYPE_CHECKING:
+    from vllm.v1.core.sched.output import SchedulerOutput
+
     from tools.oracle.serving_load import LoadRequest
 
 LONGEST = 65536
@@ -120,7 +122,7 @@ class VllmEngine:
 
     def finish(self, step: PlannedStep) -> list[tuple[int, int, bool]]:
         """Settle a step: sampled tokens, then the drafts of the next step."""
-        output, samples = step.handle  # type: ignore[misc]  # of plan, just above
+        output, samples = cast("tuple[SchedulerOutput, dict[str, int]]", step.handle)
         names = list(samples)
         sampled = [[1] * (1 + self._drawn(drafted) if drafted >= 0 else 0) for drafted in samples.values()]
         ran = ModelRunnerOutput(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tools.oracle.engine_fleet import PlannedStep
 from tools.oracle.serving_load import ServingLoad, StepWork
@@ -54,7 +54,7 @@ class GreedyEngine:
         return PlannedStep(work=work, handle=(planned, done))
 
     def finish(self, step: PlannedStep) -> list[tuple[int, int, bool]]:
-        planned, done = step.handle  # type: ignore[misc]  # of plan
+        planned, done = cast("tuple[list[int], list[int]]", step.handle)
         for index in done:
             del self._left[index]
         return [(index, 1, index in done) for index in planned]
