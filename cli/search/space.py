@@ -11,17 +11,23 @@ import typer
 from cli.context import open_workspace
 from cli.options import (
     CountOption,
+    CurrentOption,
     HardwareOption,
     JsonOption,
+    LimitOption,
     ModelOption,
     PrecisionOption,
     ShapeOption,
+    SoftwareOption,
+    TraitOption,
 )
 from cli.output import say
 from cli.values import pairs, share
 from kg.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.answers.space_making import SearchFile
 
 SHOWN = 20
@@ -29,6 +35,12 @@ _READ = {
     "--model": {
         "hardware",
         "count",
+        "shape",
+        "precision",
+        "trait",
+        "current",
+        "software",
+        "limit",
         "server",
         "phase",
         "settings",
@@ -76,6 +88,10 @@ def space(
     ] = None,
     shape: ShapeOption = None,
     precision: PrecisionOption = None,
+    trait: TraitOption = None,
+    current: CurrentOption = None,
+    software: SoftwareOption = None,
+    limit: LimitOption = None,
     form: Annotated[str, typer.Option("--form", help="Kernels: triton, ascendc or cuda.")] = "",
     block: Annotated[
         int | None, typer.Option(min=1, help="Kernels: side of the blocks that share a scale.")
@@ -164,6 +180,7 @@ def space(
                 count=devices,
                 server=server,
                 phase=phase,
+                stated=_stated(sizes, precision, trait, current, software, limit),
                 fixed=fixed,
                 margin=margin,
                 statistics=sensitivity,
@@ -171,6 +188,26 @@ def space(
                 budget=spent,
             )
     _show(made, out, as_json=as_json)
+
+
+def _stated(
+    sizes: Mapping[str, object],
+    precision: str | None,
+    trait: list[str] | None,
+    current: list[str] | None,
+    software: list[str] | None,
+    limit: list[str] | None,
+) -> dict[str, object]:
+    """The question of a space of layouts beside model and machine."""
+    tables = {
+        "shape": sizes,
+        "traits": pairs("--trait", trait),
+        "current": pairs("--current", current),
+        "software": pairs("--software", software, bare=True, as_text=True),
+        "precision": precision,
+        "limits": limit,
+    }
+    return {name: value for name, value in tables.items() if value}
 
 
 def _refuse_idle(context: typer.Context, kind: str) -> None:

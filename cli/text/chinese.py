@@ -182,6 +182,7 @@ TEMPLATES: dict[str, str] = {
     "answers of {answer} tokens": "输出 {answer} 个 token",
     "Assumed": "假定",
     "{last} ({options} say otherwise)": "{last}（用 {options} 另行指定）",
+    "{last} ({options} says otherwise)": "{last}（用 {options} 另行指定）",
     "{software} in the place of {other}": "{software}（代替 {other}）",
     "weights in {name}": "权重格式 {name}",
     "weights in {name}, as they are published": "权重格式 {name}（按发布的权重）",

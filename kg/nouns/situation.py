@@ -96,4 +96,5 @@ def assumption_line(facts: Iterable[Fact]) -> str:
         if value not in options.setdefault(option, []):
             options[option].append(value)
     said = ", ".join(f"{option} {','.join(values)}".strip() for option, values in options.items())
-    return f"Assumed: {'; '.join(fact.words for fact in assumed)} ({said} say otherwise)"
+    verb = "says" if len(options) == 1 else "say"
+    return f"Assumed: {'; '.join(fact.words for fact in assumed)} ({said} {verb} otherwise)"

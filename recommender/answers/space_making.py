@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError
 from kg.nouns.layout import DEGREES
 from kg.nouns.situation import assumption_line
+from kg.nouns.values import Settings
 from kg.triples.model_facts import model_facts
-from recommender.cost_model.settings.plans import PHASES
+from recommender.cost_model.settings.plans import PHASES, canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,12 +56,12 @@ class SearchFile:
     left: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def begin_with(
-        self, starts: Starts, parameters: Mapping[str, list[object]], fixed: Mapping[str, object]
-    ) -> None:
+    def begin_with(self, starts: Starts, fixed: Mapping[str, object]) -> None:
         """Begin with the decision for the question: its release, and its values as the default."""
-        question = starts.question
-        if question is None:
+        from recommender.space.space_file import read_space
+
+        question, parameters = starts.question, self.file["parameters"]
+        if question is None or not isinstance(parameters, dict):
             return
         problem = self.file["problem"]
         if isinstance(problem, dict) and question.engine:
@@ -70,8 +71,12 @@ class SearchFile:
         for name, value in chosen.items():
             if value not in parameters[name] and name == "chunk":
                 parameters[name].append(value)
+        if chosen.get("tensor_parallel") == 1 and "sequence_parallel" in chosen:
+            chosen["sequence_parallel"] = 0
         if all(chosen[name] in values for name, values in parameters.items()):
-            self.file["default"] = chosen
+            space = read_space({"parameters": parameters, "constraints": self.file.get("constraints") or []})
+            if space.violated(Settings(chosen)) is None:
+                self.file["default"] = chosen
         if line := assumption_line(fact for fact in starts.assumed if fact.name != "traits.concurrency"):
             self.notes.append(line)
 
@@ -89,6 +94,16 @@ def _of_kind(value: object, values: Sequence[object]) -> object:
     if isinstance(value, float) and value.is_integer() and all(isinstance(one, int) for one in values):
         return int(value)
     return value
+
+
+def _held(problem: Problem, decided: Question | None) -> dict[str, object]:
+    """What of the searched settings a question states: its number format, load, and what runs now."""
+    settings = {} if decided is None else decided.settings
+    current = {canonical_name(name) for name in problem.current or ()}
+    names = (current & SEARCHED) | ({"precision"} if problem.workload.precision else set())
+    held = {name: settings[name] for name in names if name in settings}
+    load = problem.workload.traits.get("concurrency")
+    return {**held, "concurrency": load} if isinstance(load, int | float) else held
 
 
 def _left_open(decided: Question | None) -> dict[str, object]:
@@ -127,6 +142,7 @@ class SpaceMaker:
         count: int = 1,
         server: str = "",
         phase: str = "training",
+        stated: Mapping[str, object] | None = None,
         fixed: Mapping[str, object] | None = None,
         margin: float | None = None,
         statistics: Path | None = None,
@@ -141,6 +157,8 @@ class SpaceMaker:
             count: Devices.
             server: Name of the server around them; empty if it is not stated.
             phase: ``"training"`` or ``"serving"``.
+            stated: What else the question states, by the keys of a question: ``shape``, ``precision``,
+                ``traits``, ``current``, ``software`` and ``limits``.
             fixed: Settings that are not searched.
             margin: For a search that measures: share above the memory that is still tried; infinite for any.
             statistics: Statistics by layer: the precision of groups of layers is searched too.
@@ -150,8 +168,9 @@ class SpaceMaker:
         from recommender.cost_model.question import Question, QuestionFacts
         from recommender.space.made.layouts import layout_space
 
+        told = dict(stated or {})
         raw: dict[str, object] = {"model": model, "phase": phase, "hardware": hardware, "count": count}
-        problem, notes = self.problem(raw)
+        problem, notes = self.problem({**told, **raw})
         around = self.names.server(server).id if server else ""
         name, place = problem.workload.model or model, problem.hardware.name
         sizes = model_facts(self.graph, problem)
@@ -159,7 +178,8 @@ class SpaceMaker:
         groups = None if statistics is None else _layer_groups(statistics, low, budget)
         starts = self.decision(problem)
         decided = starts.question if starts is not None else None
-        settings = {**_left_open(decided), **(fixed or {})}
+        fixed = {**_held(problem, decided), **(fixed or {})}
+        settings = {**_left_open(decided), **fixed}
         question = Question(
             model=facts.model_sizes(), machine=facts.machine(count), phase=phase, settings=settings
         )
@@ -174,8 +194,8 @@ class SpaceMaker:
             },
             notes=list(notes),
         )
-        if decided is not None and starts is not None:
-            made.begin_with(starts, found.parameters, dict(fixed or {}))
+        if limits := told.get("limits"):
+            made.file["limits"] = limits
         if margin is None:
             made.file["cost_model"] = section
         else:
@@ -193,6 +213,8 @@ class SpaceMaker:
             what = "configurations, memory not checked" if unasked else "configurations fit the memory"
             made.notes.append(f"{found.configurations} {what} (modelled)")
         self._limit_by_graph(made, place, problem)
+        if starts is not None:
+            made.begin_with(starts, fixed)
         return made
 
     def kernel(
