@@ -61,9 +61,25 @@ def apply_words(sources: Sources, item: Mined, words: Mapping[str, ast.expr], mo
         if several in {"+", "*"} or (isinstance(several, int) and several > 1):
             item.type, item.of = "list", item.of or (item.type if item.type != "list" else "")
         item.nargs = None if several == "+" and item.type == "list" else several
+    if "nargs" not in words and "action" in words:
+        item.nargs = _own_count(sources, words["action"], module, item.nargs)
     apply_action(item, words.get("action"))
     item.required = item.required or as_literal(sources, words.get("required"), module) is True
     item.replaced_by = _successor(item, words)
+
+
+def _own_count(
+    sources: Sources, node: ast.expr, module: Module, otherwise: int | str | None
+) -> int | str | None:
+    """The number of words that an action of the program's own takes where nothing is said."""
+    found = sources.class_named(tail(node), module) if tail(node) else None
+    for part in found[0].body if found else ():
+        if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+            names = [argument.arg for argument in part.args.args]
+            given = dict(zip(reversed(names), reversed(part.args.defaults), strict=False))
+            if isinstance(given.get("nargs"), ast.Constant):
+                return as_literal(sources, given["nargs"], module)  # type: ignore[no-any-return]  # a constant
+    return otherwise
 
 
 def _successor(item: Mined, words: Mapping[str, ast.expr]) -> str:

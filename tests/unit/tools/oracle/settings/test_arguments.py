@@ -161,3 +161,15 @@ class Server:
     assert set(found) == {"--tp-size", "--fast", "--other-name"}
     assert found["--tp-size"].aliases == ("--tensor-parallel-size",)
     assert found["--tp-size"].choices == (1, 2)
+
+
+def test_an_action_of_its_own_says_how_many_words_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "args.py").write_text(
+        "class Gone(argparse.Action):\n"
+        "    def __init__(self, option_strings, dest, nargs=0, **kwargs):\n"
+        "        pass\n"
+        "parser.add_argument('--old', action=Gone)\n"
+        "parser.add_argument('--kept', action=Kept, type=int)\n"
+    )
+    old, kept = flags(Sources(tmp_path, ["args.py"]))
+    assert (old.nargs, kept.nargs) == (0, None)
