@@ -236,16 +236,18 @@ def settings_known(recipes: Any) -> dict[str, Keys]:
     found: dict[str, Keys] = defaultdict(Keys)
     for recipe in recipes:
         software = recipe["framework"]
-        if software not in softwares():  # nothing of it is known
-            for setting in recipe["settings"]:
-                found[software].lines["unknown"] += 1
-                found[software].keys[setting["where"], setting["key"]]["unknown"] += 1
+        here, places = found[software], set(SettingPlace) if software in softwares() else set()
+        for setting in recipe["settings"]:
+            if setting["where"] not in places:  # nothing of it is known
+                here.lines["unknown"] += 1
+                here.keys[setting["where"], setting["key"]]["unknown"] += 1
+        if not places:
             continue
         try:
             release = registry(software).at(recipe["framework_version"])
         except UnknownEntityError:  # no release is stated
             release = registry(software).at("")
-        for setting in recipe["settings"]:
+        for setting in (item for item in recipe["settings"] if item["where"] in places):
             place, key = SettingPlace(setting["where"]), setting["key"]
             answer = release.look_up(key, place)
             if answer.standing is Standing.PASSED_ON:
