@@ -62,6 +62,7 @@ class Answer:
         recommendations: What to try, best first.
         notes: What limits the answer.
         assumed: What is assumed where the question is silent.
+        support: What is known of the program: its layouts and memory; empty for a kernel.
         unchecked: Limits that nothing can check yet.
         refused: What was left out, with the rule and its source.
         neighbours: The known problems that were asked, nearest first.
@@ -81,6 +82,7 @@ class Answer:
     recommendations: tuple[Recommendation, ...]
     notes: tuple[str, ...] = ()
     assumed: tuple[Fact, ...] = ()
+    support: Mapping[str, object] = field(default_factory=dict)
     unchecked: tuple[Limit, ...] = ()
     refused: tuple[Refusal, ...] = ()
     neighbours: tuple[Mapping[str, object], ...] = ()
@@ -158,6 +160,7 @@ class Answer:
             "notes": list(self.notes),
             "assumed": [fact.to_json() for fact in self.assumed],
             "situation": self.situation.to_json(),
+            "support": dict(self.support),
             "unchecked_limits": [
                 {"metric": limit.metric, "maximum": limit.maximum, "unit": limit.unit}
                 for limit in self.unchecked

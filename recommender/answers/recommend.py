@@ -188,6 +188,7 @@ class Recommender:
             device=self._device(problem),
             priced=planned.starts.question,
             assumed=planned.starts.assumed,
+            support=planned.starts.support,
             notes=tuple(
                 note
                 for note in dict.fromkeys(

@@ -50,7 +50,7 @@ from recommender.ranking.starts.recipes.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability, Starts
-from recommender.ranking.starts.support import assumed_by, beyond_memory, known_of, why_not_judged
+from recommender.ranking.starts.support import assumed_by, beyond_memory, is_judged, known_of, why_not_judged
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
 from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, written
@@ -254,6 +254,7 @@ class StartFinder:
             recipes=tuple(draft.weighed),
             notes=tuple(dict.fromkeys(draft.notes)),
             assumed=(*draft.situation.framework.assumed, *dict.fromkeys(draft.assumed)),
+            has_memory=draft.has_memory,
         )
 
     def _layouts(
@@ -269,6 +270,7 @@ class StartFinder:
             corrected = replace(asked.question, measured=RunCorrection(runs=draft.measured))
             asked = replace(asked, question=corrected)
         draft.question = asked.question
+        draft.has_memory = is_judged(asked)
         draft.weight_format = str(sizes.get("weight_format", ""))
         options = layout_options(asked)
         if not options and (why := why_not_judged(situation, asked)):

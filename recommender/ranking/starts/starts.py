@@ -46,6 +46,7 @@ class Starts:
         assumed: What is assumed where the question is silent.
         question: What the first layout was priced by, its settings included; None if it has no price.
         steps: That price; None if the cost model gave none.
+        has_memory: Whether the memory of the program is modelled for such a model: else nothing is unfit.
     """
 
     situation: StartSituation
@@ -58,6 +59,14 @@ class Starts:
     assumed: tuple[Fact, ...] = ()
     question: Question | None = None
     steps: Steps | None = None
+    has_memory: bool = False
+
+    @property
+    def support(self) -> dict[str, object]:
+        """What is known of the program here: whether its layouts are priced and its memory is modelled."""
+        framework = self.situation.framework
+        known = "modelled" if self.steps is not None else "recipe" if self.recipes else "read only"
+        return {"program": framework.id, "layouts": known, "memory": self.has_memory}
 
     def checks(self, metric: str) -> bool:
         """Whether a limit on a metric was held against the price of the layouts."""

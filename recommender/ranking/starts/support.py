@@ -53,9 +53,14 @@ def beyond_memory(situation: StartSituation, sizes: Mapping[str, Value], tree: H
     )
 
 
+def is_judged(asked: LayoutQuestion) -> bool:
+    """Whether it is known what a device holds: a program may shard a model where nothing here models it."""
+    return asked.splits or not asked.question.model.layers or asked.question.machine.count == 1
+
+
 def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
     """Why "does not fit" cannot be said: the program's memory is not modelled, or a script says it runs."""
-    if not asked.splits and asked.question.model.layers and asked.question.machine.count > 1:
+    if not is_judged(asked):
         return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
     if situation.problem.situation.has_script:
         return (

@@ -250,7 +250,19 @@ def repriced(
     results = {name: float(values[0]) for name, values in steps.extra.items()}
     results["throughput"] = float(steps.throughput[0])
     priced = replace(option, results=results, spread=steps.spread_of(0))
-    return replace(start, expected=_expected(priced, problem))
+    before, now = _held(option, option.memory_bytes), _held(option, float(steps.memory_total[0]))
+    because = tuple(now if line == before else line for line in start.because)
+    return replace(start, expected=_expected(priced, problem), because=because)
+
+
+def _held(option: LayoutOption, memory_bytes: float) -> str:
+    """The memory of each device that a layout takes, in a sentence."""
+    verb = "fits with" if option.is_sure_to_fit else "needs"
+    said = f"{option.layout} {verb} {memory_bytes / 1e9:.0f} GB of each device"
+    batch = option.settings.get("batch")
+    if isinstance(batch, int | float):
+        said += f" at {batch:.0f} sequence{'' if round(batch) == 1 else 's'} an engine"
+    return said
 
 
 def _expected(option: LayoutOption, problem: Problem) -> tuple[ExpectedValue, ...]:
@@ -294,12 +306,7 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[Meas
         number = len(draft.measured)
         lines.append(f"corrected by {number} measured run{'s' if number > 1 else ''} of this model near by")
     if chosen is not None:
-        verb = "fits with" if chosen.option.is_sure_to_fit else "needs"
-        said = f"{chosen.option.layout} {verb} {chosen.option.memory_bytes / 1e9:.0f} GB of each device"
-        batch = chosen.option.settings.get("batch")
-        if isinstance(batch, int | float):
-            said += f" at {batch:.0f} sequence{'' if round(batch) == 1 else 's'} an engine"
-        lines.append(said)
+        lines.append(_held(chosen.option, chosen.option.memory_bytes))
         share = f"{chosen.agreement:.0%}"
         if draft.weighed and share != "0%":
             lines.append(f"recipes for such problems agree with this layout by {share}")
