@@ -4,7 +4,7 @@
 
 Situations are drawn by the seed from official recipes (those that ship, and those of the folders), the parsers of
 released engines and the lists of the graph, by program, chip, phase, load and form of launch. Each is asked of
-``recommend`` and, for the price, of ``predict`` and ``estimate``; a law that does not apply is not counted. Shares are
+``recommend`` and, for the price, of ``predict``, ``estimate`` and ``size``; a law that does not apply is not counted. Shares are
 of the answers that a law was judged on; ``answered`` is the share of plans among all questions, and ``clean`` that of
 answered questions in which every law held. The last line is one JSON object.
 """

@@ -26,7 +26,8 @@ _IMAGES = {
     "vllm-ascend": "quay.io/ascend/vllm-ascend:v{}",
     "sglang": "lmsysorg/sglang:v{}-cu126",
 }
-_TRAINERS = ("megatron-lm", "mindspeed-llm", "mindspeed")
+TRAINERS = ("megatron-lm", "mindspeed-llm", "mindspeed")
+"""Programs whose scripts state the sizes of the model by flags."""
 SIZES = {
     "layers": "--num-layers",
     "hidden_size": "--hidden-size",
@@ -36,7 +37,7 @@ SIZES = {
 }
 """Flags by which every script of this kind states the model."""
 
-LAUNCHED = (*_STARTS, *_TRAINERS)
+LAUNCHED = (*_STARTS, *TRAINERS)
 """Programs whose launches can be written."""
 
 

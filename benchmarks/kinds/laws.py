@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.kinds.launches import SIZES, TRAINERS
 from benchmarks.kinds.sources import stacks
 from kg.errors import UnknownEntityError
 from kg.terms.setting_registry import softwares
@@ -367,8 +368,9 @@ def configures_what_is_there(reply: Reply) -> str | None:
         return None
     listed, vendor = reply.situation.listed, reply.situation.vendor
     understood = reply.content.get("understood") or {}
+    own = {item.key.lstrip("-").replace("_", "-").lower() for item in reply.situation.settings}
     for key, value in settings_of(reply.start):
-        if value.lower() in {"false", "none", "0"}:
+        if value.lower() in {"false", "none", "0"} or key in own:  # what the user sets is the user's
             continue
         both = f"{key}={value.lower()}"
         if vendor in _OTHER_CHIP and _OTHER_CHIP[vendor].search(key):
@@ -407,6 +409,8 @@ def is_taken_by_the_engine(reply: Reply) -> str | None:
     except UnknownEntityError:
         return f"{program} {release} is no release that was read"
     argv, environment = pasted(reply.start.get("paste") or ())
+    sizes = reply.situation.listed.facts if reply.situation.listed and program in TRAINERS else {}
+    argv += [word for name, flag in SIZES.items() if name in sizes for word in (flag, str(sizes[name]))]
     own = [item.key for item in reply.situation.settings]  # what the user's launch sets is the user's
     faults = judge(program, release, argv, environment)
     return "; ".join(fault for fault in faults if not any(key in fault for key in own))

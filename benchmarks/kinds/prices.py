@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from benchmarks.kinds.command_line import CommandLine, CommandResult
     from benchmarks.kinds.laws import Reply
 
-PRICES = ("price of predict", "price of estimate")
+PRICES = ("price of predict", "price of estimate", "price of size")
 _DIGITS = 3
 """Digits of a printed number that must agree: four are printed, and the last is rounded."""
 
@@ -27,7 +27,23 @@ def judge_prices(reply: Reply, line: CommandLine, folder: Path) -> dict[str, str
     return {
         "price of predict": _compared(own, predicted, predicted_price(predicted)),
         "price of estimate": _compared(own, estimated, estimated_price(estimated)),
+        "price of size": _size_price(reply, own, line, folder),
     }
+
+
+def _size_price(reply: Reply, own: float, line: CommandLine, folder: Path) -> str | None:
+    """Whether ``size`` has that price for the same layout at the told load; None where it does not list it."""
+    load = reply.situation.load.get("concurrency")
+    if load is None or reply.situation.phase != "serving":
+        return None
+    sized = line.run(reply.situation.argv("size", folder, "--pareto", "-k", "50"))
+    for option in _content(sized).get("options") or ():
+        same = (
+            option["layout"] == reply.start.get("layout") and option["framework"] == reply.start["framework"]
+        )
+        if same and option["concurrency"] == load and option["instances"] == 1 and not option["drafts"]:
+            return _compared(own, sized, option["throughput_per_device"] * option["devices"])
+    return None
 
 
 def expected(reply: Reply, metric: str) -> float | None:

@@ -63,6 +63,10 @@ QUESTIONS = [
     f"predict {TRAINING} --count 8 --shape seq_len=@",
     f"predict {SERVING} --count 8 --intensity=@",
     f"similar {SERVING} --count=@",
+    f"size {SERVING} --rate @/s",
+    f"size {EXPERTS} --rate @/s",
+    f"size {SERVING} --count=@ --pareto",
+    f"size {SERVING} --rate 5/s --price @/h",
 ]
 ZERO_MEANS = ("--intensity", "--weigh", "--bottleneck", "_share=", "--seed", "--power-limit", "request_rate")
 """Where nothing is a number as good as any."""
