@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from benchmarks.kinds.situations import LaunchForm, LaunchSetting
+from benchmarks.kinds.situations import TRAINERS, LaunchForm, LaunchSetting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,8 +26,6 @@ _IMAGES = {
     "vllm-ascend": "quay.io/ascend/vllm-ascend:v{}",
     "sglang": "lmsysorg/sglang:v{}-cu126",
 }
-TRAINERS = ("megatron-lm", "mindspeed-llm", "mindspeed")
-"""Programs whose scripts state the sizes of the model by flags."""
 SIZES = {
     "layers": "--num-layers",
     "hidden_size": "--hidden-size",

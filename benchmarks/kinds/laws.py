@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kinds.launches import SIZES, TRAINERS
+from benchmarks.kinds.launches import SIZES
+from benchmarks.kinds.situations import TRAINERS
 from benchmarks.kinds.sources import stacks
 from kg.errors import UnknownEntityError
 from kg.terms.setting_registry import softwares

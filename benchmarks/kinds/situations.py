@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from benchmarks.kinds.sources import ListedChip, ListedModel
 
 
+TRAINERS = ("megatron-lm", "mindspeed-llm", "mindspeed")
+"""Programs whose scripts look alike, and state the sizes of the model by flags."""
+
+
 class LaunchForm(StrEnum):
     """How the running launch is told."""
 
@@ -118,7 +122,8 @@ class PanelSituation:
             words += ["--hardware", self.hardware, "--count", str(self.count)]
         if file and self.form is not LaunchForm.FILE:
             words += ["--from-command", str(folder / file)]
-        if self.program and (not file or (self.release and self.form is not LaunchForm.FILE)):
+        says_itself = bool(file) and self.program not in TRAINERS and not self.release
+        if self.program and self.form is not LaunchForm.FILE and not says_itself:
             words += ["--software", f"{self.program}={self.release}" if self.release else self.program]
         if self.precision:
             words += ["--precision", self.precision]
