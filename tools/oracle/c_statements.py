@@ -16,7 +16,7 @@ _CALLS = {
     "LOG_ERR": "error", "LOG_WRN": "warning", "LOG_INF": "info", "SRV_ERR": "error", "SRV_WRN": "warning",
     "SLT_ERR": "error", "SLT_WRN": "warning", "SLT_INF": "info", "SRV_INF": "info",
     "runtime_error": RAISED, "invalid_argument": RAISED, "logic_error": RAISED, "out_of_range": RAISED,
-    "WARN": "warning", "TORCH_CHECK": RAISED, "TORCH_CHECK_WITH": RAISED, "TORCH_WARN": "warning",
+    "WARN": "error", "TORCH_CHECK": RAISED, "TORCH_CHECK_WITH": RAISED, "TORCH_WARN": "warning",
     "TORCH_NPU_WARN": "warning", "TORCH_NPU_WARN_ONCE": "warning", "TORCH_CHECK_VALUE": RAISED,
     "ASCEND_LOGE": "error", "ASCEND_LOGW": "warning", "NPU_CHECK_ERROR": RAISED,
     "MINDIE_LLM_LOG_ERROR": "error", "MINDIE_LLM_LOG_WARN": "warning", "ULOG_ERROR": "error",
@@ -25,7 +25,7 @@ _CALLS = {
     "TLLM_THROW": RAISED, "emitError": RAISED, "emitOpError": RAISED, "report_fatal_error": RAISED,
     "InsertFatal": RAISED,
 }  # fmt: skip
-"""Macros and exceptions of llama.cpp, NCCL, torch_npu, MindIE, TensorRT-LLM, TurboMind, MLIR: levels."""
+"""Macros and exceptions of llama.cpp, NCCL (which warns of errors), torch_npu, MindIE, TurboMind and MLIR."""
 _CHECKS = frozenset({"TORCH_CHECK", "TORCH_CHECK_VALUE", "TORCH_CHECK_WITH", "TLLM_CHECK_WITH_INFO"})
 _CALL = re.compile(rf"\b({'|'.join(_CALLS)})\s*\(")
 _PIECE = re.compile(r'"((?:[^"\\\n]|\\.)*)"|([^"]+)')

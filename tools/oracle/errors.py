@@ -54,6 +54,7 @@ _SENTENCE = re.compile(r"(?<!\{)\{\w*(?:msg|message|hint|suffix|note|reasons?|ad
 _SETTING = re.compile(
     r"(?<![\w-])--?[a-z][\w-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|`[\w.-]+`|\b[a-z]+(?:_[a-z0-9]+){2,}\b(?!\})"
 )
+_FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 _RESOURCE = re.compile(
     r"(?i)\bmemory|out of |\boom\b|time(?:d )?-?out|killed|\bdied\b|\bdead\b|terminat|"
     r"shut(?:ting)? ?down|unhealthy|no space|\bport\b|connect|\bnan\b|not enough|capacity|exceed|"
@@ -107,15 +108,10 @@ def is_of_use(statement: Statement) -> bool:
     text = statement.template
     names_setting = _SETTING.search(text) is not None
     is_near = names_setting or _RESOURCE.search(text) is not None
-    is_inner = statement.where in _INNER
     if statement.level == "info":
         return True
     if not _holds_slot(text):
-        return (
-            is_near
-            and not (is_inner and not names_setting)
-            and (statement.level != "warning" or names_setting)
-        )
+        return is_near
     if statement.level == RAISED and _TENSOR.search(text) and not _RESOURCE.search(text):
         return False
     if statement.level == RAISED:
@@ -151,6 +147,13 @@ def shorten(template: str) -> str | None:
     if len(letters) < LEAST_WORDS or sum(map(len, letters)) < 14:
         return None
     return pattern
+
+
+def _tells_enough(statement: Statement, pattern: str) -> bool:
+    """Whether a pattern has a value, or is an error that names a flag or variable or is not of the inside."""
+    if _holds_slot(pattern) or statement.level == "info":
+        return True
+    return statement.level != "warning" and (statement.where not in _INNER or bool(_FLAG.search(pattern)))
 
 
 def _holds_slot(chunk: str) -> bool:
@@ -191,7 +194,7 @@ def _read(path: str, text: str, *, info: bool) -> Iterator[Statement]:
         for item in python_statements(text, module) if path.endswith(".py") else c_statements(text, module):
             if item.level == "info" and not (info and "{" in item.template and _STATE.search(item.template)):
                 continue
-            if is_of_use(item) and (pattern := shorten(item.template)):
+            if is_of_use(item) and (pattern := shorten(item.template)) and _tells_enough(item, pattern):
                 yield Statement(level=item.level, where=item.where, template=pattern)
     except (SyntaxError, RecursionError, ValueError) as fault:
         print(f"{path}: left out ({fault})", file=sys.stderr)

@@ -30,7 +30,7 @@ def test_printf_streams_and_lists_give_templates() -> None:
             where="TORCH_CHECK",
             template='Expected {a} ranks ({b}), but "none"{param}',
         ),
-        Statement(level="warning", where="part", template="sent {done} of {total} bytes to {peer}"),
+        Statement(level="error", where="part", template="sent {done} of {total} bytes to {peer}"),
         Statement(level="warning", where="part", template="queue {depth} full"),
         Statement(level="raise", where="part", template="needs {needbits} bits"),
     ]

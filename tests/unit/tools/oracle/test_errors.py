@@ -112,3 +112,18 @@ def test_each_program_names_what_is_read() -> None:
     held = sources()
     assert {"vllm", "sglang", "vllm-ascend", "megatron-core"} <= held.keys()
     assert all(item.releases and item.parts for item in held.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("raise AssertionError('the pool_of_blocks must not be empty here')", False),
+        ("raise AssertionError('give --pool-size where blocks are shared')", True),
+        ("raise ValueError('the memory of this pool is exhausted')", True),
+        ("logger.warning('--pool-size of the cache is deprecated')", False),
+        ("logger.warning('the cache memory holds %d blocks', n)", True),
+    ],
+)
+def test_what_has_no_value_must_name_a_flag_or_be_an_error_for_users(line: str, kept: bool) -> None:
+    source = Source(releases=(), parts="")
+    assert bool(list(statements_of([("a.py", line.encode())], source, {}))) is kept
