@@ -111,7 +111,7 @@ def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
     for name, bench in table.items():
         mine = [row for row in rows if row["benchmark"] == name and "figures" in row]
         every = next((row for row in reversed(mine) if row["mode"] == "all"), None)
-        rotating = [row for row in mine if row["mode"] == "rotating"]
+        rotating = sorted((row for row in mine if row["mode"] == "rotating"), key=lambda row: row["seed"])
         for label in bench["figures"] if mine or "page" in bench else ():
             told = [(row, row["figures"]["rotating"].get(label)) for row in rotating]
             values = [value for _, value in told if value is not None]
