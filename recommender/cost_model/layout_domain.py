@@ -54,11 +54,12 @@ class LayoutDomain:
         """Every layout of all devices, those of one depth of the pipeline together."""
         model, count = self.question.model, self.question.machine.count
         training = self.question.phase == "training"
+        is_staged_by_server = not training and "pipeline_parallel" not in self.degrees
         widths, depths, parts = self._widths(), self._depths(), self._parts()
         for pipeline, tensor, context in itertools.product(depths, widths, parts):
             inside = pipeline * tensor * context
-            if count % inside or (not training and not self.degrees and pipeline > 1 and tensor < widths[-1]):
-                continue  # stages only between servers (vLLM, "Parallelism and scaling"), or as they run
+            if count % inside or (pipeline > 1 and tensor < widths[-1] and is_staged_by_server):
+                continue  # stages only between servers (vLLM, "Parallelism and scaling")
             replicas = count // inside
             for experts in self._experts(model, tensor * replicas * context, replicas):
                 layout = ParallelLayout(tp=tensor, pp=pipeline, dp=replicas, ep=experts, cp=context)

@@ -45,6 +45,7 @@ class StartDraft:
         is_copied: Whether a measured run is kept as it was: what recipes set beyond it are changes.
         is_divided_anew: Whether the layout that runs now does not go, and another was chosen.
         degrees: Parallel sizes that run now, where nothing prices them.
+        least_devices: Devices that the weights alone fill, where nothing prices layouts.
         has_memory: Whether the memory of the program is modelled for such a model.
         weight_format: Number format that the weights are published in; empty for 16 bit.
     """
@@ -61,6 +62,7 @@ class StartDraft:
     measured: tuple[MeasuredRun, ...] = ()
     is_copied: bool = False
     is_divided_anew: bool = False
+    least_devices: int = 1
     has_memory: bool = False
     weight_format: str = ""
     degrees: Mapping[str, int] = field(default_factory=dict)

@@ -28,6 +28,7 @@ from recommender.ranking.starts.layout_choice import (
     TRUST_IN_TIMES,
     choose_layouts,
     reasons_for_place,
+    shown_layouts,
 )
 from recommender.ranking.starts.layout_options import (
     SHORTEST,
@@ -50,7 +51,14 @@ from recommender.ranking.starts.recipes.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability, Starts
-from recommender.ranking.starts.support import assumed_by, beyond_memory, is_judged, known_of, why_not_judged
+from recommender.ranking.starts.support import (
+    assumed_by,
+    beyond_memory,
+    is_judged,
+    known_of,
+    weights_of,
+    why_not_judged,
+)
 from recommender.ranking.starts.unpriced_layout import unpriced_layout
 from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, written
@@ -202,8 +210,11 @@ class StartFinder:
         questions: list[Question | None] = []
         prices: list[Steps | None] = []
         for place, one in enumerate(layouts):
-            questions.append(started_question(draft.question, one, found[place]))
-            prices.append(steps := started_steps(questions[-1]))
+            started = started_question(draft.question, one, found[place])
+            if (steps := started_steps(started)) is None:  # a fact that a switch needs is not known
+                steps = started_steps(started := started_question(draft.question, one, None))
+            questions.append(started)
+            prices.append(steps)
             if steps is not None:
                 found[place] = repriced(found[place], one.option, steps, situation.problem)
         if layouts:
@@ -310,12 +321,14 @@ class StartFinder:
         for one in chosen:
             layout = one.option.layout
             kinds.setdefault((layout.tp, layout.pp, layout.ep > 1), one)
-        return _shown(list(kinds.values()))
+        return shown_layouts(list(kinds.values()))
 
     def _unpriced(
         self, draft: StartDraft, sizes: Mapping[str, Value]
     ) -> list[ChosenLayout] | StartConfiguration:
         """No layout with a price; where the weights alone fill more than there is, none at all."""
+        needed, memory, _ = weights_of(draft.situation, sizes, self._tree)
+        draft.least_devices = math.ceil(needed / memory) if memory else 1
         bound = beyond_memory(draft.situation, sizes, self._tree)
         return replace(self._unfit(draft, None, None), because=(bound,)) if bound else []
 
@@ -377,15 +390,6 @@ def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
     total = sum(one.weight / one.reliability for one in local)
     shares = [replace(one, weight=one.weight / total) for one in local] if total else []
     return [item for item in agreed_settings(shares) if item.share >= WORTH_TESTING]
-
-
-def _shown(kinds: Sequence[ChosenLayout]) -> list[ChosenLayout]:
-    """The first three, the last of them the fastest that is modelled where recipes would hide it."""
-    priced = [one for one in kinds if one.option.within_limits and one.option.log_merit is not None]
-    fastest = max(priced, key=lambda one: one.option.log_merit or 0.0, default=None)
-    if fastest is None or fastest in kinds[:3]:
-        return list(kinds[:3])
-    return [*kinds[:2], fastest]
 
 
 def _divided(situation: StartSituation, layout: ParallelLayout | None) -> StartSituation:

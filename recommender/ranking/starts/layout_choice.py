@@ -155,6 +155,15 @@ def _unbeaten_first(
     return chosen
 
 
+def shown_layouts(kinds: Sequence[ChosenLayout]) -> list[ChosenLayout]:
+    """The first three, the last of them the fastest that is modelled where recipes would hide it."""
+    priced = [one for one in kinds if one.option.within_limits and one.option.log_merit is not None]
+    fastest = max(priced, key=lambda one: one.option.log_merit or 0.0, default=None)
+    if fastest is None or fastest in kinds[:3]:
+        return list(kinds[:3])
+    return [*kinds[:2], fastest]
+
+
 def reasons_for_place(chosen: Sequence[ChosenLayout], limits: Sequence[Limit]) -> list[str]:
     """What must be said of the first layout beside the others: a limit that none keeps, or a faster one.
 

@@ -92,13 +92,17 @@ def layout_question(
 
 
 def started_question(
-    question: Question | None, chosen: ChosenLayout, start: StartConfiguration
+    question: Question | None, chosen: ChosenLayout, start: StartConfiguration | None
 ) -> Question | None:
-    """The question with the layout and the settings of a start; None if that has no price."""
+    """The question with the layout and the settings of a start, of the layout alone without one.
+
+    None if that has no price.
+    """
     layout = chosen.option.layout
     if question is None or chosen.option.log_merit is None:
         return None
-    names = {item.key.lstrip("-").replace("-", "_"): item.value for item in start.settings}
+    settings_of_start = start.settings if start is not None else ()
+    names = {item.key.lstrip("-").replace("-", "_"): item.value for item in settings_of_start}
     layers = int(question.model.layers) or None
     switches = translate(names, question.phase, count=question.machine.count, layers=layers).settings
     sizes = layout.degrees(PHASES[question.phase])

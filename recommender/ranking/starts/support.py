@@ -35,21 +35,29 @@ def known_of(problem: Problem, model: Model | None, tree: HardwareTree) -> str:
     return "; ".join(parts) or "neither is its model"
 
 
+def weights_of(
+    situation: StartSituation, sizes: Mapping[str, Value], tree: HardwareTree
+) -> tuple[float, float, str]:
+    """Bytes of the weights and of a device's memory, and the number format; zeros where one is not known."""
+    memory = tree.facts(situation.hardware[0]).get("memory_bytes") if situation.hardware else None
+    parameters = sizes.get("parameters")
+    if not (isinstance(memory, int | float) and isinstance(parameters, int | float)):
+        return 0.0, 0.0, ""
+    precision = situation.problem.workload.precision or str(sizes.get("weight_format") or "16 bit")
+    return least_bytes(parameters, precision), float(memory), precision
+
+
 def beyond_memory(situation: StartSituation, sizes: Mapping[str, Value], tree: HardwareTree) -> str:
     """Why the weights alone fill more than all devices have, whatever runs them; empty where they do not."""
-    memory = tree.facts(situation.hardware[0]).get("memory_bytes") if situation.hardware else None
-    parameters, devices = sizes.get("parameters"), situation.devices
-    if not (isinstance(memory, int | float) and isinstance(parameters, int | float) and devices):
+    needed, memory, precision = weights_of(situation, sizes, tree)
+    devices = situation.devices
+    if not devices or needed <= devices * memory:
         return ""
-    precision = situation.problem.workload.precision or str(sizes.get("weight_format") or "16 bit")
-    needed = least_bytes(parameters, precision)
-    if needed <= devices * memory:
-        return ""
-    least = math.ceil(needed / memory)
     where = f"{devices} x {situation.hardware[0]}"
     return (
-        f"{parameters / 1e9:,.1f} billion parameters in {precision} take {needed / 1e9:,.0f} GB, and {where}"
-        f" hold {devices * memory / 1e9:,.0f} GB: at least {least:,} devices"
+        f"{float(str(sizes['parameters'])) / 1e9:,.1f} billion parameters in {precision} take"
+        f" {needed / 1e9:,.0f} GB, and {where} hold {devices * memory / 1e9:,.0f} GB:"
+        f" at least {math.ceil(needed / memory):,} devices"
     )
 
 

@@ -27,13 +27,17 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
         layout = replace(ParallelLayout.of_degrees(degrees), dp=1)
         if devices % layout.devices == 0:
             return replace(layout, dp=devices // layout.devices)
-    plain = ParallelLayout(dp=devices)
-    if situation.is_training or situation.framework.id not in SPLITTING or not draft.weighed:
+    width = next((one for one in powers(devices) if one >= draft.least_devices), 1)
+    if situation.is_training:
+        return ParallelLayout(dp=devices)
+    plain = ParallelLayout(tp=width, dp=devices // width)
+    if situation.framework.id not in SPLITTING or not draft.weighed:
         return plain
     experts = {1, devices} if situation.model.is_mixture else {1}
     layouts = [
         ParallelLayout(tp=width, dp=devices // width, ep=spread)
         for width in powers(devices)
+        if width >= plain.tp
         for spread in experts
     ]
     options = [
