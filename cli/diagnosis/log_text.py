@@ -90,8 +90,12 @@ def _show_statement(item: SeenStatement) -> None:
 
 
 def _show_values(values: Mapping[str, str]) -> None:
-    if told := ", ".join(f"{name} {_with_size(text)}" for name, text in values.items() if text):
+    if told := ", ".join(f"{name} {_with_size(text)}" for name, text in values.items() if _is_number(text)):
         say_labelled("numbers", told)
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-+.")[:1].isdigit()
 
 
 def _with_size(text: str) -> str:
