@@ -18,7 +18,7 @@ MAXIMUM_BYTES = 1_000_000
 NOT_READ = "not read: the settings in"
 """Beginning of a note on a file that a text names."""
 
-TABLES = ("shape", "sizes", "current", "software", "traits", "bottlenecks")
+TABLES = ("shape", "sizes", "current", "software", "traits", "bottlenecks", "places")
 """Keys of a question whose values are names and values: later texts add to them."""
 
 

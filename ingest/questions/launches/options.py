@@ -31,12 +31,14 @@ class LaunchOptions:
         unknown: Options whose value could not be filled in, and the text in its place.
         others: Words that belong to no option.
         unseen: Variables that hold options and are not set in the script.
+        places: Where a field of a JSON object stands, as ``additional_config.a.b``, by its name.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
+    places: dict[str, str] = field(default_factory=dict)
 
     def positive(self, *names: str) -> int | None:
         """The first of ``names`` that is a positive whole number."""
@@ -115,21 +117,24 @@ def _put_object(found: LaunchOptions, option: str, text: str) -> None:
         found.unknown[option] = "no JSON"
         return
     prefix = "speculative_" if option == "speculative_config" else ""
-    for name, value in _leaves(content):
+    for name, value, path in _leaves(content, option):
         plain = name.replace("-", "_")
         key = plain if not prefix or "speculative" in plain else prefix + plain
         found.values[key] = _value(value) if isinstance(value, str) else value
+        found.places[key] = path
 
 
-def _leaves(content: dict[str, object], depth: int = 0) -> Iterable[tuple[str, Value]]:
+def _leaves(content: dict[str, object], carrier: str, depth: int = 0) -> Iterable[tuple[str, Value, str]]:
+    """Innermost names with their values and where they stand."""
     for name, value in content.items():
+        path = f"{carrier}.{name}"
         if isinstance(value, dict) and depth < 4:
-            for inner, leaf in _leaves(value, depth + 1):
-                yield (str(name) if inner in {"enabled", "enable"} else inner), leaf
+            for inner, leaf, place in _leaves(value, path, depth + 1):
+                yield (str(name) if inner in {"enabled", "enable"} else inner), leaf, place
         elif isinstance(value, str | int | float | bool):
-            yield str(name), value
+            yield str(name), value, path
         elif value is not None:
-            yield str(name), json.dumps(value)
+            yield str(name), json.dumps(value), path
 
 
 def _value(text: str) -> Value:

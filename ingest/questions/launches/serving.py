@@ -48,6 +48,8 @@ def _told(
         question["precision"] = dtype  # of quantised weights it is what they are widened to
     settings = {name: value for name, value in given.values.items() if name not in NOT_TUNED}
     question["current"] = {**environment, **settings}
+    if places := {name: path for name, path in given.places.items() if name in settings}:
+        question["places"] = places
     if "config" in given.values:
         notes.append(f"not read: the settings in {given.values['config']}")
     return LaunchFacts(question=question, notes=tuple(notes))

@@ -100,6 +100,9 @@ class Screen:
 
     def place_of(self, name: str) -> tuple[SettingPlace, str]:
         """Where a setting is written, and its key there, by the name that people or strategies give it."""
+        stated = self.situation.problem.situation.facts.get(f"places.{name}")
+        if stated is not None:  # as the script has it
+            return SettingPlace.JSON, str(stated.value)
         release = self.release()
         found = release.look_up(name) if release is not None else None
         if found is not None and found.setting is not None:

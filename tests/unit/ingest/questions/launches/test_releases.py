@@ -46,3 +46,9 @@ def test_a_version_loses_what_is_no_release(written: str, release: str) -> None:
 def test_a_launch_in_a_container_has_the_release_of_its_image() -> None:
     script = "docker run --rm quay.io/ascend/vllm-ascend:v0.13.0rc1 vllm serve Qwen/Qwen3-8B -tp 2"
     assert read_launch(script, "run.sh").question["software"] == {"vllm-ascend": "0.13.0rc1"}
+
+
+def test_a_field_of_an_object_keeps_its_place() -> None:
+    script = """vllm serve a/b --additional-config '{"c": {"d": 1}, "e": {"enabled": true}}' --port 1"""
+    question = read_launch(script, "run.sh").question
+    assert question["places"] == {"d": "additional_config.c.d", "e": "additional_config.e.enabled"}
