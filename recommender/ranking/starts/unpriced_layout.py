@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.layout import DEGREES, ParallelLayout
-from kg.terms.circumstances import degrees_of
+from kg.terms.dialects import degrees_of
 from recommender.cost_model.layout_domain import powers
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_flags import SPLITTING

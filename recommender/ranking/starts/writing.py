@@ -179,7 +179,9 @@ def _further_than(
             taken = release.look_up(item.key, item.where)
             if not taken.usable or taken.is_default(item.value):
                 continue
-            if broken_conflicts(release, {one.key: one.value for one in [*settings, *found, item]}):
+            begun = {one.key: one.value for one in [*settings, *found]}
+            broken = broken_conflicts(release, {**begun, item.key: item.value})
+            if set(broken) - set(broken_conflicts(release, begun)):
                 continue
         found.append(item)
     return found
