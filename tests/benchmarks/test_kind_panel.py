@@ -38,7 +38,7 @@ def flag(key: str, value: object) -> dict[str, object]:
 
 def reply(*, code: int = 0, situation: PanelSituation = TOLD, cpu_s: float = 0.1, **changed: Any) -> Reply:
     """A good answer to the question, but for what is changed in its start or beside it."""
-    beside = {
+    beside: dict[str, Any] = {
         name: changed.pop(name) for name in ("alternatives", "understood", "support") if name in changed
     }
     settings = [flag("--tensor-parallel-size", 4), flag("--max-model-len", 4096), flag("--max-num-seqs", 64)]

@@ -272,16 +272,12 @@ ALIASES = [
 ]
 
 
-def of_both(read: Callable[[dict[str, Any]], object], first: str, other: str) -> tuple[object, object]:
-    return read({first: 4}), read({other: 4})
-
-
 def test_every_alias_of_a_parser_states_the_same_fact() -> None:
     assert len(ALIASES) > 100
     wrong = Counter[str]()
     for program, first, other in ALIASES:
         for spelling in {other, other.lstrip("-"), other.lstrip("-").replace("-", "_")}:
-            one, two = of_both(lambda told, at=program: statement(told, at).facts, first, spelling)
+            one, two = (statement({name: 4}, program).facts for name in (first, spelling))
             if spelling.startswith("-") or len(spelling) > 3:  # a letter or two mean nothing without dashes
                 wrong[f"{program} {first} {spelling}: {one} {two}"] += one != two
     broken = [text for text, n in wrong.items() if n]

@@ -13,7 +13,7 @@ import types
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, MutableSequence
 
 KNOWN = frozenset({"torchcodec", "torchaudio", "torch", "transformers", "numpy", "triton"})
 """Packages whose absent parts other packages ask for, and of which they must hear the truth."""
@@ -47,7 +47,7 @@ class Nothing(metaclass=_Nothing):
 
 
 class _AbsentModule(types.ModuleType):
-    __path__: Sequence[str] = []
+    __path__: MutableSequence[str] = []  # noqa: RUF012  as of every module
 
     def __getattr__(self, name: str) -> type[Nothing]:
         if name.startswith("__"):

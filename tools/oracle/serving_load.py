@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 KINDS = ("plain", "chunked", "preempting", "drafts", "prefix", "engines", "lockstep")
 """What a load is drawn for; ``engines`` are independent, ``lockstep`` ones share their experts."""
@@ -181,5 +181,10 @@ def _text(value: object) -> str:
 
 COLUMNS = tuple(field.name for field in fields(ServingLoad))
 """Columns of a load in a table."""
-_BY_TYPE = {"str": str, "int": int, "float": float, "tuple[float, ...]": _numbers}
+_BY_TYPE: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "tuple[float, ...]": _numbers,
+}
 _READERS = {field.name: _BY_TYPE[str(field.type)] for field in fields(ServingLoad)}

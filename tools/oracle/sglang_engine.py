@@ -128,7 +128,9 @@ class SglangEngine:
     def finish(self, step: PlannedStep) -> list[tuple[int, int, bool]]:
         """Settle a step as the result processor does: a token each, and blocks of what is answered go."""
         batch, found = cast("ScheduleBatch | None", step.handle), list[tuple[int, int, bool]]()
-        for one in batch.reqs if batch is not None else ():
+        if batch is None:
+            return found
+        for one in batch.reqs:
             if one.inflight_middle_chunks > 0:
                 one.inflight_middle_chunks -= 1
                 continue

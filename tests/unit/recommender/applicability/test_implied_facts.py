@@ -9,6 +9,7 @@ import pytest
 from recommender.applicability.implied_facts import implied_facts
 
 if TYPE_CHECKING:
+    from kg.nouns.values import Value
     from kg.terms.conditions import FactValue
 
 
@@ -43,7 +44,7 @@ def test_serving_is_both_halves_unless_it_is_said_otherwise(
         ({"speculative_config": "none"}, False, "any"),
     ],
 )
-def test_drafts_are_what_the_settings_say(settings: dict[str, object], speculative: bool, draft: str) -> None:
+def test_drafts_are_what_the_settings_say(settings: dict[str, Value], speculative: bool, draft: str) -> None:
     implied = implied_facts({"phase": "serving"}, settings)
     assert (implied["speculative"], implied["draft"]) == (speculative, draft)
 

@@ -295,7 +295,11 @@ def test_rules_without_a_workspace_follow_the_question() -> None:
     [("7.0", True), ("7.5", True), ("8.0", False), ("gfx1100", False), ("", False)],
 )
 def test_bfloat16_is_refused_on_chips_that_are_known_to_lack_it(capability: str, is_refused: bool) -> None:
-    facts = {"memory_bytes": 80e9, "peak_fp16_flops": 3e14, "compute_capability": capability}
+    facts: dict[str, float | str] = {
+        "memory_bytes": 80e9,
+        "peak_fp16_flops": 3e14,
+        "compute_capability": capability,
+    }
     rules = QuestionFeasibility(asked(), LLAMA, facts)
     reasons = [item.reason for item in rules.check(Settings())]
     assert reasons == (["same has no bf16 matrix unit; it computes fp16"] if is_refused else [])

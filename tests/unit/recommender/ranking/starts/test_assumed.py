@@ -8,7 +8,8 @@ import pytest
 
 from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.starts.assumed import ADAPTED, PAGE, assumed_settings, longest
+from recommender.ranking.starts.assumed import ADAPTED, assumed_settings
+from recommender.ranking.starts.lengths import PAGE, longest
 from tests.unit.recommender.ranking.starts.situations import situation
 
 

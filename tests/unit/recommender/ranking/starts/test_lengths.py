@@ -14,7 +14,8 @@ from tests.unit.recommender.ranking.starts.situations import situation
 
 
 def asked(most: int | None = 40960, framework: str = "", **facts: float) -> StartSituation:
-    about = situation(**facts)
+    about = situation()
+    about = replace(about, facts={**about.facts, **facts})
     runs = replace(about.framework, id=framework or about.framework.id)
     return replace(about, model=replace(about.model, most_tokens=most), framework=runs)
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recommender.ranking.starts.pricing import USUAL_LENGTH, layout_question
+from recommender.cost_model.assumed import USUAL_LENGTH
+from recommender.ranking.starts.pricing import layout_question
 from tests.unit.recommender.ranking.starts.situations import agreed, draft, recipe, weighed
 
 if TYPE_CHECKING:
