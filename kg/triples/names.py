@@ -208,7 +208,8 @@ class Names:
         """
         from kg.triples.model_finder import find_model
 
-        for spelling in (text, *([] if text.isascii() else self._in_latin(text))):
+        search = find_model(self._store, text, self.model_ids)
+        for spelling in () if search.found or text.isascii() else self._in_latin(text):
             search = find_model(self._store, spelling, self.model_ids)
             if search.found:
                 break

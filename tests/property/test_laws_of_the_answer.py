@@ -24,7 +24,7 @@ from benchmarks.kinds.sources import EngineParsers
 from kg.terms.dialects import statement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 SEED = 202648
 FEW, MANY = 40, 2000
