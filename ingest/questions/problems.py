@@ -16,7 +16,7 @@ from ingest.questions.launches.releases import plain_release, release_of_image
 from ingest.questions.limits import parse_limit
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
-from kg.nouns.situation import Fact, FactOrigin, Situation
+from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Settings, as_value
 from kg.terms.metrics import METRICS, canonical_metric, metric_of_words
 from kg.terms.model_name import quantised_format, read_name
@@ -138,7 +138,7 @@ class _Reader:
         self.names = names
         self.operators = operators
         self.errors: list[InputError] = []
-        self.derived: list[Fact] = []
+        self.derived: list[StatedFact] = []
         content = raw.get("notes")
         self.notes: list[str] = [str(note) for note in content] if isinstance(content, list) else []
 
@@ -178,7 +178,7 @@ class _Reader:
     def _situation(self, resolved: Mapping[str, Value]) -> Situation:
         """Every fact of the question with its origin, and what its names say besides."""
         stated = (
-            Fact(name=name, value=resolved.get(name, _plain(value)), origin=self._origin(name))
+            StatedFact(name=name, value=resolved.get(name, _plain(value)), origin=self._origin(name))
             for key, table in self.raw.items()
             if key not in {"notes", "origins"}
             for name, value in facts_of(key, table).items()
@@ -352,7 +352,7 @@ class _Reader:
         for _, name, fact in others:
             if _FORMATS_ALIKE.get(name, name) != _FORMATS_ALIKE.get(chosen, chosen):
                 self.notes.append(f"{first} says {chosen} and {fact} {name}: {chosen} is taken")
-        self.derived.append(Fact(name="precision", value=chosen, origin=self._origin(first)))
+        self.derived.append(StatedFact(name="precision", value=chosen, origin=self._origin(first)))
         return chosen
 
     def _origin(self, fact: str) -> FactOrigin:

@@ -25,7 +25,7 @@ class FactOrigin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class StatedFact:
     """One fact of a case.
 
     Attributes:
@@ -56,20 +56,20 @@ class Situation:
         facts: By name.
     """
 
-    facts: Mapping[str, Fact] = field(default_factory=dict)
+    facts: Mapping[str, StatedFact] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, facts: Iterable[Fact]) -> Situation:
+    def of(cls, facts: Iterable[StatedFact]) -> Situation:
         """The facts, of each name the one whose origin is strongest; of equals the first."""
         strength = list(FactOrigin).index
-        kept: dict[str, Fact] = {}
+        kept: dict[str, StatedFact] = {}
         for fact in facts:
             before = kept.get(fact.name)
             if before is None or strength(fact.origin) < strength(before.origin):
                 kept[fact.name] = fact
         return cls(facts=kept)
 
-    def __iter__(self) -> Iterator[Fact]:
+    def __iter__(self) -> Iterator[StatedFact]:
         return iter(self.facts.values())
 
     @property
@@ -85,7 +85,7 @@ class Situation:
         }
 
 
-def assumption_line(facts: Iterable[Fact]) -> str:
+def assumption_line(facts: Iterable[StatedFact]) -> str:
     """All that is assumed, in one line with the options that say otherwise; empty where nothing is."""
     assumed = [fact for fact in facts if fact.words]
     if not assumed:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.entities import Limit, Problem
-    from kg.nouns.situation import Fact
+    from kg.nouns.situation import StatedFact
     from recommender.answers.tuned_script import TunedScript
     from recommender.cost_model.question import Question
     from recommender.ranking.combination import Combination
@@ -81,7 +81,7 @@ class Answer:
     version: str
     recommendations: tuple[Recommendation, ...]
     notes: tuple[str, ...] = ()
-    assumed: tuple[Fact, ...] = ()
+    assumed: tuple[StatedFact, ...] = ()
     support: Mapping[str, object] = field(default_factory=dict)
     unchecked: tuple[Limit, ...] = ()
     refused: tuple[Refusal, ...] = ()

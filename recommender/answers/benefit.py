@@ -12,7 +12,7 @@ from kg.terms.units import J_PER_KWH
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
-    from kg.nouns.situation import Fact
+    from kg.nouns.situation import StatedFact
     from recommender.cost_model.change import ModelledConfiguration
 
 THROUGHPUT = "throughput"
@@ -126,7 +126,7 @@ class Prediction:
     intensity_g_per_kwh: float | None
     version: str
     notes: tuple[str, ...] = ()
-    assumed: tuple[Fact, ...] = ()
+    assumed: tuple[StatedFact, ...] = ()
     start: str = ""
 
     def to_json(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.nouns.entities import Limit, Problem
-    from kg.nouns.situation import Fact
+    from kg.nouns.situation import StatedFact
     from recommender.cost_model.question import Question
     from recommender.ranking.deployments.deployment import RatedDeployment
     from recommender.ranking.deployments.deployments import Deployments
@@ -138,7 +138,7 @@ class Capacity:
     nearest: CapacityOption | None
     unchecked: tuple[Limit, ...]
     notes: tuple[str, ...]
-    assumed: tuple[Fact, ...] = ()
+    assumed: tuple[StatedFact, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
@@ -262,7 +262,7 @@ def _apart(
     deployments: Deployments,
     question: DeploymentQuestion,
     notes: Sequence[str],
-    assumed: tuple[Fact, ...],
+    assumed: tuple[StatedFact, ...],
 ) -> Capacity:
     """Instances that only prefill ahead of others that only decode: the fewest of each for the rate.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.entities import Problem
-    from kg.nouns.situation import Fact
+    from kg.nouns.situation import StatedFact
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.operators.kinds import Operators
@@ -52,7 +52,7 @@ class Estimate:
     question: Question
     records: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = ()
-    assumed: tuple[Fact, ...] = ()
+    assumed: tuple[StatedFact, ...] = ()
     pareto: tuple[str, ...] = ()
     is_comparison: bool = False
     clock_steps: tuple[ClockStep, ...] = ()
@@ -223,7 +223,7 @@ def _shared(change: Mapping[str, object], starts: Starts | None) -> dict[str, ob
     return {**change, "batch": math.ceil(each)}
 
 
-def _still_assumed(starts: Starts | None, stated: frozenset[str]) -> tuple[Fact, ...]:
+def _still_assumed(starts: Starts | None, stated: frozenset[str]) -> tuple[StatedFact, ...]:
     """What a decision assumes, without what is stated beside the question."""
     if starts is None or starts.question is None:
         return ()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.framework import Framework
-    from kg.nouns.situation import Fact
+    from kg.nouns.situation import StatedFact
 
 _LANGUAGE = frozenset({"decoder", "moe-decoder", "multimodal"})
 _USUAL = {
@@ -62,7 +62,7 @@ class RunningFramework:
     plugged: str = ""
 
     @property
-    def assumed(self) -> tuple[Fact, ...]:
+    def assumed(self) -> tuple[StatedFact, ...]:
         """The program and its release, where the question leaves them open."""
         return (assumed_release(self.id, self.version, self.plugged),) if self.is_assumed else ()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kg.nouns.situation import Fact, FactOrigin
+from kg.nouns.situation import FactOrigin, StatedFact
 from kg.terms.tasks import LENGTHS as TASK_LENGTHS
 from kg.terms.tasks import task_of
 from recommender.cost_model.settings.plans import SERVING
@@ -25,34 +25,34 @@ USUAL_LENGTH = 4096
 LENGTHS = {"input_len": "prompts", "output_len": "answers"}
 
 
-def _assumed(name: str, value: Value, words: str, otherwise: str) -> Fact:
-    return Fact(name=name, value=value, origin=FactOrigin.ASSUMED, words=words, otherwise=otherwise)
+def _assumed(name: str, value: Value, words: str, otherwise: str) -> StatedFact:
+    return StatedFact(name=name, value=value, origin=FactOrigin.ASSUMED, words=words, otherwise=otherwise)
 
 
-def assumed_release(framework: str, version: str, plugged: str = "") -> Fact:
+def assumed_release(framework: str, version: str, plugged: str = "") -> StatedFact:
     """The program, or its release, where the question names none."""
     named = f"{framework} {version}".strip()
     words = f"{named} in the place of {plugged}" if plugged else named
     return _assumed(f"software.{framework}", version, words, "--software NAME=VERSION")
 
 
-def assumed_count(count: int) -> Fact:
+def assumed_count(count: int) -> StatedFact:
     """The number of devices where the question states none."""
     words = "1 device" if count == 1 else f"{count:,} devices"
     return _assumed("count", count, f"{words}, the fewest that hold it", "--count N")
 
 
-def assumed_precision(name: str) -> Fact:
+def assumed_precision(name: str) -> StatedFact:
     """The format of the weights where the question states none and it is not the device's own 16 bit."""
     return _assumed("precision", name, f"weights in {name}", "--precision NAME")
 
 
-def assumed_sequence(tokens: float) -> Fact:
+def assumed_sequence(tokens: float) -> StatedFact:
     """The length of a sequence that is trained on, or that an encoder reads."""
     return _assumed("shape.seq_len", int(tokens), f"sequences of {tokens:,.0f} tokens", "--shape seq_len=N")
 
 
-def task_lengths(model: str, stated: Container[str]) -> Iterator[Fact]:
+def task_lengths(model: str, stated: Container[str]) -> Iterator[StatedFact]:
     """The lengths that follow from the task that a model is named for, where they are not stated."""
     task = task_of(model)
     for name, tokens in TASK_LENGTHS.get(task, {}).items():
@@ -61,7 +61,7 @@ def task_lengths(model: str, stated: Container[str]) -> Iterator[Fact]:
             yield _assumed(f"shape.{name}", tokens, words, f"--shape {name}=N")
 
 
-def assumed_lengths(stated: Container[str]) -> Iterator[Fact]:
+def assumed_lengths(stated: Container[str]) -> Iterator[StatedFact]:
     """The lengths of prompts and answers that are not stated."""
     for name, what in LENGTHS.items():
         if name not in stated:
@@ -71,7 +71,7 @@ def assumed_lengths(stated: Container[str]) -> Iterator[Fact]:
 
 def assumed_by_price(
     question: Question, priced: Mapping[str, object], stated: Container[str], *, is_best: bool
-) -> Iterator[Fact]:
+) -> Iterator[StatedFact]:
     """What a price stands for beside the layout: samples or requests at once, lengths, drafts.
 
     Args:
@@ -100,7 +100,7 @@ def assumed_by_price(
         yield from assumed_lengths(question.settings)
 
 
-def _load(batch: float, engines: float, *, is_best: bool) -> Fact:
+def _load(batch: float, engines: float, *, is_best: bool) -> StatedFact:
     together = batch * engines
     words = f"{together:,.0f} request{'' if round(together) == 1 else 's'} at once"
     if engines > 1:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.recipe import Recipe
-    from kg.nouns.situation import Fact
+    from kg.nouns.situation import StatedFact
     from recommender.cost_model.question import Question
     from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.plan_change import NotHere
@@ -55,7 +55,7 @@ class StartDraft:
     refused: list[NotHere]
     weighed: list[WeighedRecipe]
     notes: list[str] = field(default_factory=list)
-    assumed: list[Fact] = field(default_factory=list)
+    assumed: list[StatedFact] = field(default_factory=list)
     question: Question | None = None
     load: float | None = None
     tested: Mapping[tuple[int, ...], float] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kg.nouns.situation import Fact
+    from kg.nouns.situation import StatedFact
     from recommender.cost_model.question import Question
     from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.plan_change import NotHere
@@ -56,7 +56,7 @@ class Starts:
     not_here: tuple[NotHere, ...] = ()
     recipes: tuple[WeighedRecipe, ...] = ()
     notes: tuple[str, ...] = ()
-    assumed: tuple[Fact, ...] = ()
+    assumed: tuple[StatedFact, ...] = ()
     question: Question | None = None
     steps: Steps | None = None
     has_memory: bool = False

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Model
-    from kg.nouns.situation import Fact
+    from kg.nouns.situation import StatedFact
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.starts.draft import StartDraft
@@ -78,7 +78,7 @@ def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
     return ""
 
 
-def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[Fact]:
+def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     """What the price of a layout stands for, where the question leaves it open."""
     question, situation = draft.question, draft.situation
     if question is None or chosen.option.log_merit is None:
