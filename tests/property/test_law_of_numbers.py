@@ -125,7 +125,7 @@ def numeric_options() -> Iterator[tuple[list[str], Any]]:
         below = getattr(command, "commands", ())
         todo += [([*words, name], command.get_command(None, name)) for name in below]
         for option in command.params:
-            if option.type.name.startswith(("float", "integer")) and option.opts[0].startswith("-"):
+            if option.type.name.startswith(("float", "int")) and option.opts[0].startswith("-"):
                 yield words, option
 
 
@@ -141,5 +141,5 @@ def test_every_numeric_option_refuses_what_is_no_number(
 
 
 def test_there_are_numeric_options() -> None:
-    assert len(OPTIONS) > 25
+    assert len(OPTIONS) > 40
     assert {"-k", "--count", "--intensity", "--seed", "--alpha", "--cost"} <= {name for _, name, _ in OPTIONS}

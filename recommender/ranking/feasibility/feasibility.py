@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.situation import FactOrigin
 from kg.nouns.values import Settings
 from kg.terms.meanings import kind_of
 from recommender.ranking.feasibility import rules
@@ -88,6 +89,7 @@ class QuestionFeasibility:
     _current: dict[str, Value] = field(init=False)
     _of_names: dict[tuple[str, ...], tuple[Rule, ...]] = field(default_factory=dict, init=False)
     _before: frozenset[tuple[str, str]] = field(default=frozenset(), init=False)
+    _never_before: frozenset[str] = field(default=frozenset({LIMIT_RULE}), init=False)
 
     def __post_init__(self) -> None:
         """Prepare what all candidates share; what is set now is not held against a change."""
@@ -99,6 +101,9 @@ class QuestionFeasibility:
         self._current = {**self.problem.current} if self.problem.current else {}
         if self._current:
             current = Settings(self._current)
+            format_fact = self.problem.situation.facts.get("precision")
+            if format_fact is not None and format_fact.origin is FactOrigin.TOLD:
+                self._never_before |= {rules.NUMBER_FORMAT}  # what is told is no setting that runs
             self._before = frozenset(map(self._key, self._broken(self._found(tuple(current)), current)))
 
     @property
@@ -114,7 +119,7 @@ class QuestionFeasibility:
         broken = [
             item
             for item in self._broken(rules_of_names, configuration)
-            if self._key(item) not in self._before or item.rule == LIMIT_RULE
+            if self._key(item) not in self._before or item.rule in self._never_before
         ]
         if self.tried is not None and (seen := self.tried.broken(configuration)) is not None:
             broken.append(seen)

@@ -74,7 +74,7 @@ def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterat
     if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
         yield "input_len", math.ceil(prompt / PAGE) * PAGE
     yield from _whole(settings, "batch")
-    if framework in VLLM and precision == "fp16":
+    if framework in {*VLLM, "sglang"} and precision == "fp16":
         yield "precision", "fp16"
     if framework == "vllm-ascend" and precision in INTEGERS:
         yield "precision", "int8"

@@ -9,6 +9,8 @@ from kg.errors import UnknownEntityError
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
+from kg.terms.dialects import statement
+from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import QUANTISATION, Purpose, acts_on, plain_key, purpose
 from kg.terms.setting_registry import registry
 from recommender.applicability.gate import judge
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
 _QUANTISES = ("quantization", "kv_cache_dtype")
+_OTHERS = {"bf16": "float16", "fp16": "bfloat16"}
+"""The format that a setting of each of the two rules out, by the name of questions."""
 _STORED = {"w8a8": "int8"}
 """Names of number formats as recipes write them."""
 FORMATS_OF = {
@@ -180,6 +184,9 @@ class Screen:
         if (plain in _QUANTISES and precision in SIXTEEN_BIT) or (
             plain == QUANTISATION and precision and not _is_in(item, precision)
         ):
+            return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
+        said = statement({item.key: item.value}, self.situation.framework.id).facts.get("precision")
+        if said in _OTHERS and canonical_precision(precision) == _OTHERS[said]:
             return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
         if plain.startswith(DRAFTS):
             if "speculative" in self.situation.problem.workload.traits and facts.get("speculative") is False:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kg.nouns.entities import Hardware, Limit, WorkloadKind
+from kg.nouns.situation import Fact, FactOrigin, Situation
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.feasibility.exclusions import Exclusions
@@ -305,3 +306,11 @@ def test_bfloat16_is_refused_on_chips_that_are_known_to_lack_it(capability: str,
     assert reasons == (["same has no bf16 matrix unit; it computes fp16"] if is_refused else [])
     assert not QuestionFeasibility(asked(precision="float16"), LLAMA, facts).check(Settings())
     assert not QuestionFeasibility(asked(), LLAMA, {**facts, "peak_bf16_flops": 3e14}).check(Settings())
+
+
+def test_a_format_that_is_told_is_refused_whatever_runs() -> None:
+    told = Situation.of([Fact(name="precision", value="fp8", origin=FactOrigin.TOLD)])
+    question = asked(precision="fp8", current=Settings({"tp": 8}), situation=told)
+    assert "the chip computes in the number format" in broken({}, question)
+    runs = Situation.of([Fact(name="precision", value="fp8", origin=FactOrigin.SCRIPT)])
+    assert not broken({}, replace(question, situation=runs))

@@ -56,6 +56,7 @@ def test_integer_weights_are_named_where_the_engine_does_not_see_them(
 ) -> None:
     assert flags(framework, ParallelLayout(), {"precision": "int8"}).get("--quantization") == kept
     assert "--quantization" not in flags(framework, ParallelLayout(), {"precision": "bf16"})
+    assert flags("sglang", ParallelLayout(), {"precision": "fp16"})["--dtype"] == "float16"
 
 
 def test_training_sets_what_its_price_counts_on() -> None:

@@ -173,3 +173,20 @@ def test_a_field_that_a_strategy_knows_stands_in_its_object() -> None:
     )
     made = Screen(situation=situation(), frameworks=(), setting=lambda _: (one,))
     assert made.place_of("fused") == (SettingPlace.JSON, "own_config.inner.fused")
+
+
+@pytest.mark.parametrize(
+    ("told", "value", "fact"),
+    [
+        ("float16", "bfloat16", "precision"),
+        ("bfloat16", "half", "precision"),
+        ("bfloat16", "auto", "default"),
+    ],
+)
+def test_the_other_format_of_sixteen_bits_is_ruled_out(told: str, value: str, fact: str) -> None:
+    assert only(agreed("--dtype", value), precision=told)[1] == fact
+
+
+@pytest.mark.parametrize("told", ["float16", "fp8", ""])
+def test_the_format_that_is_told_stays(told: str) -> None:
+    assert only(agreed("--dtype", "float16"), precision=told) == ("--dtype", "")
