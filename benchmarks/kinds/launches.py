@@ -107,7 +107,7 @@ def _joined(settings: Sequence[LaunchSetting]) -> list[LaunchSetting]:
                     break
                 table = inner
             else:
-                table[path[-1]] = _parsed(item.value)
+                table[path[-1]] = _parsed(item.value) if item.value else True
     flags += [
         LaunchSetting(place="flag", key=f"--{outer.replace('_', '-')}", value=json.dumps(table))
         for outer, table in objects.items()

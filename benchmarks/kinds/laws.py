@@ -45,6 +45,10 @@ MEMORY_MODELLED = frozenset(
     {"vllm", "vllm-ascend", "sglang", "mindie", "tensorrt-llm", "megatron-lm", "mindspeed-llm", "mindspeed"}
 )
 """Programs whose memory the cost model describes: engines of language models, and trainers of Megatron's kind."""
+_FILLED = {"SERVER_RANK": "0"}
+"""What a user fills in, as a parser takes it."""
+_UNNAMED = tuple(f"{flag} is unset" for flag in SIZES.values())
+"""What is refused where the model's own sizes are not among the flags: those stay the user's."""
 _GENERIC_FORMATS = frozenset(
     {"ascend", "modelslim", "compressed-tensors", "quark", "modelopt", "auto", "auto-round"}
 )
@@ -413,7 +417,8 @@ def is_taken_by_the_engine(reply: Reply) -> str | None:
     sizes = reply.situation.listed.facts if reply.situation.listed and program in TRAINERS else {}
     argv += [word for name, flag in SIZES.items() if name in sizes for word in (flag, str(sizes[name]))]
     own = [item.key for item in reply.situation.settings]  # what the user's launch sets is the user's
-    faults = judge(program, release, argv, environment)
+    faults = judge(program, release, [_FILLED.get(word, word) for word in argv], environment)
+    faults = tuple(fault for fault in faults if not (program in TRAINERS and fault.endswith(_UNNAMED)))
     return "; ".join(fault for fault in faults if not any(key in fault for key in own))
 
 

@@ -106,8 +106,6 @@ LEAST = {
 OPEN = {
     "nothing better": "law 10 is of the decision: an alternative believed better still stands below it",
     "layout": "a told degree is not kept where layouts are not priced, nor beside settings of a problem file",
-    "price of predict": "a start that offloads over a host link that is not known is priced without it by recommend alone",
-    "price of estimate": "the same",
 }
 """Laws that the product does not keep yet, and what breaks them."""
 
