@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kg.errors import InfeasibleError, InputError, MissingFactError
+from kg.errors import InputError, MissingFactError
 from kg.nouns.layout import DEGREES
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import QUANTISATION, plain_key
@@ -212,10 +212,6 @@ def _precision(draft: StartDraft, question: Question) -> str:
         return device.sixteen_bit
     if not draft.situation.problem.workload.precision:
         draft.assumed.append(assumed_precision(f"{stated}, as they are published"))
-    is_told = bool(draft.situation.problem.workload.precision)
-    lacks = device.sixteen_bit == "fp16" and device.get("peak_fp16_flops") is not None and not device.amd
-    if is_told and lacks and str(stated) in {"bfloat16", "bf16"}:
-        raise InfeasibleError(f"{device.id} has no bfloat16", hint="--precision float16 is what it has")
     if (priced := device.computed_precision(str(stated))) != str(stated):
         draft.notes.append(f"layouts are priced in {priced}: nothing is known of the device in {stated}")
     return priced

@@ -24,7 +24,7 @@ RAW: dict[str, Any] = {
     "phase": "training",
     "hardware": "Ascend 910",
     "count": 8,
-    "precision": "bf16",
+    "precision": "fp16",
     "bottlenecks": {"allreduce-wait": 0.28, "host-bound": None},
     "limits": ["accuracy_loss<=0.5%"],
     "current": {"enable_cpu_binding": True},
@@ -53,7 +53,7 @@ def test_the_headline_names_place_and_gain(explanation: Explanation) -> None:
 
 def test_what_was_asked_is_all_there(explanation: Explanation) -> None:
     said = lines(explanation, "What was asked")
-    assert said[0] == "training train bert-large bfloat16 on 8 x ascend-910a (as told: Ascend 910)"
+    assert said[0] == "training train bert-large float16 on 8 x ascend-910a (as told: Ascend 910)"
     assert "decided by throughput, higher is better" in said
     assert "observed bottleneck collective-wait, 28% of the time" in said
     assert "observed bottleneck host-bound" in said
