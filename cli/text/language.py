@@ -1,6 +1,7 @@
 """The language of this run, and texts in it.
 
-The program speaks English. Another language is a table of templates: a text is looked up as it stands, then
+The program speaks English. Another language is a table of templates in ``data/texts/``, read only when it is
+spoken: English texts by section, each with its own in that language. A text is looked up as it stands, then
 matched with the templates that have places (``{name}``), whose contents are put into the language in turn;
 else the parts of a line that has columns, a number in front or a list are.
 What no template has stays English: names, flags and numbers mean the same everywhere.
@@ -8,6 +9,7 @@ What no template has stays English: names, flags and numbers mean the same every
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from typing import TYPE_CHECKING
@@ -94,13 +96,20 @@ def _short(name: str) -> str:
 
 
 @cache
+def templates() -> Mapping[str, str]:
+    """The Chinese of each text, by its English; ``{name}`` stands for what varies."""
+    from data import text
+
+    sections: dict[str, dict[str, str]] = json.loads(text("texts/zh.json"))
+    return {english: chinese for section in sections.values() for english, chinese in section.items()}
+
+
+@cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """The templates with places, those with most fixed letters first."""
-    from cli.text.chinese import TEMPLATES
-
-    with_places = [english for english in TEMPLATES if _PLACE.search(english)]
-    with_places.sort(key=lambda english: -len(_PLACE.sub("", english)))
-    return [(_pattern(english), TEMPLATES[english]) for english in with_places]
+    with_places = [(english, chinese) for english, chinese in templates().items() if _PLACE.search(english)]
+    with_places.sort(key=lambda pair: -len(_PLACE.sub("", pair[0])))
+    return [(_pattern(english), chinese) for english, chinese in with_places]
 
 
 def _pattern(english: str) -> re.Pattern[str]:
@@ -113,9 +122,7 @@ def _pattern(english: str) -> re.Pattern[str]:
 
 
 def _in_chinese(text: str) -> str:
-    from cli.text.chinese import TEMPLATES
-
-    if (exact := TEMPLATES.get(text) or _terms.get(text)) is not None:
+    if (exact := templates().get(text) or _terms.get(text)) is not None:
         return exact
     for pattern, chinese in _patterns():
         if (match := pattern.fullmatch(text)) is not None:
@@ -125,7 +132,7 @@ def _in_chinese(text: str) -> str:
         if len(parts) > 1:
             return "".join(_beside(parts, place) for place in range(len(parts)))
     head, colon, rest = text.partition(": ")
-    if colon and (head in TEMPLATES or head in _terms):
+    if colon and (head in templates() or head in _terms):
         return f"{localised(head)}：{localised(rest)}"
     return text
 

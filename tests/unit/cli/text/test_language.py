@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 import pytest
 
 from cli.main import language_first
-from cli.text.chinese import TEMPLATES
-from cli.text.language import choose_language, localised, use_language, use_terms
+from cli.text.language import choose_language, localised, templates, use_language, use_terms
+from data import text as shipped_text
 from kg.errors import InputError
 
 PLACES = re.compile(r"\{(\w+)\}")
@@ -78,10 +79,22 @@ def test_texts_are_put_into_chinese_with_what_stands_in_them(english: str, text:
     assert localised(english) == text
 
 
-@pytest.mark.parametrize("english", TEMPLATES)
+def test_a_text_stands_in_one_section_and_once() -> None:
+    texts: list[str] = []
+
+    def section(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        texts.extend(key for key, value in pairs if isinstance(value, str))
+        return dict(pairs)
+
+    json.loads(shipped_text("texts/zh.json"), object_pairs_hook=section)
+    assert sorted({english for english in texts if texts.count(english) > 1}) == []
+    assert set(texts) == set(templates())
+
+
+@pytest.mark.parametrize("english", templates())
 def test_a_template_has_the_same_places_in_both_languages(english: str) -> None:
     places = PLACES.findall(english)
-    assert sorted(places) == sorted(PLACES.findall(TEMPLATES[english]))
+    assert sorted(places) == sorted(PLACES.findall(templates()[english]))
     assert len(set(places)) == len(places)
 
 
