@@ -41,7 +41,7 @@ from recommender.search.run.task_file import read_task_file, shipped_names
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.questions.problems import KnownOperator
+    from ingest.questions.aims import KnownOperator
     from recommender.retrieval.neighbours import Retriever
 
 BUDGET = 60

@@ -6,19 +6,17 @@ listed in the notes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from ingest.questions.aims import KnownOperator, limits_of, objective_of
 from ingest.questions.bounds import check_settings, check_sizes, check_traits, device_count
 from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.launches.releases import plain_release, release_of_image
-from ingest.questions.limits import parse_limit
 from kg.errors import InputError, UnknownEntityError
-from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.entities import Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Settings, as_value
-from kg.terms.metrics import METRICS, canonical_metric, metric_of_words
 from kg.terms.model_name import quantised_format, read_name
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
@@ -55,23 +53,6 @@ class Resolver(Protocol):
 
     def bottleneck(self, text: str) -> ResolvedName:
         """A bottleneck."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownOperator:
-    """An operator as the cases describe it.
-
-    Attributes:
-        name: Its name in the cases.
-        kind: Scale at which it is described.
-        metric: The metric that most of its problems are decided by.
-        better: Direction of that metric.
-    """
-
-    name: str
-    kind: WorkloadKind
-    metric: str
-    better: Better
 
 
 def problem_from(
@@ -145,9 +126,12 @@ class _Reader:
     def problem(self) -> Problem | None:
         workload, default = self._workload()
         hardware = self._hardware()
+        kind = workload.kind if workload else WorkloadKind.OPERATOR
         parts = {
-            "objective": self._attempt("objective", lambda: self._objective(workload, default)),
-            "limits": self._attempt("limits", lambda: self._limits(default)),
+            "objective": self._attempt(
+                "objective", lambda: objective_of(self._text("objective"), kind, default)
+            ),
+            "limits": self._attempt("limits", lambda: limits_of(self.raw.get("limits"), default)),
             "bottlenecks": self._attempt("bottlenecks", self._bottlenecks),
             "current": self._attempt("current", self._current),
             "software": self._attempt("software", self._versions),
@@ -378,43 +362,6 @@ class _Reader:
         hardware = self._attempt("hardware", read)
         return hardware if isinstance(hardware, Hardware) else None
 
-    def _objective(self, workload: Workload | None, default: KnownOperator | None) -> Objective:
-        name = self._text("objective")
-        kind = workload.kind if workload else WorkloadKind.OPERATOR
-        if name is None:
-            if default is not None:
-                return Objective(metric=default.metric, better=default.better)
-            metric = "throughput" if kind in {WorkloadKind.TRAINING, WorkloadKind.SERVING} else "latency"
-            return Objective(metric=metric, better=METRICS[metric].better)
-        metric = canonical_metric(name, kind)
-        if metric not in METRICS and (meant := metric_of_words(name)) is not None:
-            metric = meant.metric  # the best of one is the best of its inverse
-        if metric in METRICS:
-            return Objective(metric=metric, better=METRICS[metric].better)
-        if default is not None and metric == default.metric:
-            return Objective(metric=metric, better=default.better)
-        raise _unknown_metric(name)
-
-    def _limits(self, default: KnownOperator | None) -> tuple[Limit, ...]:
-        raw = self.raw.get("limits")
-        if raw is None:
-            return ()
-        if isinstance(raw, dict):
-            texts = [f"{name}<={value}" for name, value in raw.items()]
-        elif isinstance(raw, list):
-            texts = [str(item) for item in raw]
-        else:
-            raise InputError(f"limits: expected a list such as ['peak_memory<=32GB'], not {raw!r}")
-        limits: dict[str, Limit] = {}
-        for text in texts:
-            limit = parse_limit(text)
-            if limit.metric not in METRICS and (default is None or limit.metric != default.metric):
-                raise _unknown_metric(limit.metric)
-            if limit.metric in limits and limits[limit.metric] != limit:
-                raise InputError(f"limits on {limit.metric} contradict each other: {', '.join(texts)}")
-            limits[limit.metric] = limit
-        return tuple(limits[name] for name in sorted(limits))
-
     def _bottlenecks(self) -> Settings:
         shares: dict[str, float | None] = {}
         content = self.raw.get("bottlenecks")
@@ -445,12 +392,6 @@ def _plain(value: object) -> Value:
         return as_value(value)
     except ValueError:
         return str(value)
-
-
-def _unknown_metric(name: str) -> UnknownEntityError:
-    near = get_close_matches(name.lower(), METRICS, n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(sorted(METRICS))}"
-    return UnknownEntityError(f"no metric named {name!r}", hint=hint)
 
 
 def _share(name: str, share: object) -> float:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Required, TypedDict, Unpack
 import numpy as np
 
 from ingest.door.writing import to_record
-from ingest.questions.problems import KnownOperator, Resolver, problem_from
+from ingest.questions.aims import KnownOperator
+from ingest.questions.problems import Resolver, problem_from
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
 from kg.nouns.values import Settings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from ingest.questions.problems import KnownOperator
+from ingest.questions.aims import KnownOperator
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.entities import Problem, WorkloadKind
 from kg.terms.metrics import METRICS

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.questions.aims import KnownOperator
 from ingest.questions.limits import parse_limit
-from ingest.questions.problems import KnownOperator, problem_from, resolved_problem
+from ingest.questions.problems import problem_from, resolved_problem
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, WorkloadKind
 from kg.nouns.values import Settings
