@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kg.nouns.knowledge import Bottleneck, FaultPattern, Strategy
+from kg.nouns.knowledge import Bottleneck, FactKind, FaultPattern, Strategy
 from kg.triples.serialisation import all_of, from_graph
 from recommender.diagnosis.log_programs import server_of
 from recommender.diagnosis.logs import read_log
@@ -87,7 +87,8 @@ def answer_log(graph: GraphStore, log: Path) -> LogAnswer:
     reading = read_log(log, all_of(graph, FaultPattern), samples)
     load = samples.load(_least_free(graph))
     server = server_of(reading.programs) or (load.engine if load is not None else "")
-    phases = {item.id: set(item.phases) for item in all_of(graph, Strategy)}
+    strategies = (item for item in all_of(graph, Strategy) if item.kind != FactKind.CLAIMED)
+    advice = {item.id: set(item.phases) for item in strategies}
     lacks = lacks_of(item.fault.id for item in reading.faults) if server else []
     given = dict(reading.arguments)
     if load is not None:
@@ -103,7 +104,7 @@ def answer_log(graph: GraphStore, log: Path) -> LogAnswer:
             item.fault.id: tuple(
                 name
                 for name in item.fault.strategies
-                if not server or not phases.get(name) or phases[name] & _SERVING
+                if name in advice and (not server or not advice[name] or advice[name] & _SERVING)
             )
             for item in reading.faults
         },

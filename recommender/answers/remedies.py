@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from ingest.profiles.checks import GPU_LAYOUTS, MINDSPORE, NSIGHT, ROCPROF
+from kg.nouns.entities import Kind
+from kg.nouns.knowledge import FactKind
 from kg.terms.conditions import Truth
 from recommender.applicability.gate import judge
 from recommender.applicability.scope import already_set
@@ -255,7 +257,8 @@ def remedies_for(
 ) -> tuple[Remedy, ...]:
     """Against the cause first, then what is likely behind it; the better known first.
 
-    What its symptoms are treated with is no remedy: hiding communication does not end a wait.
+    What its symptoms are treated with is no remedy: hiding communication does not end a wait. Nor is what is
+    only claimed.
     """
     cause, run = finding.cause, run.seeing(finding)
     # Strategies are against bottlenecks: a habit or a setting is ended by what ends its effect.
@@ -265,9 +268,10 @@ def remedies_for(
     for strategy in strategies:
         targets = {relation.target for relation in strategy.mitigates}
         against = next((node for node in wanted if node in targets), None)
-        if against is None or run.refuses(strategy):
+        mine = [e for e in effects if e.strategy == strategy.id and e.n and e.kind is not Kind.CLAIMED]
+        if against is None or run.refuses(strategy) or (strategy.kind == FactKind.CLAIMED and not mine):
             continue
-        mine = sorted((e for e in effects if e.strategy == strategy.id and e.n), key=lambda e: -e.n)
+        mine.sort(key=lambda e: -e.n)
         found.append(
             Remedy(
                 strategy=strategy,
@@ -282,7 +286,6 @@ def remedies_for(
             wanted.index(r.against),
             bool(r.condition),
             -len(r.effects),
-            r.strategy.kind == "claimed",
             r.strategy.id,
         )
     )

@@ -84,11 +84,7 @@ def _exclude(one: RankedStrategy, other: RankedStrategy) -> bool:
 
 def _basis(item: RankedStrategy) -> str:
     if not item.effects:
-        standing = (
-            "claimed only"
-            if item.strategy.kind == "claimed"
-            else f"{item.strategy.kind}, never measured here"
-        )
+        standing = f"{item.strategy.kind}, never measured here"
         if item.gain is None:
             return f"{standing}; it frees memory, and what that is worth here is not known"
         return f"{standing}; gain as of {item.prior.strategies} published strategies"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.effects import Context, Effect
 from kg.nouns.framework import Framework
-from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Level, Strategy
+from kg.nouns.knowledge import HYPOTHESIS, REFUTED, FactKind, Level, Strategy
 from kg.nouns.values import Settings
 from kg.terms.circumstances import SIZES
 from kg.terms.conditions import Truth
@@ -108,7 +108,8 @@ class StrategyRanker:
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
         """Rank all strategies that fit, best first; list those that a rule refuses.
 
-        Bottlenecks that were observed come first; without any, everything that fits is ranked.
+        What is only claimed, without an effect that tells of the question, is neither. Bottlenecks that were
+        observed come first; without any, everything that fits is ranked.
 
         Args:
             problem: The question.
@@ -165,7 +166,9 @@ class StrategyRanker:
             if scope.kind == REFUTED or (scope.kind == HYPOTHESIS and not with_hypotheses):
                 continue
             strategy = self._strategies.strategy(identifier)
-            if strategy in in_use:
+            match = observed.match(scope.mitigates)
+            seen = self._seen(problem, match, effects.get(identifier, ()), facts)
+            if strategy in in_use or (scope.kind == FactKind.CLAIMED and not seen):
                 continue
             applies = judge(strategy, facts, self._frameworks)
             if applies.truth is Truth.FAILS:
@@ -175,11 +178,9 @@ class StrategyRanker:
             if refusal is not None:
                 refused.append(refusal)
                 continue
-            match = observed.match(scope.mitigates)
             if observed and not match.bottleneck and not beyond:
                 continue
-            mine = effects.get(identifier, ())
-            weighed = self._weigh(strategy, scope, problem, family, match, mine, prior, facts)
+            weighed = self._weigh(strategy, problem, family, match, seen, prior, facts)
             ranked.append(replace(weighed, provided=applies.because))
         ranked.sort(
             key=lambda item: (
@@ -205,19 +206,11 @@ class StrategyRanker:
         """Return the log gain if all observed bottlenecks vanished; None if a share is unknown."""
         return ObservedBottlenecks(self.graph, problem).ceiling
 
-    def _weigh(
-        self,
-        strategy: Strategy,
-        scope: Scope,
-        problem: Problem,
-        family: str,
-        match: Match,
-        effects: Iterable[Effect],
-        prior: Prior,
-        facts: Mapping[str, FactValue],
-    ) -> RankedStrategy:
-        seen: list[SeenEffect] = []
-        evidence: list[ObservedEffect] = []
+    def _seen(
+        self, problem: Problem, match: Match, effects: Iterable[Effect], facts: Mapping[str, FactValue]
+    ) -> list[tuple[SeenEffect, ObservedEffect]]:
+        """The effects that tell of a question, as shown and as weighed."""
+        found: list[tuple[SeenEffect, ObservedEffect]] = []
         for effect in effects:
             state = effect_state(effect)
             if state is None or (mean := _of_the_whole(state.mean, effect, match)) is None:
@@ -225,30 +218,38 @@ class StrategyRanker:
             baseline = baseline_truth(effect.context.against, facts)
             if baseline is Truth.FAILS:  # a gain over what does not run here
                 continue
-            distance = self._distance(problem.hardware.name, effect.context.hardware)
             sources = self._sources(effect)
             trust = min((*(source.trust.weight for source in sources), effect.trust.weight, 1.0))
             trust *= KIND_TRUST.get(effect.kind, 0.0)
-            seen.append(
-                SeenEffect(
-                    effect=effect,
-                    trust=trust,
-                    distance=distance,
-                    sources=sources,
-                    drift=state.drift,
-                    runs_baseline=baseline is Truth.HOLDS,
-                )
+            shown = SeenEffect(
+                effect=effect,
+                trust=trust,
+                distance=self._distance(problem.hardware.name, effect.context.hardware),
+                sources=sources,
+                drift=state.drift,
+                runs_baseline=baseline is Truth.HOLDS,
             )
-            evidence.append(
-                ObservedEffect(
-                    context=effect.context,
-                    mean=mean,
-                    n=state.n,
-                    trust=trust,
-                    framework=other_framework(effect.context.facts, facts, self._frameworks),
-                )
+            weighed = ObservedEffect(
+                context=effect.context,
+                mean=mean,
+                n=state.n,
+                trust=trust,
+                framework=other_framework(effect.context.facts, facts, self._frameworks),
             )
-        own_prior = prior if scope.kind != "claimed" or evidence else _halved(prior)
+            found.append((shown, weighed))
+        return found
+
+    def _weigh(
+        self,
+        strategy: Strategy,
+        problem: Problem,
+        family: str,
+        match: Match,
+        found: Sequence[tuple[SeenEffect, ObservedEffect]],
+        prior: Prior,
+        facts: Mapping[str, FactValue],
+    ) -> RankedStrategy:
+        seen, evidence = [one for one, _ in found], [one for _, one in found]
         gain = influence = None
         if (
             evidence
@@ -261,7 +262,7 @@ class StrategyRanker:
                 family=family,
                 facts=Settings({name: facts[name] for name in SIZES if name in facts}),
             )
-            expected, weights = posterior(own_prior, evidence, context, self._tree.distance, self._components)
+            expected, weights = posterior(prior, evidence, context, self._tree.distance, self._components)
             gain = expected.capped(match.ceiling)
 
             def without(source: str) -> Gain:
@@ -270,7 +271,7 @@ class StrategyRanker:
                     for item, of in zip(evidence, seen, strict=True)
                     if all(other.id != source for other in of.sources)
                 ]
-                left, _ = posterior(own_prior, kept, context, self._tree.distance, self._components)
+                left, _ = posterior(prior, kept, context, self._tree.distance, self._components)
                 return left.capped(match.ceiling)
 
             influence = most_influential(gain, {s.id: s for item in seen for s in item.sources}, without)
@@ -282,7 +283,7 @@ class StrategyRanker:
             match=match,
             effects=tuple(seen),
             distance=min((item.distance for item in seen), default=None),
-            prior=own_prior,
+            prior=prior,
             conflicts=tuple(sorted(item.target for item in strategy.conflicts_with if item.target)),
             influence=influence,
         )
@@ -363,11 +364,6 @@ def _of_the_whole(mean: float, effect: Effect, match: Match) -> float | None:
     if match.share is None or not match.bottleneck:
         return None
     return -math.log(max(1e-9, 1 - match.share * -math.expm1(-mean)))
-
-
-def _halved(prior: Prior) -> Prior:
-    """Halve a prior: a strategy that only promotional text claims is expected to gain half."""
-    return replace(prior, mean=prior.mean / 2)
 
 
 def _cited(source: object) -> str:

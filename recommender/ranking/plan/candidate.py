@@ -187,7 +187,6 @@ _TIERS = {
     Kind.MEASURED: "measured elsewhere",
     Kind.PUBLISHED: "published",
     Kind.MODELLED: "modelled",
-    Kind.CLAIMED: "claimed",
 }
 
 
@@ -199,7 +198,7 @@ def basis_of(change: PlanChange) -> str:
 def _tier(item: RankedStrategy, *, is_known: bool) -> str:
     """How the gain of a strategy is known: by the best of its effects; without one, how the strategy is."""
     if not is_known:
-        return str(FactKind.CLAIMED if item.strategy.kind == FactKind.CLAIMED else FactKind.DOCUMENTED)
+        return str(FactKind.DOCUMENTED)
     kinds = {seen.effect.kind for seen in item.effects}
     if Kind.MEASURED in kinds and item.distance is Distance.SAME_DEVICE:
         return "measured here"

@@ -172,9 +172,18 @@ def test_evidence_of_another_batch_or_framework_weighs_less() -> None:
 
 def test_only_what_is_for_an_observed_bottleneck_is_ranked(ranker: StrategyRanker) -> None:
     ranked, refused = ranker.rank(problem(wait=0.3))
-    assert ids(ranked) == {"overlap", "compress", "harmful", "newer", "promised"}
+    assert ids(ranked) == {"overlap", "compress", "harmful", "newer"}
     assert refused == []
-    assert ids(ranker.rank(problem())[0]) == {item.id for item in STRATEGIES}
+    assert ids(ranker.rank(problem())[0]) == {item.id for item in STRATEGIES if item.kind != "claimed"}
+
+
+def test_a_claim_is_no_advice_until_a_gain_tells_of_the_question() -> None:
+    told = replace(effect("promised", 0.5), kind=Kind.CLAIMED)
+    other = replace(effect("promised", 0.4), context=Context(hardware="chip", against=Settings({"a": 1})))
+    for gain in (told, other):
+        ranked, refused = with_effects(gain).rank(problem({"a": 2}), beyond=True)
+        assert "promised" not in ids(ranked) | rules(refused).keys()
+    assert "promised" in ids(with_effects(effect("promised", 0.1)).rank(problem())[0])
 
 
 def test_own_measurements_outrank_the_prior_and_nothing_passes_its_ceiling(ranker: StrategyRanker) -> None:
@@ -212,7 +221,6 @@ def test_nearer_evidence_is_trusted_more(ranker: StrategyRanker) -> None:
     [near], [far] = seen["overlap"], seen["compress"]
     assert near.trust == far.trust == 1
     assert near.weight > far.weight > 0
-    assert seen["promised"] == ()
 
 
 def test_what_does_harm_there_is_refused_with_its_source(ranker: StrategyRanker) -> None:

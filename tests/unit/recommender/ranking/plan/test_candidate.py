@@ -122,12 +122,9 @@ def test_only_a_measured_gain_overrules_the_start() -> None:
         (Kind.MEASURED, Distance.SAME_DEVICE, "measured here"),
         (Kind.MEASURED, Distance.SIBLING, "measured elsewhere"),
         (Kind.PUBLISHED, Distance.SAME_DEVICE, "published"),
-        (Kind.CLAIMED, None, "claimed"),
     ],
 )
-def test_the_best_of_the_effects_says_how_a_gain_is_known(
-    kind: Kind, distance: Distance | None, tier: str
-) -> None:
+def test_the_best_of_the_effects_says_how_a_gain_is_known(kind: Kind, distance: Distance, tier: str) -> None:
     made = candidate(ranked(gain=0.1, kind=kind, distance=distance))
     assert made is not None
     assert made.change.tier == tier
