@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.rows.cases import all_cases
 from kg.triples.nodes import labels_by_english
-from kg.triples.queries import CATALOGUE
+from kg.triples.queries import catalogue
 from recommender.store import creation
 from recommender.store.lists import listings
 from recommender.workspace.desk import Desk
@@ -85,7 +85,7 @@ class KnowledgeDesk(Desk):
 
     def catalogue(self) -> list[NamedQuery]:
         """Return the named queries."""
-        return list(CATALOGUE.values())
+        return list(catalogue().values())
 
     def query(
         self, text: str, given: Mapping[str, str] | None = None, *, deadline_s: float = 30.0

@@ -12,7 +12,7 @@ from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.entities import Problem, WorkloadKind
 from kg.terms.metrics import METRICS
 from kg.triples.exchange import SUFFIXES, export_triples
-from kg.triples.queries import CATALOGUE, query_named, text_of
+from kg.triples.queries import catalogue, query_named, text_of
 from kg.triples.serialisation import TABLES, from_graph
 from kg.triples.user_queries.sparql import Limits, ask
 from kg.triples.vocabulary import RDF_TYPE
@@ -107,7 +107,7 @@ def run_query(
     Raises:
         InputError: Neither a known name nor SPARQL that can be answered in time.
     """
-    if text in CATALOGUE or not any(mark in text for mark in "{ \n"):
+    if text in catalogue() or not any(mark in text for mark in "{ \n"):
         named = query_named(text)
         return QueryRows(
             columns=named.columns,
@@ -117,7 +117,9 @@ def run_query(
             ),
         )
     if given:
-        raise InputError("parameters go with a query of the catalogue", hint=f"known: {', '.join(CATALOGUE)}")
+        raise InputError(
+            "parameters go with a query of the catalogue", hint=f"known: {', '.join(catalogue())}"
+        )
     answer = ask(snapshot, text, limits=Limits(seconds=seconds))
     if answer.truth is not None:
         return QueryRows(columns=("answer",), rows=(("true" if answer.truth else "false",),))

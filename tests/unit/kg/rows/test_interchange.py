@@ -16,7 +16,7 @@ from kg.errors import CaseFormatError, InputError
 from kg.nouns.effects import Effect
 from kg.nouns.entities import Trust
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.queries import CATALOGUE, query_named, text_of
+from kg.triples.queries import catalogue, query_named, text_of
 from kg.triples.serialisation import all_of
 from kg.triples.validation import validate
 from kg.triples.vocabulary import NAMESPACE
@@ -117,7 +117,7 @@ def test_the_union_is_what_a_merge_gives(workspace: Callable[..., Path]) -> None
     assert effect[4:6] == ("4", "375000")  # 0.5 of a and of c, the same row, counts once
     questions = [
         (query.name, given)
-        for query in CATALOGUE.values()
+        for query in catalogue().values()
         if query.name not in {"batches", "classes", "provenance"}  # how it came is not the same story
         for given in (
             {"bottleneck": "slow-link", "hardware": "acme-one"},

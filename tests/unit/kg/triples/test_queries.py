@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ from kg.nouns.values import Settings
 from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.queries import CATALOGUE, query_named
+from kg.triples.queries import NamedQuery, catalogue, query_named
 from kg.triples.rdflib_store import RdflibStore
 from kg.triples.serialisation import problem_triples, to_triples
 
@@ -223,7 +224,17 @@ def test_classes_are_counted(store: GraphStore) -> None:
 
 
 def test_every_query_of_the_catalogue_is_tested() -> None:
-    assert set(CATALOGUE) == {*EXPECTED, "classes"}
+    assert set(catalogue()) == {*EXPECTED, "classes"}
+
+
+@pytest.mark.parametrize("query", catalogue().values(), ids=lambda query: query.name)
+def test_a_file_asks_with_the_parameters_and_prefixes_that_it_names(query: NamedQuery) -> None:
+    prefixes = dict(re.findall(r"^PREFIX (\w+): <(.+)>$", query.sparql, re.MULTILINE))
+    assert prefixes.items() <= names.PREFIXES.items()
+    assert set(re.findall(r"\b(\w+):(?=\w)", query.sparql)) == prefixes.keys()
+    variables = set(re.findall(r"\?(\w+)", query.sparql))
+    assert {parameter.name for parameter in query.parameters} <= variables - set(query.columns)
+    assert query.answers.rstrip(")").endswith(("?", "."))
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

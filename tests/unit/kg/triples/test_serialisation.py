@@ -30,7 +30,7 @@ from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.queries import CATALOGUE
+from kg.triples.queries import catalogue
 from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
 from kg.triples.vocabulary import PREFIXES, RDF_TYPE, TG, Shared
 
@@ -127,7 +127,7 @@ def test_the_document_names_every_term_and_every_query() -> None:
     for name, term in vars(TG).items():
         if name.isupper():
             assert f"`tg:{term.value.removeprefix(names.TERMS)}`" in DOCUMENT
-    for query in CATALOGUE.values():
+    for query in catalogue().values():
         assert f"| `{query.name}` |" in DOCUMENT
 
 
