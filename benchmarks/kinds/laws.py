@@ -358,7 +358,7 @@ def believes_nothing_better(reply: Reply) -> str | None:
 
 
 _EXPERTS = re.compile(r"expert|moe|eplb")
-_VISION = re.compile(r"(^|[-.])(mm|image|vision|vit|video)([-.]|$)|limit-mm")
+_VISION = re.compile(r"(^|\.)(mm|image|vision|vit|video)-|limit-mm")
 _STATE = re.compile(r"mamba|gdn|linear-attention")
 _OTHER_CHIP = {
     "huawei": re.compile(r"^(nccl-|rccl|hip-|vllm-rocm|cuda-visible)|flashinfer|aiter"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -165,6 +165,12 @@ def _first(stated: Any) -> Mapping[str, Any]:
     return fact
 
 
+def _pages(entry: Mapping[str, Any], pages: Mapping[str, str]) -> list[str]:
+    """The repositories whose configuration states facts of a model."""
+    stated = map(_first, (entry.get("facts") or {}).values())
+    return sorted({pages[fact["source"]] for fact in stated if fact["source"] in pages})
+
+
 @cache
 def models() -> tuple[ListedModel, ...]:
     """The models of the graph."""
@@ -176,13 +182,14 @@ def models() -> tuple[ListedModel, ...]:
             for name, source in content["sources"].items()
             if source["title"].endswith(", config.json") and "/" in source["title"]
         }
+        users = Counter(page for entry in content["models"] for page in _pages(entry, pages))
         for entry in content["models"]:
             sizes = {name: _first(fact) for name, fact in (entry.get("facts") or {}).items()}
-            cited = {pages[fact["source"]] for fact in sizes.values() if fact["source"] in pages}
+            own = [page for page in _pages(entry, pages) if users[page] == 1]  # not that of a relative
             found.append(
                 ListedModel(
                     id=entry["id"],
-                    spellings=(entry["id"], entry["label"]["en"], *entry.get("aliases", ()), *sorted(cited)),
+                    spellings=(entry["id"], entry["label"]["en"], *entry.get("aliases", ()), *own),
                     architecture=entry["architecture"],
                     facts={name: fact["value"] for name, fact in sizes.items()},
                 )

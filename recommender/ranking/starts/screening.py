@@ -191,6 +191,10 @@ class Screen:
         if plain.startswith(DRAFTS):
             if "speculative" in self.situation.problem.workload.traits and facts.get("speculative") is False:
                 return NotHere(strategy=item.key, because="no drafts are asked for", fact="speculative")
+            is_own = item.first.model == self.situation.model.id and facts.get("draft_layers") != 0
+            if item.value.lower().endswith("mtp") and not (is_own or facts.get("draft_layers")):
+                because = "the model is not known to have layers that draft"
+                return NotHere(strategy=item.key, because=because, fact="draft_layers")
             if plain in DRAFT_MODELS and item.first.model != self.situation.model.id:
                 return NotHere(
                     strategy=item.key,
