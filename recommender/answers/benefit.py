@@ -13,7 +13,7 @@ from kg.terms.units import J_PER_KWH
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.situation import StatedFact
-    from recommender.cost_model.change import ModelledConfiguration
+    from recommender.cost_model.priced_step import PricedStep
 
 THROUGHPUT = "throughput"
 """The quantity of a gain in what is done a second."""
@@ -120,7 +120,7 @@ class Prediction:
     """
 
     problem: Problem
-    now: ModelledConfiguration | None
+    now: PricedStep | None
     benefits: tuple[Benefit, ...]
     together: Benefit | None
     intensity_g_per_kwh: float | None
@@ -174,7 +174,7 @@ class Prediction:
         return mime_bundle("prediction", self.to_json())
 
 
-def carbon_g(now: ModelledConfiguration, intensity_g_per_kwh: float | None) -> float | None:
+def carbon_g(now: PricedStep, intensity_g_per_kwh: float | None) -> float | None:
     """Grams of CO2 equivalent per million tokens or samples; None where energy or grid is not known."""
     if intensity_g_per_kwh is None or now.energy_per_unit_j is None:
         return None

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from ingest.formats.meters.table import Knowledge
 from kg.errors import InfeasibleError, InputError, MissingFactError
 from kg.terms.units import J_PER_KWH
-from recommender.cost_model.change import modelled_change, modelled_now
+from recommender.cost_model.change import modelled_change
+from recommender.cost_model.priced_step import price
 from recommender.green.indices import (
     CarbonEffects,
     WeighedChoice,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from kg.triples.hardware_tree import HardwareTree
     from recommender.answers.answer import Answer
-    from recommender.cost_model.change import ModelledConfiguration
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.green.outlook import GridOutlook
     from recommender.green.power_curve import ClockStep
@@ -165,7 +166,7 @@ def choose_for_carbon(
         raise MissingFactError(
             "the start has no modelled time, so no energy", hint="give --model, --hardware and --count"
         )
-    base, tier = _with_power(modelled_now(priced), answer, tree)
+    base, tier = _with_power(price(priced)[0], answer, tree)
     if not len(seen.g_per_kwh):
         raise MissingFactError(
             f"no carbon intensity: {seen.basis}", hint="tunegraph green import FILE --region NAME"
@@ -247,9 +248,7 @@ def choose_for_carbon(
     )
 
 
-def _with_power(
-    base: ModelledConfiguration, answer: Answer, tree: HardwareTree
-) -> tuple[ModelledConfiguration, Knowledge]:
+def _with_power(base: PricedStep, answer: Answer, tree: HardwareTree) -> tuple[PricedStep, Knowledge]:
     """The start with its power: modelled, else assumed to be the nominal power of its devices."""
     if base.power_w is not None and base.energy_per_unit_j is not None:
         return base, Knowledge.MODELLED
@@ -260,12 +259,12 @@ def _with_power(
             f"no power of {device.name} is known", hint="tunegraph kb add hardware FILE, with tdp_w"
         )
     energy = nominal * (device.count or 1) / base.throughput
-    return replace(base, power_w=float(nominal), energy_per_unit_j=energy), Knowledge.ASSUMED
+    return _changed(base, power_w=float(nominal), energy_per_unit_j=energy), Knowledge.ASSUMED
 
 
 def _points(
-    answer: Answer, priced: Question, base: ModelledConfiguration, steps: Sequence[ClockStep]
-) -> Iterator[tuple[str, float, ModelledConfiguration]]:
+    answer: Answer, priced: Question, base: PricedStep, steps: Sequence[ClockStep]
+) -> Iterator[tuple[str, float, PricedStep]]:
     """The start, it with each change that the cost model knows, and each at lower clocks."""
     found = [("start", base)]
     for item in answer.recommendations:
@@ -282,7 +281,7 @@ def _points(
         if point.power_w is None or point.energy_per_unit_j is None:
             continue
         for step in steps:
-            slower = replace(
+            slower = _changed(
                 point,
                 throughput=point.throughput / step.time,
                 power_w=point.power_w * step.power,
@@ -291,9 +290,7 @@ def _points(
             yield f"{name}, clock at {step.clock:.0%}", step.clock, slower
 
 
-def _scaled(
-    base: ModelledConfiguration, before: ModelledConfiguration, after: ModelledConfiguration
-) -> ModelledConfiguration:
+def _scaled(base: PricedStep, before: PricedStep, after: PricedStep) -> PricedStep:
     """The start with a change: what the change does to its own before, done to the start."""
 
     def ratio(one: float | None, two: float | None) -> float | None:
@@ -302,11 +299,13 @@ def _scaled(
     power = ratio(before.power_w, after.power_w)
     energy = ratio(before.energy_per_unit_j, after.energy_per_unit_j)
     faster = after.throughput / before.throughput
-    return replace(  # where power is no known fact it is taken as unchanged
-        base,
-        throughput=base.throughput * faster,
-        power_w=None if base.power_w is None else base.power_w * (1.0 if power is None else power),
-        energy_per_unit_j=None
-        if base.energy_per_unit_j is None
-        else base.energy_per_unit_j * (energy or 1 / faster),
-    )
+    changed = {"throughput": base.throughput * faster}
+    if base.power_w is not None:  # where power is no known fact it is taken as unchanged
+        changed["power_w"] = base.power_w * (1.0 if power is None else power)
+    if base.energy_per_unit_j is not None:
+        changed["energy_per_unit_j"] = base.energy_per_unit_j * (energy or 1 / faster)
+    return _changed(base, **changed)
+
+
+def _changed(step: PricedStep, **results: float) -> PricedStep:
+    return replace(step, results={**step.results, **results})

@@ -12,9 +12,10 @@ from kg.errors import TuningError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES
 from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
-from recommender.cost_model.estimate import as_records, estimate_question, sweep
+from recommender.cost_model.estimate import estimate_question, sweep
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.operators.kinds import load
+from recommender.cost_model.priced_step import priced_steps
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, name_of
@@ -296,7 +297,8 @@ def estimate_problem(
         )
     told = (rests_on(question, steps), link_note(question.machine), assumptions(question, kept[0]))
     notes = (*notes, *(text for text in told if text))
-    records = tuple(as_records(steps, [question.configuration(item) for item in kept]))
+    priced = priced_steps(steps, [question.configuration(item) for item in kept])
+    records = tuple(step.to_json() for step in priced)
     fields = tuple(measure(name, records) for name in pareto)
     if fields and all(record["fits"] is False for record in records):
         notes = (*notes, "no configuration fits the memory: none is marked")

@@ -48,7 +48,7 @@ def pareto_front(records: Sequence[Mapping[str, Any]], fields: Sequence[str]) ->
     What does not fit in the memory is not among them. Records that are alike in every field all count.
 
     Args:
-        records: As :func:`recommender.cost_model.estimate.as_records` gives them.
+        records: As ``PricedStep.to_json`` gives them.
         fields: Names from :func:`measure`.
     """
     usable = [place for place, record in enumerate(records) if record.get("fits") is not False]

@@ -21,8 +21,8 @@ from recommender.cost_model.change import (
     MEMORY_SPREAD,
     modelled_change,
     modelled_gain,
-    modelled_now,
 )
+from recommender.cost_model.priced_step import price
 from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
 from recommender.ranking.combination import CombinationPart, combine_gains
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
-    from recommender.cost_model.change import ModelledConfiguration, SettingsChange
+    from recommender.cost_model.change import SettingsChange
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.ranking.recommendation import Recommendation
 
@@ -58,7 +59,7 @@ def predict(answer: Answer, *, intensity_g_per_kwh: float | None) -> Prediction:
         reasons = (note.partition(_UNPRICED)[2] for note in notes_of_all if note.startswith(_UNPRICED))
         why = next(reasons, "the cost model has no price of the start")
         notes_of_all.append(f"not modelled: {why}")
-    now = None if question is None else modelled_now(question)
+    now = None if question is None else price(question)[0]
     changes = {item.id: _change(item, question, notes_of_all) for item in answer}
     benefits = [
         _benefit(
@@ -142,7 +143,7 @@ def _kinds(item: Recommendation, change: SettingsChange | None, *, is_simulated:
 def _benefit(
     item: Recommendation,
     change: SettingsChange | None,
-    now: ModelledConfiguration | None,
+    now: PricedStep | None,
     problem: Problem,
     intensity_g_per_kwh: float | None,
     *,
@@ -224,7 +225,7 @@ def _energy(gain: Gain | None, change: SettingsChange | None, quantity: str) -> 
 
 
 def _saved(
-    energy: Expected | None, now: ModelledConfiguration | None, intensity_g_per_kwh: float | None
+    energy: Expected | None, now: PricedStep | None, intensity_g_per_kwh: float | None
 ) -> tuple[float, float, float] | None:
     """Grams saved per million units: expected, least, most; of a baseline that is itself uncertain."""
     total = None if now is None else carbon_g(now, intensity_g_per_kwh)
@@ -244,7 +245,7 @@ def _together(
     answer: Answer,
     benefits: Sequence[Benefit],
     question: Question | None,
-    now: ModelledConfiguration | None,
+    now: PricedStep | None,
     intensity_g_per_kwh: float | None,
 ) -> Benefit | None:
     """All that can be set together: gains without what overlaps, memory of all their settings at once."""

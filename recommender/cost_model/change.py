@@ -10,10 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kg.nouns.gain import Gain
-from recommender.cost_model.estimate import estimate_question
+from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.dialects import OFF, captured_rows, translate
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 
@@ -21,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.values import Value
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
-    from recommender.cost_model.workloads.steps import Steps
 
 GAIN_SPREAD = (0.163, 0.427)
 """Standard deviation of a published log gain around the modelled one: of a change that does nothing, and its
@@ -38,37 +36,6 @@ OF_ENGINE = ("graph", "draft_graph", "captured_rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelledConfiguration:
-    """One configuration as the cost model sees it.
-
-    Attributes:
-        time_s: Of a step, or of a decode step.
-        throughput: In ``unit``, of the whole job.
-        unit: What throughput counts, such as ``"tokens/s"``.
-        spread: Standard deviation of the log of time and throughput.
-        memory_bytes: Of the fullest device; ``capacity_bytes`` is what it can hold, None if unknown.
-        capacity_bytes: See above.
-        power_w: Of one device; None where its facts are missing.
-        energy_per_unit_j: Of one token or sample over all devices; None likewise.
-        fits: Whether the memory suffices; None if the capacity is unknown.
-        tpot_s: Time of an output token; None where nothing is served. ``ttft_s`` is that to the first.
-        ttft_s: See above.
-    """
-
-    time_s: float
-    throughput: float
-    unit: str
-    spread: float
-    memory_bytes: float
-    capacity_bytes: float | None
-    power_w: float | None
-    energy_per_unit_j: float | None
-    fits: bool | None
-    tpot_s: float | None = None
-    ttft_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChange:
     """A change of settings.
 
@@ -79,8 +46,8 @@ class SettingsChange:
     """
 
     settings: Mapping[str, tuple[object, object]]
-    before: ModelledConfiguration
-    after: ModelledConfiguration
+    before: PricedStep
+    after: PricedStep
 
     @property
     def log_gain(self) -> float:
@@ -96,7 +63,7 @@ class SettingsChange:
         """Log gain in ``"throughput"``, ``"tpot"`` or ``"ttft"``; None where that is not modelled."""
         if result == "throughput":
             return self.log_gain
-        before, after = getattr(self.before, f"{result}_s"), getattr(self.after, f"{result}_s")
+        before, after = self.before.result(f"{result}_s"), self.after.result(f"{result}_s")
         return math.log(before / after) if before and after else None
 
     @property
@@ -115,11 +82,6 @@ class SettingsChange:
 def modelled_gain(log_gain: float, spread: tuple[float, float] = GAIN_SPREAD) -> Gain:
     """A modelled log gain with its interval."""
     return Gain.around(log_gain, math.hypot(spread[0], spread[1] * log_gain))
-
-
-def modelled_now(question: Question) -> ModelledConfiguration:
-    """The settings of a question as they stand."""
-    return standings(estimate_question(question))[0]
 
 
 def modelled_change(question: Question, configuration: Mapping[str, Value]) -> SettingsChange | None:
@@ -146,7 +108,7 @@ def modelled_change(question: Question, configuration: Mapping[str, Value]) -> S
         return None
     old = {name: value for name, (value, _) in differing.items()}
     new = {name: value for name, (_, value) in differing.items()}
-    one, two = standings(estimate_question(question, [old, new]))
+    one, two = price(question, [old, new])
     return SettingsChange(settings=differing, before=one, after=two)
 
 
@@ -154,34 +116,3 @@ def _of_engine(question: Question) -> Mapping[str, object]:
     """Settings that an engine makes by itself: its graphs."""
     known = engine_defaults(question.phase, question.engine, question.version)
     return {name: known[name] for name in OF_ENGINE if question.phase == "serving"}
-
-
-def standings(steps: Steps) -> list[ModelledConfiguration]:
-    """Each configuration of an estimate."""
-    known = bool(np.isfinite(steps.capacity_bytes))
-    found = []
-    for at in range(len(steps.time_s)):
-        power = None if steps.power_w is None else float(steps.power_w[at])
-        throughput = float(steps.throughput[at])
-        found.append(
-            ModelledConfiguration(
-                time_s=float(steps.time_s[at]),
-                throughput=throughput,
-                unit=steps.unit if steps.unit.endswith("/s") else f"{steps.unit}/s",
-                spread=steps.spread_of(at),
-                memory_bytes=float(steps.memory_total[at]),
-                capacity_bytes=steps.capacity_bytes if known else None,
-                power_w=power,
-                energy_per_unit_j=None if power is None else power * float(steps.devices[at]) / throughput,
-                fits=bool(steps.fits[at]) if known else None,
-                tpot_s=_result(steps, "tpot_s", at),
-                ttft_s=_result(steps, "ttft_s", at),
-            )
-        )
-    return found
-
-
-def _result(steps: Steps, name: str, at: int) -> float | None:
-    values = steps.extra.get(name)
-    value = math.nan if values is None else float(values[at])
-    return value if math.isfinite(value) else None

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
-from kg.nouns.gain import NORMAL_90
 from recommender.cost_model.anchors import StepKey
 from recommender.cost_model.facts.model import NETWORK
 from recommender.cost_model.operators.kinds import Operators, shipped
@@ -21,7 +20,7 @@ from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
 from recommender.cost_model.workloads.serving import serving_step
-from recommender.cost_model.workloads.steps import PARTS, Steps, gpu_spread, scaled
+from recommender.cost_model.workloads.steps import Steps, gpu_spread, scaled
 from recommender.cost_model.workloads.training import training_step
 
 if TYPE_CHECKING:
@@ -134,34 +133,3 @@ def estimate_question(
 def sweep(base: Mapping[str, object], axes: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
     """Configurations over every combination of the values of ``axes``."""
     return [{**base, **dict(zip(axes, values, strict=True))} for values in itertools.product(*axes.values())]
-
-
-def as_records(steps: Steps, settings: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
-    """Results as JSON objects, one per configuration."""
-    records = []
-    known = bool(np.isfinite(steps.capacity_bytes))
-    for index, given in enumerate(settings):
-        record: dict[str, object] = {
-            "settings": dict(given),
-            "time_s": float(steps.time_s[index]),
-            "time_interval_90_s": [
-                float(steps.time_s[index] * np.exp(sign * NORMAL_90 * steps.spread_of(index)))
-                for sign in (-1, 1)
-            ],
-            "split_s": {name: float(steps.split_s[name][index]) for name in PARTS},
-            "communication_hidden_s": float(steps.hidden_s[index]),
-            "throughput": float(steps.throughput[index]),
-            "throughput_unit": steps.unit,
-            "memory_bytes": {name: float(part[index]) for name, part in steps.memory_bytes.items()},
-            "memory_total_bytes": float(steps.memory_total[index]),
-            "memory_capacity_bytes": steps.capacity_bytes if known else None,
-            "fits": bool(steps.fits[index]) if known else None,
-            "power_w": None if steps.power_w is None else float(steps.power_w[index]),
-            "energy_j": None if steps.energy_j is None else float(steps.energy_j[index]),
-            "kind": "modelled",
-        }
-        for name, values in steps.extra.items():
-            value = float(values[index])
-            record[name] = value if np.isfinite(value) else None
-        records.append(record)
-    return records

@@ -11,8 +11,8 @@ import pytest
 
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
-from recommender.cost_model.change import modelled_now
 from recommender.cost_model.measured.correction import RunCorrection
+from recommender.cost_model.priced_step import price
 from recommender.evolution.screening import HypothesisScreen
 from recommender.search.run.task import TaskModel
 from recommender.workspace.workspace import Workspace
@@ -66,7 +66,7 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
         if name in shown:
             assert record[f"{name}_s"] == pytest.approx(shown[name].value)
 
-    assert modelled_now(answer.priced).throughput == pytest.approx(record["throughput"])
+    assert price(answer.priced)[0].throughput == pytest.approx(record["throughput"])
     predicted = workspace.predict(problem, 5)
     assert predicted.now is not None
     assert predicted.now.throughput == pytest.approx(record["throughput"])
@@ -104,8 +104,8 @@ def test_measured_runs_are_seen_by_whoever_asks(
     answer = one_price(measured, MEASURED[place])
     assert answer.priced is not None
     assert len(answer.priced.measured.runs) == 3
-    bare = modelled_now(replace(answer.priced, measured=RunCorrection()))
-    assert modelled_now(answer.priced).throughput != bare.throughput
+    bare = price(replace(answer.priced, measured=RunCorrection()))[0]
+    assert price(answer.priced)[0].throughput != bare.throughput
     one_price(workspace, MEASURED[place])
 
 

@@ -14,7 +14,7 @@ from kg.nouns.recipe import Recipe
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.triples.serialisation import all_of
-from recommender.cost_model.change import modelled_now
+from recommender.cost_model.priced_step import price
 from recommender.ranking.plan_setting import Origin
 from recommender.workspace.workspace import Workspace
 
@@ -266,7 +266,7 @@ def agrees_with_the_cost_model(answer: Answer) -> None:
     if answer.plan is None or answer.priced is None:
         return
     expected = {item.metric: item.value for item in answer.plan.start.expected}
-    assert expected.get("throughput") == modelled_now(answer.priced).throughput
+    assert expected.get("throughput") == price(answer.priced)[0].throughput
 
 
 def test_a_plan_and_an_estimate_agree(answer: Callable[[int], Answer]) -> None:

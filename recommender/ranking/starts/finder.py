@@ -73,12 +73,13 @@ if TYPE_CHECKING:
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.measured.near_runs import NearRuns
     from recommender.ranking.starts.layout_choice import ChosenLayout
-    from recommender.ranking.starts.layout_options import LayoutOption, LayoutQuestion
+    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
@@ -333,7 +334,7 @@ class StartFinder:
         return replace(self._unfit(draft, None, None), because=(bound,)) if bound else []
 
     def _chosen(
-        self, draft: StartDraft, asked: LayoutQuestion, options: Sequence[LayoutOption]
+        self, draft: StartDraft, asked: LayoutQuestion, options: Sequence[PricedStep]
     ) -> list[ChosenLayout]:
         return choose_layouts(
             options,
@@ -346,7 +347,7 @@ class StartFinder:
         )
 
     def _unfit(
-        self, draft: StartDraft, smallest: LayoutOption | None, narrower: tuple[str, LayoutOption] | None
+        self, draft: StartDraft, smallest: PricedStep | None, narrower: tuple[str, PricedStep] | None
     ) -> StartConfiguration:
         framework = draft.situation.framework
         return StartConfiguration(

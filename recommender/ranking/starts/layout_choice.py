@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Limit
     from kg.nouns.recipe import Recipe
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.ranking.model_traits import ModelTraits
-    from recommender.ranking.starts.layout_options import LayoutOption
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 TRUST_IN_TIMES = 0.3
@@ -60,7 +60,7 @@ class ChosenLayout:
         settings: Of the cost model, that all layouts were priced with.
     """
 
-    option: LayoutOption
+    option: PricedStep
     agreement: float
     score: float
     nearest: Recipe | None = None
@@ -68,7 +68,7 @@ class ChosenLayout:
 
 
 def choose_layouts(
-    options: Sequence[LayoutOption],
+    options: Sequence[PricedStep],
     weighed: Sequence[WeighedRecipe],
     *,
     training: bool,

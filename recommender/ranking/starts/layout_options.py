@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
 from kg.nouns.layout import DEGREES, ParallelLayout
-from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.layout_domain import (
     LayoutDomain,
     fewer_devices,
@@ -21,6 +20,7 @@ from recommender.cost_model.layout_domain import (
     more_devices,
     with_count,
 )
+from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.settings.plans import CHOICES, LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes, memory_bytes
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Limit
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Question
-    from recommender.cost_model.workloads.steps import Steps
 
 Floats = NDArray[np.float64]
 
@@ -51,40 +50,6 @@ LIMITED = {
 
 SHORTEST = frozenset({"tpot", "tpot_p99", "latency"})
 """Metrics of one request: a larger batch only makes them worse."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayoutOption:
-    """One layout with the batch that suits it best.
-
-    Attributes:
-        layout: How the work is divided.
-        settings: Of the cost model, beside the layout: batch, micro-batch, recomputation, precision.
-        log_merit: Natural log of the objective, higher is better; None where it cannot be priced.
-        beyond_limits: Natural log of how far the worst limit is missed, as the cost model sees it; 0 within.
-        memory_bytes: On the fullest device.
-        is_sure_to_fit: Whether that was held against the memory of the device: it may be unknown.
-        results: Metrics in SI units: throughput, ``tpot_s``, ``ttft_s``, ``step_time_s``.
-        throughput_unit: What the throughput counts.
-        spread: Standard deviation of the log of the time.
-        doubt: Share of the error of the price that measured runs leave.
-    """
-
-    layout: ParallelLayout
-    settings: Mapping[str, object]
-    log_merit: float | None
-    beyond_limits: float
-    memory_bytes: float
-    is_sure_to_fit: bool = True
-    results: Mapping[str, float]
-    throughput_unit: str = "tokens/s"
-    spread: float
-    doubt: float = 1.0
-
-    @property
-    def within_limits(self) -> bool:
-        """Whether all limits hold that the cost model knows."""
-        return self.beyond_limits <= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +83,13 @@ class LayoutQuestion:
     degrees: Mapping[str, object] = field(default_factory=dict)
 
 
-def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
+def layout_options(asked: LayoutQuestion) -> list[PricedStep]:
     """Layouts that fit the memory, each with its best batch, best first; those within limits before others.
 
     Raises:
         MissingFactError: Sizes of the model are unknown, or the memory of the device.
     """
-    best: dict[ParallelLayout, LayoutOption] = {}
+    best: dict[ParallelLayout, PricedStep] = {}
     for option in priced_options(asked):
         other = best.get(option.layout)
         if other is None or _best(asked, option) < _best(asked, other):
@@ -132,7 +97,7 @@ def layout_options(asked: LayoutQuestion) -> list[LayoutOption]:
     return sorted(_without_idle(asked, list(best.values())), key=_order)
 
 
-def priced_options(asked: LayoutQuestion) -> Iterator[LayoutOption]:
+def priced_options(asked: LayoutQuestion) -> Iterator[PricedStep]:
     """Every layout that fits the memory, with each batch that is tried."""
     model, training = asked.question.model, asked.question.phase == "training"
     domain = LayoutDomain(question=asked.question, splits=asked.splits, degrees=asked.degrees)
@@ -146,14 +111,14 @@ def priced_options(asked: LayoutQuestion) -> Iterator[LayoutOption]:
         yield from _priced(asked, rows, held)
 
 
-def _without_idle(asked: LayoutQuestion, options: list[LayoutOption]) -> list[LayoutOption]:
+def _without_idle(asked: LayoutQuestion, options: list[PricedStep]) -> list[PricedStep]:
     """The layouts whose engines all have a request, where there are such; each is priced as if it had."""
     if asked.question.phase == "training" or not asked.concurrency:
         return options
     return [option for option in options if option.layout.dp <= asked.concurrency] or options
 
 
-def smallest_fit(asked: LayoutQuestion) -> LayoutOption | None:
+def smallest_fit(asked: LayoutQuestion) -> PricedStep | None:
     """The layout on the fewest devices that holds the model, in steps of servers; None up to ``LARGEST``."""
     for count in more_devices(asked.question.machine.count):
         if options := layout_options(on_devices(asked, count)):
@@ -171,7 +136,7 @@ def on_fewer_devices(asked: LayoutQuestion) -> LayoutQuestion | None:
     return next((one for one in (on_devices(asked, n) for n in fewer) if layout_options(one)), None)
 
 
-def narrower_fit(asked: LayoutQuestion) -> tuple[str, LayoutOption] | None:
+def narrower_fit(asked: LayoutQuestion) -> tuple[str, PricedStep] | None:
     """The widest narrower number format in which a served model fits its devices, and the layout."""
     question = asked.question
     if question.phase == "training":
@@ -191,14 +156,14 @@ def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:
     return replace(asked, question=with_count(asked.question, count))
 
 
-def _best(asked: LayoutQuestion, option: LayoutOption) -> tuple[float, ...]:
+def _best(asked: LayoutQuestion, option: PricedStep) -> tuple[float, ...]:
     """What orders the batches of one layout: a load that is told runs whole, as far as it fits."""
     batch = option.settings.get("batch")
     at_once = float(str(batch)) if asked.is_load_told and batch is not None else 0.0
     return (-at_once, *_order(option))
 
 
-def _order(option: LayoutOption) -> tuple[float, float, int, int, int]:
+def _order(option: PricedStep) -> tuple[float, float, int, int, int]:
     layout = option.layout
     merit = -math.inf if option.log_merit is None else option.log_merit
     return (option.beyond_limits, -merit, layout.pp, layout.cp, layout.tp)
@@ -242,7 +207,7 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
         yield {"micro_batch": micro, "global_batch": micro * replicas * turns, "recompute": recompute}
 
 
-def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSizes) -> Iterator[LayoutOption]:
+def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSizes) -> Iterator[PricedStep]:
     question = asked.question
     configurations = [{**question.settings, **_spelt(row)} for row in rows]
     held: dict[str, Floats] = {}
@@ -264,36 +229,22 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
     if not len(fitting):
         return
     chosen = [configurations[i] for i in fitting]
+    held_by = question.machine.device.memory_capacity
     try:
-        steps = estimate_question(replace(question, model=model), chosen)
+        priced = price(replace(question, model=model), chosen)
     except MissingFactError:
-        steps = None
-    for place, i in enumerate(fitting):
-        yield _option(asked, rows[i], float(needed[i]), steps, place)
-
-
-def _option(
-    asked: LayoutQuestion, row: Mapping[str, float], needed: float, steps: Steps | None, place: int
-) -> LayoutOption:
-    results: dict[str, float] = {}
-    if steps is not None:
-        results = {name: float(values[place]) for name, values in steps.extra.items()}
-        results["throughput"] = float(steps.throughput[place])
-        results["step_time_s"] = float(steps.time_s[place])
-        if steps.power_w is not None:
-            results["power_w"] = float(steps.power_w[place])
-    return LayoutOption(
-        layout=ParallelLayout.of_degrees(row),
-        settings={name: value for name, value in _spelt(row).items() if name not in DEGREES.values()},
-        log_merit=_merit(asked, results),
-        beyond_limits=max((_beyond(limit, results) for limit in asked.limits), default=0.0),
-        memory_bytes=needed,
-        is_sure_to_fit=math.isfinite(asked.question.machine.device.memory_capacity),
-        results=results,
-        throughput_unit=steps.unit.removeprefix("output ") if steps is not None else "tokens/s",
-        spread=steps.spread_of(place) if steps is not None else float("nan"),
-        doubt=1.0 if steps is None or steps.doubt is None else float(steps.doubt[place]),
-    )
+        priced = [PricedStep(layout=ParallelLayout()) for _ in fitting]
+    for step, i in zip(priced, fitting, strict=True):
+        settings = {name: value for name, value in _spelt(rows[i]).items() if name not in DEGREES.values()}
+        yield replace(
+            step,
+            layout=ParallelLayout.of_degrees(rows[i]),
+            settings=settings,
+            log_merit=_merit(asked, step.results),
+            beyond_limits=max((_beyond(limit, step.results) for limit in asked.limits), default=0.0),
+            memory_bytes=float(needed[i]),
+            capacity_bytes=held_by if math.isfinite(held_by) else None,
+        )
 
 
 def _merit(asked: LayoutQuestion, results: Mapping[str, float]) -> float | None:

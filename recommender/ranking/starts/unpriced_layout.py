@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.terms.dialects import degrees_of
 from recommender.cost_model.layout_domain import powers
+from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_flags import SPLITTING
-from recommender.ranking.starts.layout_options import LayoutOption
 
 if TYPE_CHECKING:
     from recommender.ranking.starts.draft import StartDraft
@@ -40,11 +40,5 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
         if width >= plain.tp
         for spread in experts
     ]
-    options = [
-        LayoutOption(
-            layout=layout, settings={}, log_merit=None, beyond_limits=0.0, memory_bytes=0.0,
-            is_sure_to_fit=False, results={}, spread=0.0,
-        )
-        for layout in layouts
-    ]  # fmt: skip
+    options = [PricedStep(layout=layout) for layout in layouts]
     return choose_layouts(options, draft.for_layout(), training=False)[0].option.layout

@@ -13,6 +13,7 @@ from kg.terms.meanings import divides
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
+from recommender.cost_model.priced_step import results_of
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
-    from recommender.ranking.starts.layout_options import LayoutOption
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.screening import Screen
     from recommender.ranking.starts.situation import StartSituation
@@ -118,7 +119,7 @@ def written(
         framework=framework.id,
         version=framework.version,
         layout=layout,
-        fits=True if chosen and chosen.option.is_sure_to_fit else None,
+        fits=chosen.option.fits if chosen else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=_expected(chosen.option, situation.problem) if chosen else (),
         because=(*_checkpoint(settings, chosen, draft), *beside, *_because(draft, chosen, runs)),
@@ -246,20 +247,18 @@ def _with_current(
 
 
 def repriced(
-    start: StartConfiguration, option: LayoutOption, steps: Steps, problem: Problem
+    start: StartConfiguration, option: PricedStep, steps: Steps, problem: Problem
 ) -> StartConfiguration:
     """A start with the price of what it sets in the end."""
-    results = {name: float(values[0]) for name, values in steps.extra.items()}
-    results["throughput"] = float(steps.throughput[0])
-    priced = replace(option, results=results, spread=steps.spread_of(0))
+    priced = replace(option, results=results_of(steps), spread=steps.spread_of(0))
     before, now = _held(option, option.memory_bytes), _held(option, float(steps.memory_total[0]))
     because = tuple(now if line == before else line for line in start.because)
     return replace(start, expected=_expected(priced, problem), because=because)
 
 
-def _held(option: LayoutOption, memory_bytes: float) -> str:
+def _held(option: PricedStep, memory_bytes: float) -> str:
     """The memory of each device that a layout takes, in a sentence."""
-    verb = "fits with" if option.is_sure_to_fit else "needs"
+    verb = "fits with" if option.fits else "needs"
     said = f"{option.layout} {verb} {memory_bytes / 1e9:.0f} GB of each device"
     batch = option.settings.get("batch")
     if isinstance(batch, int | float):
@@ -267,14 +266,14 @@ def _held(option: LayoutOption, memory_bytes: float) -> str:
     return said
 
 
-def _expected(option: LayoutOption, problem: Problem) -> tuple[ExpectedValue, ...]:
+def _expected(option: PricedStep, problem: Problem) -> tuple[ExpectedValue, ...]:
     """The results of a layout; what the question asks for comes first."""
     first = f"{priced_as(problem.objective, problem.workload.kind)}_s"
     factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
     return tuple(
         ExpectedValue(
             metric=name.removesuffix("_s"),
-            unit=unit or option.throughput_unit,
+            unit=unit or option.unit.removeprefix("output "),
             value=value,
             low=value / factor,
             high=value * factor,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.entities import Kind, Status
-from recommender.cost_model.estimate import as_records, estimate_question
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.priced_run import PricedRun
+from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, QuestionFacts, engine_of
 from recommender.measuring.outcome import RunOutcome
 
@@ -84,8 +84,7 @@ class CostModel:
             InputError: A layout that cannot be.
             MissingFactError: A fact that the estimate needs is unknown.
         """
-        steps = estimate_question(self.question, configurations, self.operators)
-        return as_records(steps, [self.question.configuration(item) for item in configurations])
+        return [step.to_json() for step in price(self.question, configurations, self.operators)]
 
 
 def question_of_section(section: object) -> Question:

@@ -11,8 +11,8 @@ from recommender.cost_model.change import (
     GAIN_SPREAD,
     modelled_change,
     modelled_gain,
-    modelled_now,
 )
+from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
@@ -31,10 +31,10 @@ def test_a_change_has_the_price_of_both_sides() -> None:
     change = modelled_change(asked, {"tensor_parallel_size": 4, "data_parallel_size": 2})
     assert change is not None
     assert change.settings["tensor_parallel"] == (8, 4)
-    assert change.before.throughput == pytest.approx(modelled_now(asked).throughput)
+    assert change.before.throughput == pytest.approx(price(asked)[0].throughput)
     assert change.log_gain == pytest.approx(math.log(change.after.throughput / change.before.throughput))
     assert change.log_gain_in("tpot") == pytest.approx(
-        math.log((change.before.tpot_s or 0) / (change.after.tpot_s or 1))
+        math.log((change.before.result("tpot_s") or 0) / (change.after.result("tpot_s") or 1))
     )
     assert change.log_memory == pytest.approx(
         math.log(change.after.memory_bytes / change.before.memory_bytes)
@@ -92,4 +92,4 @@ def test_more_sequences_may_bring_the_step_into_a_graph() -> None:
     change = modelled_change(asked, {"max_num_seqs": 16})
     assert change is not None
     assert change.settings["captured_rows"] == (8, 16)
-    assert change.after.time_s < change.before.time_s / 2
+    assert change.after.results["step_time_s"] < change.before.results["step_time_s"] / 2

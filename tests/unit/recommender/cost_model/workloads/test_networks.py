@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kg.errors import InputError
-from recommender.cost_model.estimate import as_records, estimate
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.priced_step import priced_steps
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
@@ -27,7 +28,7 @@ def test_a_convolutional_network_is_near_what_is_published() -> None:
         settings=[{"mbs": 64, "precision": "fp16"}],
     )
     assert 400 < steps.throughput[0] < 1100
-    assert as_records(steps, [{}])[0]["fits"] is True
+    assert priced_steps(steps, [{}])[0].fits is True
 
 
 ONE = machine_of("ascend-910b1", 1)
@@ -48,7 +49,9 @@ def test_what_a_network_keeps_for_its_gradients_grows_with_the_batch_until_it_do
 def test_a_network_whose_layers_are_not_known_is_not_said_to_fit() -> None:
     unlisted = replace(model("resnet-50"), id="unlisted", activations=0.0)
     for phase in ("training", "serving"):
-        record = as_records(estimate(model=unlisted, machine=ONE, phase=phase, settings=[{}]), [{}])[0]
+        record = priced_steps(estimate(model=unlisted, machine=ONE, phase=phase, settings=[{}]), [{}])[
+            0
+        ].to_json()
         assert record["fits"] is None
         with pytest.raises(InputError, match="keep in memory is not known"):
             memory_bytes(unlisted, phase, [{}], 1)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from kg.errors import InputError
-from recommender.cost_model.estimate import as_records, estimate
+from recommender.cost_model.estimate import estimate
+from recommender.cost_model.priced_step import priced_steps
 from recommender.cost_model.workloads.steps import Steps
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
@@ -101,7 +102,7 @@ def test_load_lengthens_the_tail() -> None:
     p99 = steps.extra["ttft_p99_s"]
     assert p99[1] >= p99[0]
     assert np.isinf(p99[2])
-    assert as_records(steps, [{}, {}, {}])[2]["ttft_p99_s"] is None
+    assert priced_steps(steps, [{}, {}, {}])[2].result("ttft_p99_s") is None
 
 
 def test_a_latent_cache_is_small() -> None:

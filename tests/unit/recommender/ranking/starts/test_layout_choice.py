@@ -11,21 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg.nouns.layout import ParallelLayout
+from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, choose_layouts, degrees, likeness
-from recommender.ranking.starts.layout_options import LayoutOption
 from tests.unit.recommender.ranking.starts.situations import MODELS, recipe, weighed
 
 
-def option(merit: float | None = 0.0, *, within: bool = True, **sizes: Any) -> LayoutOption:
-    return LayoutOption(
-        layout=ParallelLayout(**sizes),
-        settings={},
-        log_merit=merit,
-        beyond_limits=0.0 if within else 1.0,
-        memory_bytes=1.0,
-        results={},
-        spread=0.1,
+def option(merit: float | None = 0.0, *, within: bool = True, **sizes: Any) -> PricedStep:
+    return PricedStep(
+        layout=ParallelLayout(**sizes), log_merit=merit, beyond_limits=0.0 if within else 1.0, spread=0.1
     )
 
 
@@ -90,7 +84,7 @@ def test_the_degree_of_expert_parallelism_counts_in_training_and_its_use_in_serv
 
 
 @given(st.permutations([FAST, USUAL, option(0.5, tp=4, dp=2), option(None, tp=2, dp=4)]))
-def test_the_order_of_options_changes_nothing(options: list[LayoutOption]) -> None:
+def test_the_order_of_options_changes_nothing(options: list[PricedStep]) -> None:
     chosen = choose_layouts(options, weighed(PUBLISHED), training=False)
     again = choose_layouts(options[::-1], weighed(PUBLISHED), training=False)
     assert [one.option.layout for one in chosen] == [one.option.layout for one in again]

@@ -17,10 +17,10 @@ from recommender.cost_model.facts.device import Device
 from recommender.cost_model.layout_domain import LARGEST
 from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.network import Network
+from recommender.cost_model.priced_step import PricedStep
 from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.starts.layout_options import (
-    LayoutOption,
     LayoutQuestion,
     layout_options,
     narrower_fit,
@@ -76,7 +76,7 @@ def question(
 @cache
 def options(
     name: str, phase: str, count: int = 8, memory: float = 1.0, links: float = 1.0
-) -> tuple[LayoutOption, ...]:
+) -> tuple[PricedStep, ...]:
     return tuple(layout_options(question(name, phase, machine(count, memory=memory, links=links))))
 
 
@@ -200,7 +200,7 @@ def test_a_network_is_copied_to_every_device_with_the_batch_that_fits(phase: str
     network = Question(model=model("resnet-50"), machine=at, phase=phase, settings={"precision": "fp16"})
     (option,) = layout_options(LayoutQuestion(question=network, objective="throughput"))
     assert (option.layout.dp, option.layout.devices) == (8, 8)
-    assert option.throughput_unit == "samples/s"
+    assert option.unit == "samples/s"
     assert option.memory_bytes <= at.device.memory_capacity
     name = "micro_batch" if phase == "training" else "batch"
     priced = estimate_question(

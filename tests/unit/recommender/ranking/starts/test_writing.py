@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kg.nouns.layout import ParallelLayout
 from kg.terms.meanings import degree_of
+from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.layout_choice import ChosenLayout
-from recommender.ranking.starts.layout_options import LayoutOption
 from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.writing import typed, written
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 
 LAYOUT = ParallelLayout(tp=2, dp=4)
 CHOSEN = ChosenLayout(
-    option=LayoutOption(
+    option=PricedStep(
         layout=LAYOUT,
         settings={"batch": 32.0},
         log_merit=0.0,
         beyond_limits=0.0,
         memory_bytes=40e9,
+        capacity_bytes=64e9,
         results={"throughput": 1000.0, "tpot_s": 0.02, "ttft_s": math.inf},
         spread=0.1,
     ),
