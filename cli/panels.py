@@ -24,7 +24,7 @@ _PANELS: dict[str, str] = {
     "Test the first three": "--verify --verify-pairs --verify-time --allow-low-trust",
     "When to end": "-n --pairs --time --cost --price-per-hour --patience --min-gain",
     "What it is worth": "--device-hours --currency --power --intensity",
-    "How to search": "-j --cold --allow-unmeasured-accuracy --evaluate --explore --seed",
+    "How to search": "-j --cold --allow-unmeasured-accuracy --evaluate --seed",
     "Output": "-k --format --write --out --html --plot --live --ingest --tell --verbose --json",
 }
 """Heading to the last names of its options, in the order of a help."""

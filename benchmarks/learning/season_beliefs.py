@@ -1,8 +1,7 @@
-"""What a policy believes while a season goes on: the product's own effects, posterior and Thompson draws."""
+"""What a policy believes while a season goes on: the product's own effects, and posterior."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -12,7 +11,6 @@ import numpy as np
 
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
 from kg.nouns.entities import Kind, Trust
-from recommender.evolution.exploring import exploration_values
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -126,15 +124,9 @@ def play(
 ) -> NDArray[np.float64]:
     """Log regret of each choice; what came out is outcomes, except to ``static`` knowledge."""
     regrets = []
-    seen: Counter[Context] = Counter()
     for arrival in arrivals:
         expected = {name: beliefs.expected(name, arrival.context) for name in arrival.gains}
-        if policy == "ours":
-            value = exploration_values(expected, beliefs.prior.noise, seen[arrival.context], rng)
-        else:
-            value = {name: gain.expected for name, gain in expected.items()}
-        chosen = max(sorted(value), key=lambda name: value[name])
-        seen[arrival.context] += 1
+        chosen = max(sorted(expected), key=lambda name: expected[name].expected)
         regrets.append(arrival.best - arrival.gains[chosen])
         if policy != "static":
             beliefs.tell(chosen, arrival.context, arrival.gains[chosen] + noise * rng.standard_normal())

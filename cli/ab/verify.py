@@ -1,4 +1,4 @@
-"""The options of ``tunegraph recommend --explore`` and ``--verify``."""
+"""The options of ``tunegraph recommend --verify``."""
 
 from __future__ import annotations
 
@@ -14,22 +14,13 @@ __all__ = [
     "AllowValueOption",
     "AlphaOption",
     "BudgetOption",
-    "ExploreOption",
     "GuardOption",
     "MetricOption",
     "PairsOption",
     "PatternOption",
-    "SeedOption",
     "VerifyOption",
 ]
 
-ExploreOption = Annotated[
-    bool,
-    typer.Option("--explore", help="Thompson sampling: also try untested ideas; prints the price."),
-]
-SeedOption = Annotated[
-    int | None, typer.Option("--seed", min=0, help="Seed of --explore; drawn if not given.")
-]
 VerifyOption = Annotated[
     str,
     typer.Option(

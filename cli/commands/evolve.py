@@ -68,4 +68,4 @@ def evolve(
     if saved is not None:
         say(f"\nSaved as {saved['name']}. Undo: tunegraph kb revert NAME; see tunegraph kb versions.")
         if evolved.hypotheses:
-            print("Try one: tunegraph recommend --explore, or ab run --strategy ID.", file=sys.stderr)
+            print("Try one: tunegraph ab run --problem FILE --strategy ID.", file=sys.stderr)

@@ -15,12 +15,10 @@ from cli.ab.verify import (
     AllowValueOption,
     AlphaOption,
     BudgetOption,
-    ExploreOption,
     GuardOption,
     MetricOption,
     PairsOption,
     PatternOption,
-    SeedOption,
     VerifyOption,
 )
 from cli.commands.answer_text import show
@@ -89,8 +87,6 @@ def recommend(
     space: SpaceOption = "",
     form: FormatOption = "",
     write: WriteOption = "",
-    explore: ExploreOption = False,
-    seed: SeedOption = None,
     verify: VerifyOption = "",
     metric: MetricOption = None,
     pattern: PatternOption = None,
@@ -136,17 +132,12 @@ def recommend(
     _refuse_together(bool(write), "--write prints a diff", {"--format": form, "--json": as_json})
     _refuse_together(bool(by), "--by chooses when to run", shown)
     raw = question.raw()
-    raw, declared = _with_space(raw, space, is_alone=not explore)
+    raw, declared = _with_space(raw, space)
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
         raw = _for_engine(with_defaults(context, workspace, raw), form)
         problem, notes = workspace.problem(raw)
-        if explore:
-            import numpy as np
-
-            answer = workspace.ask.explore(problem, k, rng=np.random.default_rng(seed), notes=notes).answer
-        else:
-            answer = workspace.ask.recommend(problem, k, notes=notes, space=declared)
+        answer = workspace.ask.recommend(problem, k, notes=notes, space=declared)
         is_remembered = workspace.remember(answer, raw, k)
         green = _for_carbon(workspace, answer, by, lasts, region, power_limit, weigh)
     if html is not None:
@@ -180,16 +171,12 @@ def _refuse_together(applies: bool, does: str, others: Mapping[str, object]) -> 
         raise InputError(f"{does}: not with {' or '.join(given)}")
 
 
-def _with_space(
-    raw: dict[str, object], file: str, *, is_alone: bool
-) -> tuple[dict[str, object], SearchSpace | None]:
+def _with_space(raw: dict[str, object], file: str) -> tuple[dict[str, object], SearchSpace | None]:
     """The question with what the search file says of it, and the space that the file declares."""
     from recommender.workspace.searches import SearchDesk
 
     if not file:
         return raw, None
-    if not is_alone:
-        raise InputError("--explore draws gains of strategies: not with --space")
     space, question = SearchDesk.declared_space(file)
     sizes = {**_mapping(question.get("shape")), **_mapping(raw.get("shape"))}
     return {**question, **raw, **({"shape": sizes} if sizes else {})}, space

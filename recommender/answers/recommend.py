@@ -66,7 +66,6 @@ class Recommender:
         *,
         model: Mapping[str, Value],
         notes: Sequence[str] = (),
-        with_hypotheses: bool = False,
         space: SearchSpace | None = None,
     ) -> Answer:
         """The k configurations to try.
@@ -76,7 +75,6 @@ class Recommender:
             k: How many at most.
             model: Facts of the model, for rules of divisibility.
             notes: What was assumed when the question was read.
-            with_hypotheses: Also strategies that were proposed and not tested yet.
             space: The configurations that the kernel or operator can take; None for what is known of it.
 
         Raises:
@@ -94,13 +92,7 @@ class Recommender:
         if problem.workload.kind in _BY_STRATEGY and problem.workload.model:
             if formats := [item for item in rules.check(Settings()) if item.rule == NUMBER_FORMAT]:
                 raise _nothing(problem, neighbours, formats)
-            planned = self.planner.plan(
-                problem,
-                k,
-                model=model,
-                rules=rules,
-                with_hypotheses=with_hypotheses,
-            )
+            planned = self.planner.plan(problem, k, model=model, rules=rules)
             if planned is not None:
                 return self._planned(problem, planned, neighbours, rules, notes)
         choice = self.cases.choose(problem, neighbours, k, rules, space)
@@ -109,7 +101,7 @@ class Recommender:
             cases = [item for item in cases if item.distance_class != Distance.OTHER_VENDOR.name.lower()]
         ranked: list[RankedStrategy] = []
         if problem.workload.kind in _BY_STRATEGY:
-            ranked, more = self.strategies.rank(problem, with_hypotheses=with_hypotheses)
+            ranked, more = self.strategies.rank(problem)
             broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
             refused = [*refused, *more, *(refusal for found in broken.values() for refusal in found)]
             ranked = [item for item in ranked if not broken[item.strategy.id]]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
-
     from ingest.questions.aims import KnownOperator
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.answers.this_machine import MachineFacts
     from recommender.answers.verification import VerificationRequest
-    from recommender.evolution.exploring import Exploration
     from recommender.experiment.preparing import PreparedTest
     from recommender.ranking.starts.starts import Starts
     from recommender.retrieval.neighbours import Neighbour
@@ -216,29 +213,6 @@ class AskDesk(Desk):
             )
         deployments = Deployments(self.snapshot.hardware, self.snapshot.sizes_of)
         return capacity(problem, request, deployments, starts, notes=notes)
-
-    def explore(
-        self, problem: Problem, k: int = 5, *, rng: np.random.Generator, notes: Sequence[str] = ()
-    ) -> Exploration:
-        """Recommend by Thompson sampling, hypotheses included, with the price of exploring.
-
-        Args:
-            problem: The question.
-            k: How many at most.
-            rng: Draws the gains.
-            notes: What was assumed when the question was read.
-
-        Raises:
-            NoEvidenceError, InfeasibleError: As for :meth:`recommend`.
-        """
-        from recommender.evolution.exploring import POOL, explore
-
-        problem, notes = self.understood(problem, notes)
-        model = self.model_facts(problem)
-        pool = self.snapshot.recommender.answer(
-            problem, POOL * k, model=model, notes=notes, with_hypotheses=True
-        )
-        return explore(pool, k, self.snapshot.recommender.strategies.outcomes(problem), rng)
 
     def predict(
         self,

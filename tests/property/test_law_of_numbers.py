@@ -44,7 +44,6 @@ QUESTIONS = [
     f"recommend {TRAINING} --count 8 --current pipeline_model_parallel_size=@",
     "recommend --op gemm --hardware 910b3 --shape M=@,N=4096,K=4096",
     f"recommend {SERVING} --count 4 -k=@",
-    f"recommend {SERVING} --count 4 --explore --seed=@",
     f"recommend {SERVING} --count 4 --by 2027-01-01 --lasts @h",
     f"recommend {SERVING} --count 4 --by 2027-01-01 --power-limit=@",
     f"recommend {SERVING} --count 4 --by 2027-01-01 --weigh @:1",

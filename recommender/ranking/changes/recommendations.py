@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 BASELINE = "the same without it"
 SHOWN_EFFECTS = 4
-NOISE = "deviation between problems of a context"
-"""Name of the part of a recommendation that no test takes away."""
 
 
 def choose(ranked: Sequence[RankedStrategy], k: int) -> list[RankedStrategy]:
@@ -63,7 +61,7 @@ def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> R
             "prior mean": item.prior.mean,
             "prior deviation between strategies": item.prior.between_strategies,
             "deviation between contexts": item.prior.between_contexts,
-            NOISE: item.prior.noise,
+            "deviation between problems of a context": item.prior.noise,
             "strategies behind the prior": float(item.prior.strategies),
         },
         evidence=tuple(_evidence(item)),

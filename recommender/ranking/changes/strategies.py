@@ -103,9 +103,7 @@ class StrategyRanker:
     def _failures(self) -> TreatmentFailures:
         return TreatmentFailures(self.graph)
 
-    def rank(
-        self, problem: Problem, *, with_hypotheses: bool = False, beyond: bool = False
-    ) -> tuple[list[RankedStrategy], list[Refusal]]:
+    def rank(self, problem: Problem, *, beyond: bool = False) -> tuple[list[RankedStrategy], list[Refusal]]:
         """Rank all strategies that fit, best first; list those that a rule refuses.
 
         What is only claimed, without an effect that tells of the question, is neither. Bottlenecks that were
@@ -113,12 +111,11 @@ class StrategyRanker:
 
         Args:
             problem: The question.
-            with_hypotheses: Also what was proposed and no test has confirmed yet.
             beyond: Also what is for none of the observed bottlenecks.
         """
         path = self._tree.path(problem.hardware.name)
         fitting = self._fitting(problem, path)
-        return self._ranked(problem, fitting, with_hypotheses=with_hypotheses, beyond=beyond)
+        return self._ranked(problem, fitting, beyond=beyond)
 
     def elsewhere(self, problem: Problem) -> list[RankedStrategy]:
         """Rank the strategies that would fit if they were not for other hardware only."""
@@ -129,23 +126,14 @@ class StrategyRanker:
             for identifier, scope in self._fitting(problem, tuple(every)).items()
             if identifier not in here
         }
-        return self._ranked(problem, others, with_hypotheses=False)[0]
-
-    def outcomes(self, problem: Problem) -> int:
-        """Count the dated gains on the hardware and model family of a problem."""
-        where = (problem.hardware.name, self._family(problem.workload.model))
-        return sum(
-            len(effect.recent)
-            for effect in self._effects
-            if (effect.context.hardware, effect.context.family) == where
-        )
+        return self._ranked(problem, others)[0]
 
     def _fitting(self, problem: Problem, path: tuple[str, ...]) -> dict[str, Scope]:
         model = self._models.of(problem)
         return self._scopes.fitting(problem, kinds_of(model), path)
 
     def _ranked(
-        self, problem: Problem, scopes: dict[str, Scope], *, with_hypotheses: bool, beyond: bool = False
+        self, problem: Problem, scopes: dict[str, Scope], *, beyond: bool = False
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
         family = self._family(problem.workload.model)
         observed = ObservedBottlenecks(self.graph, problem)
@@ -163,7 +151,7 @@ class StrategyRanker:
         ranked: list[RankedStrategy] = []
         refused: list[Refusal] = []
         for identifier, scope in scopes.items():
-            if scope.kind == REFUTED or (scope.kind == HYPOTHESIS and not with_hypotheses):
+            if scope.kind in {HYPOTHESIS, REFUTED}:
                 continue
             strategy = self._strategies.strategy(identifier)
             match = observed.match(scope.mitigates)

@@ -77,7 +77,6 @@ class Planner:
         *,
         model: Mapping[str, Value],
         rules: QuestionFeasibility,
-        with_hypotheses: bool = False,
     ) -> Planned | None:
         """The plan for a question; None where no framework runs such a model on such hardware.
 
@@ -86,7 +85,6 @@ class Planner:
             k: Changes at most.
             model: Facts of the model by name.
             rules: What can run.
-            with_hypotheses: Also strategies that were proposed and not tested yet.
         """
         situation = self.starts.situation(problem)
         if situation is None:
@@ -98,11 +96,11 @@ class Planner:
             return Planned(plan=plan, recommendations=(), ranked=(), starts=starts, refused=())
         priced = starts.question.settings if starts.question is not None else None
         now = started(problem, starts.first, situation.framework, priced)
-        ranked, refused = self.strategies.rank(now, with_hypotheses=with_hypotheses, beyond=True)
+        ranked, refused = self.strategies.rank(now, beyond=True)
         broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
         refused += [refusal for found in broken.values() for refusal in found]
         ranked = [item for item in ranked if not broken[item.strategy.id]]
-        candidates = self._candidates(problem, starts, ranked, refused, with_priors=with_hypotheses)
+        candidates = self._candidates(problem, starts, ranked, refused)
         candidates.sort(key=lambda one: one.order)
         candidates, refusing = self._allowed(candidates, starts)
         chosen = without_conflicts(candidates)
@@ -138,8 +136,6 @@ class Planner:
         starts: Starts,
         ranked: Sequence[RankedStrategy],
         refused: Sequence[Refusal],
-        *,
-        with_priors: bool,
     ) -> list[ChangeCandidate]:
         not_to_set = {
             (spelt, show(value).lower())
@@ -172,10 +168,9 @@ class Planner:
                 question=starts.question,
                 reach=reach.of(item.strategy),
             )
-            if one is not None and not with_priors:
+            if one is not None:
                 bare = replace(one.recommendation, gain=one.change.gain, basis=basis_of(one.change))
                 one = replace(one, recommendation=bare)
-            if one is not None:
                 candidates.append(one if release is None else _undone(one, starts, release))
         groups: dict[tuple[SettingPlace, str], list[AgreedSetting]] = {}
         for setting in further.values():

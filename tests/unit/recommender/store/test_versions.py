@@ -197,16 +197,11 @@ def test_the_same_graph_takes_the_same_step(path: Path) -> None:
     assert first == second
 
 
-def test_a_hypothesis_is_tested_confirmed_refuted_and_explored(path: Path) -> None:
-    import numpy as np
-
+def test_a_hypothesis_is_tested_confirmed_and_refuted(path: Path) -> None:
     taken = step(path)
     good, bad = [item.strategy for item in taken.evolved.hypotheses[:2]]
     with opened(path) as workspace:
-        explored = workspace.ask.explore(problem(), 20, rng=np.random.default_rng(1))
-        assert {good.id, bad.id} <= {item.strategy for item in explored.answer}
-        assert explored.price >= 0
-        assert any(note.startswith("explored") for note in explored.answer.notes)
+        assert not {good.id, bad.id} & {item.strategy for item in workspace.recommend(problem(), k=20)}
     with Workspace.editor(path, cache=path.parent / "cache") as editor:
         editor.add_outcomes([conclusion(1, good.id, 0.2, "better"), conclusion(2, bad.id, -0.1, "worse")])
     judged = step(path, most=0, hours=2)

@@ -14,13 +14,11 @@ if TYPE_CHECKING:
 QUESTION: dict[str, Any] = {"model": "bert-large", "phase": "training", "hardware": "910b3", "count": 8}
 
 
-def planned(
-    workspace: Workspace, k: int = 5, *, with_hypotheses: bool = False, **more: Any
-) -> Planned | None:
+def planned(workspace: Workspace, k: int = 5, **more: Any) -> Planned | None:
     problem, _ = workspace.problem({**QUESTION, **more})
     recommender, model = workspace.snapshot.recommender, workspace.ask.model_facts(problem)
     rules = recommender.feasibility.of(problem, model, ())
-    return recommender.planner.plan(problem, k, model=model, rules=rules, with_hypotheses=with_hypotheses)
+    return recommender.planner.plan(problem, k, model=model, rules=rules)
 
 
 def test_a_plan_says_what_was_understood(shipped: Workspace) -> None:
