@@ -17,11 +17,12 @@ def with_defaults(
     *,
     same_hardware: Callable[[str, str], bool],
     phases: Mapping[str, frozenset[str]],
+    runs_on: Callable[[str], bool] = lambda _: True,
 ) -> dict[str, object]:
     """A question with what it leaves open taken from a user's defaults, and a note that says what was.
 
     A count of devices goes with the user's own hardware alone. A framework is for whole models in its phases,
-    and only where the question names no framework.
+    and only where the question names no framework and hardware that it runs on.
 
     Args:
         raw: The question, as for ``problem_from``.
@@ -29,6 +30,7 @@ def with_defaults(
         place: Where they are from, for the note.
         same_hardware: Whether two names mean the same hardware.
         phases: Scopes of phases by id of the frameworks that the graph knows.
+        runs_on: Whether the default framework runs on hardware of a name.
     """
     completed, said = dict(raw), list[str]()
     hardware = str(defaults.get("hardware") or "")
@@ -43,7 +45,9 @@ def with_defaults(
     stated = raw.get("software")
     software = stated if isinstance(stated, dict) else {}
     is_open = not (raw.get("op") or raw.get("current") or phases.keys() & software.keys())
-    if framework in phases and is_open:  # what runs now, as a script has it, shows its framework
+    if (
+        framework in phases and is_open and runs_on(str(completed.get("hardware") or ""))
+    ):  # what runs now, as a script has it, shows its framework
         phase = PHASE_OF_WORD.get(str(raw.get("phase") or "training").lower())
         if phase is not None and phase.scope in phases[framework]:
             completed["software"] = {**software, framework: str(defaults.get("version") or "")}

@@ -109,9 +109,8 @@ class AskDesk(Desk):
         from recommender.applicability.framework import newest_release
 
         framework = str(defaults.get("framework") or "")
-        phases = (
-            {item.id: frozenset(item.phases) for item in all_of(self.graph, Framework)} if framework else {}
-        )
+        known = {item.id: item for item in all_of(self.graph, Framework)} if framework else {}
+        phases = {name: frozenset(item.phases) for name, item in known.items()}
         if framework and framework not in phases:
             raise UnknownEntityError(
                 f"{place}: no framework named {framework!r}", hint=f"known: {', '.join(sorted(phases))}"
@@ -120,9 +119,18 @@ class AskDesk(Desk):
         def same_hardware(one: str, other: str) -> bool:
             return one == other or self.names.hardware(one).id == self.names.hardware(other).id
 
+        def runs_on(name: str) -> bool:
+            makers = known[framework].hardware
+            return not makers or not name or self.hardware.path(self.names.hardware(name).id)[-1] in makers
+
         version = str(defaults.get("version") or "") or newest_release(framework)
         return with_defaults(
-            raw, {**defaults, "version": version}, place, same_hardware=same_hardware, phases=phases
+            raw,
+            {**defaults, "version": version},
+            place,
+            same_hardware=same_hardware,
+            phases=phases,
+            runs_on=runs_on,
         )
 
     def this_machine(self) -> MachineFacts:
