@@ -12,8 +12,11 @@ Source:
 
 from __future__ import annotations
 
+import csv
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from data import text
 
 MOST_NAMES = 1 << 16
 """Names that are remembered; a program has a few thousand kernels."""
@@ -26,69 +29,22 @@ _PRODUCT = re.compile(
     r"cutlass.*(?:tensorop|simt)|igemm|naive_conv|nvjet_",
 )
 _CONVOLUTION = re.compile(r"(?i)cudnn|conv|fprop|dgrad|wgrad|winograd|implicit_gemm|igemm_(?:fwd|bwd|wrw)")
-_TYPES = (
-    ("FLOAT8", re.compile(r"(?i)fp8|e4m3|e5m2|f8f|_qqq|nvjet_q")),
-    ("BF16", re.compile(r"(?i)bf16|bfloat16|nvjet_t")),
-    ("TF32", re.compile(r"(?i)tf32|nvjet_s")),
-    (
-        "FLOAT16",
-        re.compile(r"(?i)fp16|f16|__half|half|hgemm|h884|h1688|h16816|s884|s16816|hcudnn"),
-    ),
-    ("TF32", re.compile(r"(?:80|90|100|120|ampere|sm8|sm9).*s1688|s1688(?:gemm|fprop|dgrad|wgrad)")),
-    ("INT8", re.compile(r"int8|i8816|imma|i16832")),
-    ("DOUBLE", re.compile(r"(?i)dgemm|double|f64")),
-    ("FLOAT", re.compile(r"(?i)sgemm|scudnn|f32f32|simt_s|<float|float,|_fp32|ffma")),
-)
-"""Types of products by what stands in their names; the first that fits counts."""
 _TENSILE = re.compile(r"^Cijk_[A-Za-z]+_[A-Za-z]+_([A-Z0-9]+)")
-_TENSILE_TYPES = (
-    ("F8", "FLOAT8"), ("B8", "FLOAT8"), ("I8", "INT8"), ("4xi8", "INT8"),
-    ("S_MX", "TF32"), ("SX", "TF32"), ("H", "FLOAT16"), ("B", "BF16"), ("S", "FLOAT"), ("D", "DOUBLE"),
-)  # fmt: skip
-
-_KINDS = (
-    ("FlashAttention", re.compile(r"flash_(?:fwd|bwd)|fmha|flash_attn|PyTorchMemEff|attn_fwd|attn_bwd")),
-    ("LayoutTransform", re.compile(r"(?i)nchwToNhwc|nhwcToNchw|tensorTransform|batched_transpose")),
-    ("Transpose", re.compile(r"(?i)transpose")),
-    ("Concat", re.compile(r"CatArrayBatchedCopy")),
-    ("MultiTensorAdam", re.compile(r"(?i)multi_tensor_apply.*adam|fused_?adam")),
-    ("MultiTensor", re.compile(r"multi_tensor_apply")),
-    ("LayerNormGrad", re.compile(r"(?i)layer_?norm.*(?:grad|backward)|GammaBetaBackward")),
-    ("RmsNormGrad", re.compile(r"(?i)rms_?norm.*(?:bwd|backward)")),
-    ("LayerNorm", re.compile(r"(?i)layer_?norm|RowwiseMoments|ln_fwd")),
-    ("RmsNorm", re.compile(r"(?i)rms_?norm")),
-    ("BatchNormGrad", re.compile(r"(?i)bn_bw|batch_?norm.*backward|BatchNormBwd")),
-    ("BatchNorm", re.compile(r"(?i)bn_fw|batch_?norm|BatchNormFwd")),
-    ("SoftmaxGrad", re.compile(r"(?i)softmax_?(?:warp)?_?backward")),
-    ("Softmax", re.compile(r"(?i)softmax")),
-    ("NllLoss", re.compile(r"(?i)nll_loss|cross_entropy")),
-    ("EmbeddingGrad", re.compile(r"(?i)embedding.*backward")),
-    ("Embedding", re.compile(r"(?i)embedding")),
-    ("MaxPool", re.compile(r"(?i)max_pool")),
-    ("Dropout", re.compile(r"(?i)dropout")),
-    ("Cast", re.compile(r"(?:bfloat16|float16|float8)\w*_copy_kernel|direct_copy_kernel.*WithCast")),
-    ("ViewCopy", re.compile(r"direct_copy_kernel|copy_device_to_device")),
-    ("Fill", re.compile(r"FillFunctor")),
-    ("Index", re.compile(r"(?i)index_(?:elementwise|put|select)|indexSelect|gather|scatter|index_kernel")),
-    ("Sort", re.compile(r"(?i)radix|sort|topk")),
-    ("ReduceMean", re.compile(r"MeanOps")),
-    ("ReduceSum", re.compile(r"(?i)reduce_kernel.*(?:sum|Norm)")),
-    ("Reduce", re.compile(r"(?i)reduce_kernel")),
-)  # fmt: skip
-"""Kinds of kernels by what stands in their names; the first that fits counts."""
-BEFORE_PRODUCTS = 4
-"""Kinds that are looked for before products: their names may hold a product's."""
 _ELEMENTWISE = re.compile(r"elementwise|unrolled|gpu_kernel_impl")
-_FUNCTORS = (
-    ("Rsqrt", "rsqrt"), ("Sqrt", "sqrt"), ("AddCDiv", "addcdiv"), ("AddCMul", "addcmul"), ("Silu", "silu"),
-    ("Gelu", "gelu"), ("Sigmoid", "sigmoid"), ("Tanh", "tanh"), ("Relu", "threshold"), ("Relu", "clamp"),
-    ("Erf", "erf_"), ("Exp", "exp_kernel"), ("Pow", "pow_"), ("Neg", "neg_"), ("Log", "log_"),
-    ("Reciprocal", "reciprocal"), ("MaskedFill", "masked_fill"), ("Select", "where_kernel"),
-    ("Maximum", "maximum"), ("Minimum", "minimum"), ("Abs", "absfunctor"), ("Div", "divfunctor"),
-    ("Div", "div_"), ("Mul", "mulfunctor"), ("Mul", "mul_"), ("Sub", "subfunctor"),
-    ("Add", "functor_add"), ("Add", "addfunctor"), ("Add", "functoronself_add"), ("Add", "add_"),
-)  # fmt: skip
-"""Operators by a part of the functor that an elementwise kernel of PyTorch applies, in small letters."""
+FILE = "profiles/gpu_kernels.csv"
+"""Kinds of kernels and types of products by what stands in their names. ``before products`` are names that
+may hold a product's; ``elementwise`` is a part, in small letters, of the functor that PyTorch applies."""
+
+
+@cache
+def _kinds(where: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Kinds and the patterns of their names, in order: the first that fits counts."""
+    rows = csv.DictReader(text(FILE).splitlines())
+    return tuple((row["kind"], re.compile(row["in_the_name"])) for row in rows if row["where"] == where)
+
+
+def _kind(where: str, name: str) -> str:
+    return next((kind for kind, pattern in _kinds(where) if pattern.search(name)), "")
 
 
 @lru_cache(maxsize=MOST_NAMES)
@@ -99,27 +55,21 @@ def gpu_kernel(name: str) -> tuple[str, str]:
     """
     if name.startswith("triton_"):
         return short_name(name).rstrip("0123456789").rstrip("_"), ""  # numbered in each module
-    for kind, pattern in _KINDS[:BEFORE_PRODUCTS]:
-        if pattern.search(name):
-            return kind, ""
+    if kind := _kind("before products", name):
+        return kind, ""
     bare = name.replace("fbgemm", "")  # a library whose kernels are no products
     if _PRODUCT.search(bare):
         return ("Conv2D" if _CONVOLUTION.search(bare) else "Gemm"), _type_of(bare)
-    for kind, pattern in _KINDS[BEFORE_PRODUCTS:]:
-        if pattern.search(bare):
-            return kind, ""
+    if kind := _kind("after products", bare):
+        return kind, ""
     if _ELEMENTWISE.search(bare):
-        low = bare.lower()
-        return next((kind for kind, part in _FUNCTORS if part in low), "Elementwise"), ""
+        return _kind("elementwise", bare.lower()) or "Elementwise", ""
     return short_name(name), ""
 
 
 def _type_of(name: str) -> str:
     tensile = _TENSILE.match(name)
-    if tensile:
-        letters = tensile[1]
-        return next((kind for start, kind in _TENSILE_TYPES if letters.startswith(start)), "")
-    return next((kind for kind, pattern in _TYPES if pattern.search(name)), "")
+    return _kind("Tensile type", tensile[1]) if tensile else _kind("product type", name)
 
 
 def short_name(name: str) -> str:
