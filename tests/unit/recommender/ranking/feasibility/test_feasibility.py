@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kg.nouns.entities import Hardware, Limit, WorkloadKind
-from kg.nouns.situation import Fact, FactOrigin, Situation
+from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.feasibility.exclusions import Exclusions
@@ -309,8 +309,8 @@ def test_bfloat16_is_refused_on_chips_that_are_known_to_lack_it(capability: str,
 
 
 def test_a_format_that_is_told_is_refused_whatever_runs() -> None:
-    told = Situation.of([Fact(name="precision", value="fp8", origin=FactOrigin.TOLD)])
+    told = Situation.of([StatedFact(name="precision", value="fp8", origin=FactOrigin.TOLD)])
     question = asked(precision="fp8", current=Settings({"tp": 8}), situation=told)
     assert "the chip computes in the number format" in broken({}, question)
-    runs = Situation.of([Fact(name="precision", value="fp8", origin=FactOrigin.SCRIPT)])
+    runs = Situation.of([StatedFact(name="precision", value="fp8", origin=FactOrigin.SCRIPT)])
     assert not broken({}, replace(question, situation=runs))
