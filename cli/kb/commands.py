@@ -10,11 +10,11 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.kb.backup import backup, restore
-from cli.kb.base import init, push, rebase, show_conflicts
 from cli.kb.diff import diff
 from cli.kb.exchange import export, import_, undo
 from cli.kb.listing import list_
 from cli.kb.pull import pull
+from cli.kb.renew import renew, show_conflicts
 from cli.late import LateTyper
 from cli.options import JsonOption
 from cli.output import say
@@ -31,9 +31,7 @@ app.command("backup")(backup)
 app.command("restore")(restore)
 app.command("pull")(pull)
 app.command("diff")(diff)
-app.command("init")(init)
-app.command("rebase")(rebase)
-app.command("push")(push)
+app.command("renew")(renew)
 app.command("export")(export)
 app.command("import")(import_)
 app.command("undo")(undo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +10,13 @@ from typing import Annotated
 import typer
 
 from cli.context import open_for_writing, open_workspace
-from cli.kb.base import TokenOption, server_token
 from kg.errors import InputError
 from kg.web import is_address
+
+TokenOption = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="File with the token that the server asks for.", dir_okay=False),
+]
 
 
 def export(
@@ -118,3 +123,12 @@ def undo(
     with open_for_writing(context) as editor:
         count = editor.undo(batch)
     print(f"took back {count:,} triples", file=sys.stderr)
+
+
+def server_token(file: Path | None) -> str:
+    """The token in a file or in TUNEGRAPH_TOKEN; empty where there is none."""
+    from recommender.service.access import read_token
+
+    if file is None:
+        return os.environ.get("TUNEGRAPH_TOKEN", "")
+    return read_token(file).decode("ascii")

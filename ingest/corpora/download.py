@@ -35,7 +35,6 @@ def download(
     *,
     most_bytes: int,
     on_progress: Callable[[int], None] = lambda _: None,
-    token: str = "",
 ) -> None:
     """Fetch a file; it has its name once all of it is there.
 
@@ -44,7 +43,6 @@ def download(
         path: Where to.
         most_bytes: What it may be long.
         on_progress: Called with the bytes that came since its last call.
-        token: What the server asks for; empty for nothing.
 
     Raises:
         InputError: The address is none to fetch from, or more bytes come than may.
@@ -57,7 +55,7 @@ def download(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         has = part.stat().st_size if part.is_file() else 0
-        with _opened(address, f"{has}-" if has else "", token) as reply:
+        with _opened(address, f"{has}-" if has else "") as reply:
             start, total = _extent(reply, has, most_bytes)
             on_progress(start)
             with part.open("r+b" if start else "wb") as stream:
@@ -76,25 +74,6 @@ def download(
         raise _unfetched(address, error) from None
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be written: {error.strerror or error}") from None
-
-
-def fetch_end(address: str, most: int, *, token: str = "") -> bytes:
-    """Fetch the last bytes of a file; all of it from a server that knows no ranges.
-
-    Raises:
-        InputError: The address is none to fetch from.
-        FetchError: It does not answer, or has moved.
-    """
-    if not is_safe(address):
-        raise InputError(f"{address}: not fetched, since it is not https")
-    try:
-        with _opened(address, f"-{most}", token) as reply:
-            end = b""
-            while chunk := reply.read1(CHUNK):
-                end = (end + chunk)[-most:]
-            return end
-    except _NETWORK as error:
-        raise _unfetched(address, error) from None
 
 
 def _unfetched(address: str, error: Exception) -> FetchError:
@@ -117,12 +96,12 @@ def _receive(
     return length
 
 
-def _opened(address: str, span: str, token: str) -> Any:
+def _opened(address: str, span: str) -> Any:
     """The reply of a server; a redirect is an error, since the catalogue says where a file is."""
     request = Request(address, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"})  # noqa: S310  checked
     if span:
         request.add_header("Range", f"bytes={span}")
-    return send(request, token=token, timeout_s=TIMEOUT_S)
+    return send(request, token="", timeout_s=TIMEOUT_S)
 
 
 def _extent(reply: Any, has: int, most_bytes: int) -> tuple[int, int | None]:

@@ -34,8 +34,8 @@ def publish(store: OxigraphStore, folder: Path, *, after: int = 0) -> int:
     Args:
         store: The live graph.
         folder: The workspace's ``graph`` folder.
-        after: Number of a snapshot that this one follows, in a folder that has none: readers tell two
-            snapshots apart by their numbers.
+        after: Number of a snapshot elsewhere that this one follows: readers tell two snapshots apart by
+            their numbers.
 
     Returns:
         The number of the snapshot.
@@ -46,7 +46,7 @@ def publish(store: OxigraphStore, folder: Path, *, after: int = 0) -> int:
     published = folder / "published"
     try:
         published.mkdir(parents=True, exist_ok=True)
-        number = max(_numbers(published), default=after) + 1
+        number = max([after, *_numbers(published)]) + 1
         draft = published / f".{number}"
         shutil.rmtree(draft, ignore_errors=True)  # left by a writer that was killed
         try:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse
 
 from kg.errors import InputError, TuningError, UnknownEntityError
 from recommender.service import openapi, reply
@@ -24,7 +23,6 @@ from recommender.service.lane import BusyError, Lane, snapshot_state
 from recommender.service.lingering import LingeringClose
 from recommender.service.meters import Meters
 from recommender.service.problem_details import MEDIA_TYPE, RefusedError, details, status_of
-from recommender.service.snapshot_file import SnapshotFile
 from recommender.service.sparql import AT_ONCE, LIMITS, SparqlEndpoint, add_sparql
 from recommender.service.upload import discard, received, unpacked
 from recommender.service.writes import WriteQueue, add_writes, without_folder
@@ -57,7 +55,6 @@ class TuningService:
         diagnoses: Reads profiles, which takes seconds: it keeps no question waiting.
         meters: Counters.
         limits: What a user's SPARQL may use.
-        snapshots: The workspace as a file, for others to rest on.
         writes: Takes in cases and outcomes; None where the server only reads.
     """
 
@@ -66,7 +63,6 @@ class TuningService:
     diagnoses: Lane
     meters: Meters = field(default_factory=Meters)
     limits: Limits = LIMITS
-    snapshots: SnapshotFile = field(default_factory=SnapshotFile)
     writes: WriteQueue | None = None
 
     @classmethod
@@ -140,7 +136,6 @@ def make_app(service: TuningService, version: str) -> FastAPI:
         await service.diagnoses.close()
         if service.writes is not None:
             await service.writes.lane.close()
-        service.snapshots.close()
 
     app = FastAPI(
         title="tunegraph",
@@ -262,21 +257,6 @@ def _add_lookups(app: FastAPI, service: TuningService) -> None:
     )
     async def stats() -> Response:
         return await service.ask(lambda workspace: reply.Reply(content=workspace.knowledge.stats()))
-
-    @app.get(
-        "/v1/snapshot",
-        summary="The newest published state as one file, for kb init --base.",
-        responses={
-            **openapi.RESPONSES,
-            200: {
-                "description": "A backup without questions and samples; its last line is its digest.",
-                "content": {"application/octet-stream": {}},
-            },
-        },
-    )
-    async def snapshot() -> Response:
-        path = await service.diagnoses.run(service.snapshots.newest)
-        return FileResponse(path, media_type="application/octet-stream")
 
 
 def _id_in_path() -> Any:

@@ -142,13 +142,13 @@ def add_writes(app: FastAPI, queue: WriteQueue | None, respond: Answering) -> No
 
     @app.post(
         "/v1/merge",
-        summary="Take in what `tunegraph kb push` sends.",
+        summary="Join another workspace, as `tunegraph kb merge` does.",
         responses={**openapi.answer("rows_new", "problems_new", "conflicts"), **refusals},
-        openapi_extra=openapi.upload("A file that `tunegraph kb push` or `kb backup` writes"),
+        openapi_extra=openapi.upload("A file that `tunegraph kb backup` writes"),
     )
     async def merge(
         request: Request,
-        label: Annotated[str, Query(description="What it is called in the provenance.")] = "push",
+        label: Annotated[str, Query(description="What it is called in the provenance.")] = "backup",
     ) -> Response:
         into = writer()
 

@@ -1,4 +1,4 @@
-"""The base of a workspace: where it came from, up to which batch, and its graph as it was then."""
+"""The base of a workspace: the shipped knowledge that it began with, and its graph as it was then."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Self
 
 from kg.errors import WorkspaceError
-from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.snapshots import share
+from kg.triples.serialisation import newest_batch
+from kg.triples.snapshots import newest, share
 from kg.whole_files import write_json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from recommender.files import WorkspaceFiles
 
 _DESCRIPTION, _GRAPH = "base.json", "graph"
@@ -25,43 +23,14 @@ class Base:
     """What is not a workspace's own: the batches and the knowledge that it began with.
 
     Attributes:
-        place: Folder of a workspace, a backup file or its address; empty for what the program ships.
-        batch: Newest batch that came from there.
-        seal: Seal of that batch; empty without batches.
-        snapshot: Number of the published graph: knowledge changes without a batch.
+        batch: Newest batch of it.
         shipped: Version of the shipped knowledge in it; empty if none.
-        digest: Of the backup that it came in; empty if from a folder or the program.
+        place: Where an earlier program took it from, if not from what it shipped; else empty.
     """
 
-    place: str
     batch: int
-    seal: str
-    snapshot: int
     shipped: str
-    digest: str = ""
-
-    @property
-    def name(self) -> str:
-        """What it is called in messages."""
-        return self.place or "the shipped knowledge"
-
-    @classmethod
-    def of(cls, folder: Path, place: str, shipped: object) -> Self:
-        """Describe a published graph.
-
-        Args:
-            folder: Of the graph.
-            place: Where it is from; empty for what the program ships.
-            shipped: Version of the shipped knowledge in it; None if none.
-
-        Raises:
-            WorkspaceError: It is damaged.
-        """
-        with OxigraphStore(folder, read_only=True) as graph:
-            records = batch_records(graph)
-        batch = max(records, default=0)
-        seal = records[batch].seal if batch else ""
-        return cls(place=place, batch=batch, seal=seal, snapshot=int(folder.name), shipped=str(shipped or ""))
+    place: str = ""
 
     @classmethod
     def read(cls, layout: WorkspaceFiles) -> Self | None:
@@ -79,18 +48,24 @@ class Base:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise WorkspaceError(f"{path} is damaged: {error}", hint="restore the workspace") from None
 
-    def keep(self, layout: WorkspaceFiles, folder: Path) -> None:
-        """Write the description and keep the graph beside it.
+    @classmethod
+    def keep(cls, layout: WorkspaceFiles, shipped: str) -> None:
+        """Keep the published graph of a workspace that nobody else knows yet as what it began with.
 
         Args:
-            layout: The workspace that rests on it.
-            folder: A published graph that is open, so that nobody prunes it.
+            layout: The workspace.
+            shipped: Version of the shipped knowledge in it.
 
         Raises:
+            WorkspaceError: The graph is damaged.
             OSError: It cannot be written.
         """
-        share(folder, layout.base / _GRAPH)
-        write_json(layout.base / _DESCRIPTION, asdict(self))
+        folder = newest(layout.graph)
+        if folder is None:
+            return
+        with OxigraphStore(folder, read_only=True) as graph:
+            share(folder, layout.base / _GRAPH)
+            write_json(layout.base / _DESCRIPTION, asdict(cls(batch=newest_batch(graph), shipped=shipped)))
 
 
 def open_base_graph(layout: WorkspaceFiles) -> OxigraphStore:

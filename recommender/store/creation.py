@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import data
 from embeddings.text_encoder import OnnxTextEncoder
-from kg.triples.snapshots import newest
 from recommender.files import PINNED, WorkspaceFiles
 from recommender.store import ready_made
 from recommender.store import shipped_knowledge as shipped
@@ -122,10 +121,9 @@ def _manifest(
 
 
 def _keep_shipped_base(layout: WorkspaceFiles) -> None:
-    folder = newest(layout.graph)
-    if folder is not None and Base.read(layout) is None:
+    if Base.read(layout) is None:
         shutil.rmtree(layout.base, ignore_errors=True)  # of a creation that was cut off
-        Base.of(folder, "", shipped.version()).keep(layout, folder)
+        Base.keep(layout, shipped.version())
 
 
 def editor(

@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ingest.door.gain_limits import highest_gain, implausible_gain
 from kg.errors import InputError
@@ -47,7 +47,7 @@ from recommender.store.upkeep.backup import unpack_backup
 from recommender.store.writing.writer import BATCH_ROWS, Additions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from kg.nouns.entities import Case
     from kg.rows.joining import Contradiction
@@ -124,33 +124,6 @@ class MergeResult:
             "conflict_count": self.conflict_count,
         }
 
-    @classmethod
-    def of_json(cls, content: Mapping[str, Any]) -> Self:
-        """Read the result of a merge that a server did.
-
-        Raises:
-            ValueError: It is none.
-        """
-        try:
-            conflicts = (
-                Conflict(**{name: str(item[name]) for name in item}) for item in content["conflicts"]
-            )
-            return cls(
-                label=str(content["label"]),
-                dry_run=bool(content["dry_run"]),
-                added=Additions(
-                    rows=int(content["rows_new"]),
-                    repeated=int(content["rows_known"]),
-                    problems=int(content["problems_new"]),
-                ),
-                knowledge=tuple(map(str, content["knowledge_new"])),
-                effects=int(content["effects_merged"]),
-                conflicts=tuple(conflicts),
-                conflict_count=int(content["conflict_count"]),
-            )
-        except (KeyError, TypeError) as fault:
-            raise ValueError(f"no result of a merge: {fault}") from None
-
 
 def merge(
     here: WorkspaceFiles,
@@ -175,7 +148,7 @@ def merge(
         InputError: It is this very workspace.
         WorkspaceError: It is none, or is damaged, or of another version.
     """
-    if other.is_file():  # what kb push or kb backup wrote
+    if other.is_file():  # what kb backup wrote
         with tempfile.TemporaryDirectory(dir=here.root.parent, prefix=f".{here.root.name}-merge-") as folder:
             unpack_backup(other, Path(folder) / "other")
             return merge(here, graph, trials, writer, Path(folder) / "other", label=label or other.name)

@@ -1,4 +1,4 @@
-"""The upkeep of a workspace: checks, backups, bases, and what it learns of itself."""
+"""The upkeep of a workspace: checks, backups, renewal, and what it learns of itself."""
 
 from __future__ import annotations
 
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.question import Question
     from recommender.cost_model.step_runs import StepRun
-    from recommender.store.base import Base
-    from recommender.store.bases.replay import RebaseResult
-    from recommender.store.merging import MergeResult
+    from recommender.store.renewal.replay import RenewalResult
     from recommender.store.upkeep.backup import Backup
-    from recommender.store.writing.writer import Additions
 
 
 def _now() -> datetime:
@@ -193,31 +190,15 @@ class UpkeepDesk(Desk):
         return restore(WorkspaceFiles(path), file)
 
     @staticmethod
-    def create_on(path: Path, base: str, *, cache: Path, token: str = "") -> Base:
-        """Make a workspace that rests on another; see ``recommender.store.bases.rebase.create_on``."""
-        from recommender.store.bases.rebase import create_on
+    def renew(path: Path, *, cache: Path) -> RenewalResult:
+        """Put a workspace on the knowledge that ships now; see ``recommender.store.renewal.renewal``."""
+        from recommender.store import shipped_knowledge
+        from recommender.store.renewal.renewal import renew
 
-        return create_on(WorkspaceFiles(path), cache, base, clock=_now, token=token)
+        layout = WorkspaceFiles(path)
+        model = creation.text_model(layout.read())
 
-    @staticmethod
-    def rebase(
-        path: Path, base: str | None = None, *, cache: Path, token: str = "", again: bool = False
-    ) -> RebaseResult:
-        """Put a workspace on its base's newest state; see ``recommender.store.bases.rebase.rebase``."""
-        from recommender.store.bases.rebase import rebase
+        def make(draft: WorkspaceFiles) -> None:
+            creation.create(draft, cache, text_model=model, with_shipped=True, clock=_now)
 
-        return rebase(WorkspaceFiles(path), cache, base, clock=_now, token=token, again=again)
-
-    @staticmethod
-    def push(path: Path, file: Path, *, cache: Path) -> tuple[Backup, Additions, tuple[str, ...]]:
-        """Write what a workspace has above its base to a file; see ``recommender.store.bases.push.push``."""
-        from recommender.store.bases.push import push
-
-        return push(WorkspaceFiles(path), cache, file)
-
-    @staticmethod
-    def push_to(path: Path, address: str, *, cache: Path, token: str = "", label: str = "") -> MergeResult:
-        """Send a server what a workspace has above its base; see ``recommender.store.bases.delivery``."""
-        from recommender.store.bases.delivery import push_to
-
-        return push_to(WorkspaceFiles(path), cache, address, token=token, label=label)
+        return renew(layout, cache, version=shipped_knowledge.version(), make=make, clock=_now)

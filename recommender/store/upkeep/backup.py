@@ -45,7 +45,7 @@ NOTE = "backup.json"
 
 FORM = "tunegraph backup 1"
 _TRAILER = b"\nsha256 "
-TRAILER_BYTES = len(_TRAILER) + 64 + 1
+_TRAILER_BYTES = len(_TRAILER) + 64 + 1
 """Of the last line, which holds the digest."""
 _CHUNK_BYTES = 1 << 20
 
@@ -140,8 +140,8 @@ def restore(layout: WorkspaceFiles, source: Path) -> Backup:
     return Backup(batch=batch, rows=rows, size_bytes=size, replaced=replaced)
 
 
-def unpack_backup(source: Path, root: Path) -> str:
-    """Unpack a backup into a new folder, to be read as a workspace; return its digest.
+def unpack_backup(source: Path, root: Path) -> None:
+    """Unpack a backup into a new folder, to be read as a workspace.
 
     Raises:
         InputError: The file is no backup, or is damaged.
@@ -150,21 +150,11 @@ def unpack_backup(source: Path, root: Path) -> str:
     _check_digest(source)
     try:
         _unpack(source, root)
-        with source.open("rb") as stream:
-            stream.seek(-TRAILER_BYTES, os.SEEK_END)
-            digest = digest_in(stream.read())
     except OSError as error:
         raise WorkspaceError(f"{root} cannot be written: {error.strerror or error}") from None
     files = WorkspaceFiles(root)
     with OxigraphStore(files.live) as graph:
         publish(graph, files.graph)
-    return digest
-
-
-def digest_in(trailer: bytes) -> str:
-    """The digest in the last line of a backup, of which these are the last bytes; empty if it is none."""
-    text = trailer[-TRAILER_BYTES:].removeprefix(_TRAILER).strip()
-    return text.decode("ascii", "replace") if trailer[-TRAILER_BYTES:].startswith(_TRAILER) else ""
 
 
 def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:
@@ -257,10 +247,10 @@ def _check_digest(source: Path) -> int:
     try:
         with source.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
-            stream.seek(max(0, size - TRAILER_BYTES))
+            stream.seek(max(0, size - _TRAILER_BYTES))
             trailer = stream.read()
             stream.seek(0)
-            left, digest = size - TRAILER_BYTES, sha256()
+            left, digest = size - _TRAILER_BYTES, sha256()
             while left > 0 and (chunk := stream.read(min(_CHUNK_BYTES, left))):
                 digest.update(chunk)
                 left -= len(chunk)

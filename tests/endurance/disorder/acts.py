@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[object], None]
 
-ONE_STEP = ("import", "calibrate", "evolve", "revert", "undo", "restore", "rebase")
+ONE_STEP = ("import", "calibrate", "evolve", "revert", "undo", "restore", "renew")
 """Commands after which a workspace is as before or as after."""
 RESUMABLE = ("ingest", "merge", "ab", "search")
 """Commands that are several batches; done again, they end where they would have ended."""
@@ -63,8 +64,8 @@ def act(tell: Tell, name: str, place: Path, path: Path) -> None:
                 writing.revert(NOW + timedelta(days=2), "v0")
         case "restore":
             UpkeepDesk.restore(path, place / "backup")
-        case "rebase":
-            UpkeepDesk.rebase(path, str(place / "other"), cache=place, again=True)
+        case "renew":
+            _renew(place, path)
         case "ab":
             with reader(path) as workspace:
                 experiments = workspace.experiments
@@ -100,6 +101,19 @@ def examine(_: Tell, path: Path) -> tuple[list[str], dict[str, object] | None, s
         return found, content(path), ""
     except TuningError as error:
         return found, None, str(error)
+
+
+def _renew(place: Path, path: Path) -> None:
+    """Put a workspace on another, as if that were what ships now."""
+    from recommender.files import WorkspaceFiles
+    from recommender.store.base import Base
+    from recommender.store.renewal.renewal import renew
+
+    def make(draft: WorkspaceFiles) -> None:
+        shutil.copytree(place / "other", draft.root)
+        Base.keep(draft, "now")
+
+    renew(WorkspaceFiles(path), place, version="now", make=make, clock=lambda: NOW)
 
 
 def _learned() -> dict[str, bytes]:

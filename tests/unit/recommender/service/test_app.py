@@ -14,10 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingest.questions.problem_file import KEYS
-from kg.errors import FetchError
 from recommender.service import openapi, reply
 from recommender.service.access import MOST_BODY_BYTES
-from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.conftest import TOKEN
 
@@ -251,22 +249,3 @@ def test_a_newer_state_is_read(client: httpx.Client, served_path: Path, tmp_path
     after = client.get("/readyz").json()
     assert after["batch"] == before["batch"] + 1
     assert after["snapshot_age_s"] < 30
-
-
-@pytest.mark.long
-def test_a_workspace_can_rest_on_what_is_served(
-    served_path: Path, guarded: httpx.Client, tmp_path: Path
-) -> None:
-    place, token = str(guarded.base_url), TOKEN.decode()
-    with pytest.raises(FetchError, match="HTTP 401"):
-        UpkeepDesk.create_on(tmp_path / "refused", place, cache=tmp_path)
-    made = UpkeepDesk.create_on(tmp_path / "mine", place, cache=tmp_path, token=token)
-    assert made.place.endswith("/v1/snapshot")
-    assert UpkeepDesk.rebase(tmp_path / "mine", cache=tmp_path, token=token).is_new is False
-    with (
-        Workspace.open(tmp_path / "mine", cache=tmp_path) as mine,
-        Workspace.open(served_path, cache=tmp_path) as served,
-    ):
-        question = {"op": "gemm", "shape": {"M": 4096, "N": 4096, "K": 4096}, "hardware": "ascend-910b3"}
-        here, there = (one.recommend(one.problem(question)[0]) for one in (mine, served))
-    assert here.to_json() == there.to_json()

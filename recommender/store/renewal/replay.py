@@ -1,4 +1,4 @@
-"""The records of a workspace put on another state of its base, and what came of it."""
+"""The own records of a workspace put on the knowledge that ships now, and what came of it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from kg.rows import seals
 from kg.rows.joining import LISTED, compare
 from kg.rows.layering import changed_nodes, described_knowledge, knowledge_layer, left_over
 from kg.rows.trials import TrialStore
-from kg.triples.finders import batch_records
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import open_newest
 from kg.triples.vocabulary import NAMESPACE
 from recommender.store import creation, versions
 from recommender.store.base import Base, open_base_graph
-from recommender.store.bases.own_records import OwnRecords
 from recommender.store.merging import SHOWN_CHARACTERS, Conflict, conflicts_of, effects_to_join
+from recommender.store.renewal.own_records import OwnRecords
 from recommender.store.upkeep.learned import keep_learned
 from recommender.store.writing.writer import Additions
 
@@ -32,17 +31,22 @@ if TYPE_CHECKING:
     from recommender.files import WorkspaceFiles
     from recommender.store.writing.writer import Writer
 
+NOT_RECORDED = (
+    "the workspace did not record what it began with: what ships now holds as it ships, and what does not "
+    "ship was kept"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RebaseResult:
-    """What a rebase did.
+class RenewalResult:
+    """What a renewal did.
 
     Attributes:
-        base: The base that the workspace rests on now.
-        is_new: Whether anything was done; False where the base is as it was.
-        added: Own rows and problems that were put on it; ``repeated`` are those that it has by now.
+        base: What the workspace rests on now.
+        is_new: Whether anything was done; False where that is as it was.
+        added: Own rows and problems that were put on it; ``repeated`` are those that ship by now.
         nodes: Names of the nodes of the knowledge that are the workspace's own.
-        changed: Names of the nodes that the base describes otherwise than before.
+        changed: Names of the nodes that ship otherwise than before.
         conflicts: The first hundred things that both say differently; ours stays.
         conflict_count: How many there are.
         notes: Anything else to know.
@@ -60,11 +64,7 @@ class RebaseResult:
     def to_json(self) -> dict[str, object]:
         """Return the content as JSON-ready values."""
         return {
-            "base": {
-                "place": self.base.place or None,
-                "batch": self.base.batch,
-                "shipped": self.base.shipped,
-            },
+            "base": {"batch": self.base.batch, "shipped": self.base.shipped},
             "is_new": self.is_new,
             "own": {
                 "rows": self.added.rows,
@@ -81,12 +81,12 @@ class RebaseResult:
 
 def replay(
     layout: WorkspaceFiles, draft: WorkspaceFiles, then: Base, cache: Path, *, keeps_graph: bool
-) -> RebaseResult:
-    """Put the own records of a workspace on a draft that is a clone of its base.
+) -> RenewalResult:
+    """Put the own records of a workspace on a draft of what ships now.
 
     Args:
         layout: The workspace; it is only read.
-        draft: The clone.
+        draft: A workspace of what ships now.
         then: The base that the workspace rests on so far.
         cache: The user's cache directory.
         keeps_graph: Whether the workspace has kept the graph of that base.
@@ -96,7 +96,7 @@ def replay(
     """
     base = Base.read(draft)
     if base is None:
-        raise AssertionError("a clone keeps its base")
+        raise AssertionError("a new workspace keeps its base")
     clock = _RecordedClock(datetime.now(UTC))
     with ExitStack() as stack:
         graph = stack.enter_context(open_newest(layout.graph))
@@ -112,7 +112,7 @@ def replay(
         own = OwnRecords(graph=graph, trials=trials, after=then.batch, base=was)
         model = creation.text_model(draft.read())
         writer = stack.enter_context(
-            creation.writer(draft, cache, model, clock, command="kb rebase", durable=True)
+            creation.writer(draft, cache, model, clock, command="kb renew", durable=True)
         )
         added = _write(own, layer, writer, clock)
         if own.has_foreign_effects or layer.nodes:  # cases leave nothing behind
@@ -126,7 +126,7 @@ def replay(
         for item in layer.conflicts
     ]
     conflicts += conflicts_of(rows.contradictions)
-    return RebaseResult(
+    return RenewalResult(
         base=base,
         is_new=True,
         added=added,
@@ -134,7 +134,7 @@ def replay(
         changed=tuple(node.value.removeprefix(NAMESPACE) for node in changed),
         conflicts=tuple(conflicts[:LISTED]),
         conflict_count=len(layer.conflicts) + rows.contradiction_count,
-        notes=_notes(then, base, fresh_seal=_seal_at(draft, then.batch), keeps_graph=keeps_graph),
+        notes=() if keeps_graph else (NOT_RECORDED,),
     )
 
 
@@ -191,24 +191,6 @@ def _carry_learned(
     if layout.models.is_dir() and here > then.batch:
         shutil.rmtree(draft.models, ignore_errors=True)
         shutil.copytree(layout.models, draft.models)
-
-
-def _seal_at(draft: WorkspaceFiles, batch: int) -> str:
-    with open_base_graph(draft) as graph:
-        record = batch_records(graph).get(batch)
-    return record.seal if record else ""
-
-
-def _notes(then: Base, base: Base, *, fresh_seal: str, keeps_graph: bool) -> tuple[str, ...]:
-    notes = []
-    if not keeps_graph:
-        notes.append(
-            "the workspace did not record what it began with: what the base describes holds as the base "
-            "says, and what it does not describe was kept"
-        )
-    elif then.place and then.place == base.place and then.seal and fresh_seal != then.seal:
-        notes.append(f"{base.name} was made anew or set back since: it has another batch {then.batch} now")
-    return tuple(notes)
 
 
 def _brief(texts: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a workspace has above its base: its own cases, outcomes, trust and knowledge."""
+"""What a workspace has above the knowledge that it began with: its own cases, outcomes, trust."""
 
 from __future__ import annotations
 

@@ -1,14 +1,17 @@
-"""A small base and a workspace above it."""
+"""A small workspace that stands for what ships, and one that began with it."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recommender.workspace.upkeep import UpkeepDesk
+from recommender.files import WorkspaceFiles
+from recommender.store.base import Base
+from recommender.store.renewal.renewal import renew
 from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.store.ingestion import Options
+    from recommender.store.renewal.replay import RenewalResult
 
 VENDOR = "hardware:\n  - {{id: {0}, level: vendor, label: {{en: {1}}}}}\n"
 
@@ -46,15 +50,32 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def base(made_once: Path, tmp_path: Path) -> Path:
-    """A copy of it that may be written to."""
+    """A copy of it that may be written to: what ships now."""
     return shutil.copytree(made_once, tmp_path / "base")
+
+
+def begun_with(base: Path, path: Path) -> Path:
+    """A workspace that begins with what another holds now, with nothing of its own."""
+    shutil.copytree(base, path)
+    Base.keep(WorkspaceFiles(path), "then")
+    return path
+
+
+def renewed(path: Path, base: Path, cache: Path) -> RenewalResult:
+    """Put a workspace on what another holds now."""
+    return renew(
+        WorkspaceFiles(path),
+        cache,
+        version="now",
+        make=lambda draft: Base.keep(WorkspaceFiles(shutil.copytree(base, draft.root)), "now"),
+        clock=lambda: datetime.now(UTC),
+    )
 
 
 @pytest.fixture
 def mine(base: Path, tmp_path: Path) -> Path:
-    """A workspace above it, with nothing of its own."""
-    UpkeepDesk.create_on(tmp_path / "mine", str(base), cache=tmp_path)
-    return tmp_path / "mine"
+    """A workspace that began with it, with nothing of its own."""
+    return begun_with(base, tmp_path / "mine")
 
 
 @pytest.fixture

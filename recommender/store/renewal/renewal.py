@@ -1,0 +1,136 @@
+"""An older workspace put on the knowledge that ships now: that is renewed, and what is its own stays.
+
+The new workspace is made beside the old one: what ships now, and on it the own records, replayed batch by
+batch through the one writer with the times they had. Then the two folders are exchanged in one step. A crash
+leaves the old workspace or the new one. Where both changed a node of the knowledge, the workspace's
+description stays and the difference is told.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kg.errors import WorkspaceError
+from kg.lock import WriterLock
+from kg.nouns.provenance import Batch
+from kg.rows.trials_file import copy_database
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import all_of
+from kg.triples.snapshots import newest_number, open_newest, publish
+from recommender.files import WorkspaceFiles
+from recommender.store import creation
+from recommender.store.base import Base
+from recommender.store.renewal.replay import RenewalResult, replay
+from recommender.store.upkeep.exchange import put_in_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+INDEX = "index"
+"""Folder of the index of vectors; see ``embeddings.index``."""
+
+
+def renew(
+    layout: WorkspaceFiles,
+    cache: Path,
+    *,
+    version: str,
+    make: Callable[[WorkspaceFiles], None],
+    clock: Callable[[], datetime],
+) -> RenewalResult:
+    """Put a workspace on the knowledge that ships now.
+
+    Args:
+        layout: The workspace.
+        cache: The user's cache directory.
+        version: Of the shipped knowledge.
+        make: Makes a workspace of it with the text model of this one.
+        clock: Tells the time.
+
+    Raises:
+        WorkspaceError: Another process is writing, the folder above cannot be written to, or the workspace
+            was made above another one; nothing was changed.
+    """
+    manifest = layout.read(for_writing=True)
+    with creation.editor(
+        layout, cache, creation.text_model(manifest), clock, command="kb renew", durable=False
+    ):
+        pass  # what a crash left is swept, and readers see what was acknowledged
+    before = Base.read(layout)
+    if before is not None and before.place:
+        raise WorkspaceError(
+            f"{layout.root} was made above {before.place}, which is no longer done",
+            hint=f"tunegraph --workspace NEW kb merge {layout.root} takes its cases and knowledge over",
+        )
+    then = before or _guessed(layout, manifest)
+    if before is not None and then.shipped == version:
+        return RenewalResult(base=then, is_new=False)
+    root = layout.root.resolve()
+    with ExitStack() as stack:
+        lock = stack.enter_context(WriterLock(layout.lock, command="tunegraph kb renew"))
+        if lock.was_left:
+            raise WorkspaceError(f"{root} was written to meanwhile", hint="run the command again")
+        for left in root.parent.glob(f".{root.name}-renew-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            scratch = Path(
+                stack.enter_context(
+                    tempfile.TemporaryDirectory(dir=root.parent, prefix=f".{root.name}-renew-")
+                )
+            )
+        except OSError as error:
+            raise WorkspaceError(f"{root.parent} cannot be written to: {error.strerror}") from None
+        draft = WorkspaceFiles(scratch / "workspace")
+        make(draft)
+        with OxigraphStore(draft.live) as graph:
+            publish(graph, draft.graph, after=newest_number(layout.graph))
+        draft.write({**draft.read(), "created": manifest.get("created")})
+        result = replay(layout, draft, then, cache, keeps_graph=before is not None)
+        _carry_files(layout, draft)
+        draft.root.chmod(root.stat().st_mode & 0o777)
+        os.sync()  # against loss of power: all of the new one is on the disk before it takes the place
+        lock.finish()
+        aside = put_in_place(draft.root, root)
+    if aside is not None:
+        shutil.rmtree(aside, ignore_errors=True)
+    return result
+
+
+def _guessed(layout: WorkspaceFiles, manifest: Mapping[str, object]) -> Base:
+    """What a workspace of an earlier program began with: the batches up to the time when it was made.
+
+    Raises:
+        WorkspaceError: The manifest does not say when that was.
+    """
+    try:
+        made = datetime.fromisoformat(str(manifest["created"])) + timedelta(seconds=1)  # it has whole seconds
+    except (KeyError, ValueError):
+        raise WorkspaceError(f"{layout.manifest} does not say when the workspace was made") from None
+    shipped = str(manifest.get("shipped") or "")
+    with open_newest(layout.graph) as graph:
+        numbers = [item.number for item in all_of(graph, Batch) if item.time <= made] if shipped else []
+    return Base(batch=max(numbers, default=0), shipped=shipped)
+
+
+def _carry_files(layout: WorkspaceFiles, draft: WorkspaceFiles) -> None:
+    """Copy what is no record of the graph: tests, questions asked, carbon series, and what is not ours."""
+    made = {path.name for path in (layout.lock, layout.graph, layout.manifest, layout.base, layout.versions)}
+    made |= {path.name for path in (layout.generations, layout.models, layout.imports, layout.completions)}
+    made |= {INDEX, *(path.name for path in layout.learned(0).paths)}
+    for path in layout.root.iterdir():
+        if path.name in made or path.name.startswith(
+            (layout.trials.name, layout.vectors.name, layout.texts.name)
+        ):
+            continue
+        if path == layout.questions:
+            copy_database(path, draft.questions)
+        elif path.is_dir():
+            shutil.copytree(path, draft.root / path.name)
+        elif not path.name.startswith(layout.questions.name):
+            shutil.copy2(path, draft.root / path.name)
