@@ -21,6 +21,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from embeddings.vector_log import copy_log
 from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
 from kg.rows import seals
@@ -32,7 +33,6 @@ from kg.triples.snapshots import newest, newest_number, open_newest, publish, sh
 from recommender.experiment.journal import MARK
 from recommender.files import WorkspaceFiles
 from recommender.store.upkeep.checkup import file_faults, live_fault, row_faults, vector_faults
-from recommender.store.upkeep.copying import copy_evidence
 from recommender.store.upkeep.exchange import put_in_place
 from recommender.store.upkeep.marks import KEY, Marks
 from recommender.store.versions import versions
@@ -165,7 +165,13 @@ def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:
         if folder is not None:
             share(folder, draft.live)
     batch = max(records, default=0)
-    copy_evidence(layout, draft, batch)
+    copy_database(layout.trials, draft.trials)
+    with TrialStore(draft.trials) as trials:
+        seals.prepare(trials.file)
+        seals.cut(trials.file, batch)
+        seals.acknowledge(trials.file, batch)
+    if layout.vectors.exists():
+        copy_log(layout.vectors, draft.vectors, batch)
     if layout.questions.exists():
         copy_database(layout.questions, draft.questions)
     for path, name in _files(layout, batch):

@@ -1,0 +1,25 @@
+"""``tunegraph kb renew``: what ships now comes, what is one's own stays, and the second time nothing is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.long
+def test_an_old_workspace_is_renewed_once(run: Any, toy_path: Path) -> None:
+    own = run("kb", "stats", "--json", workspace=toy_path).json["cases"]["rows"]
+    ran = run("kb", "renew", workspace=toy_path)
+    assert ran.code == 0
+    assert f"yours: {own} rows, " in ran.out
+    assert "did not record what it began with" in ran.out + ran.err
+    assert run("kb", "stats", "--json", workspace=toy_path).json["cases"]["rows"] > own
+    again = run("kb", "renew", "--json", workspace=toy_path).json
+    assert (again["is_new"], again["own"]["rows"]) == (False, 0)
+    assert run("kb", "renew", workspace=toy_path).out == (
+        "the workspace has the knowledge that ships with this program\n"
+    )
