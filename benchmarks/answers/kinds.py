@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks import harness
 from benchmarks.kinds.command_line import CommandLine
-from benchmarks.kinds.laws import LAWS, Reply, judge_reply
+from benchmarks.kinds.laws import LAWS, judge_reply
 from benchmarks.kinds.panel import KindPanel
 from benchmarks.kinds.prices import PRICES, judge_prices
+from benchmarks.kinds.replies import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,25 +7,17 @@ limit admits the load, a flag is one that the release's parser takes.
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kinds.launches import SIZES
-from benchmarks.kinds.situations import TRAINERS
+from benchmarks.kinds.engine_law import is_taken_by_the_engine
+from benchmarks.kinds.replies import settings_of
 from benchmarks.kinds.sources import stacks
-from kg.errors import UnknownEntityError
-from kg.terms.setting_registry import softwares
-from tools.oracle.facts import facts
-from tools.oracle.judge import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from benchmarks.kinds.command_line import CommandResult
+    from benchmarks.kinds.replies import Reply
     from benchmarks.kinds.situations import PanelSituation
 
 _BITS = {
@@ -45,76 +37,10 @@ MEMORY_MODELLED = frozenset(
     {"vllm", "vllm-ascend", "sglang", "mindie", "tensorrt-llm", "megatron-lm", "mindspeed-llm", "mindspeed"}
 )
 """Programs whose memory the cost model describes: engines of language models, and trainers of Megatron's kind."""
-_FILLED = {"SERVER_RANK": "0"}
-"""What a user fills in, as a parser takes it."""
-_UNNAMED = tuple(f"{flag} is unset" for flag in SIZES.values())
-"""What is refused where the model's own sizes are not among the flags: those stay the user's."""
 _GENERIC_FORMATS = frozenset(
     {"ascend", "modelslim", "compressed-tensors", "quark", "modelopt", "auto", "auto-round"}
 )
 """Values of ``--quantization`` that name a tool: the checkpoint says the format."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What came back for a situation.
-
-    Attributes:
-        situation: The question.
-        result: How the command line ended.
-    """
-
-    situation: PanelSituation
-    result: CommandResult
-
-    @cached_property
-    def content(self) -> Mapping[str, Any]:
-        """The printed JSON; empty where there is none."""
-        try:
-            content = json.loads(self.result.out)
-        except ValueError:
-            return {}
-        return content if isinstance(content, dict) else {}
-
-    @property
-    def start(self) -> Mapping[str, Any]:
-        """The start of a plan; empty where there is none."""
-        return self.content.get("start") or {}
-
-    @property
-    def starts(self) -> Sequence[Mapping[str, Any]]:
-        """The start and its alternatives."""
-        return [item for item in (self.start, *(self.content.get("alternatives") or ())) if item]
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether it is a plan that is said to run."""
-        return self.result.code == 0 and bool(self.start)
-
-    def values(self, *keys: str) -> Iterator[tuple[str, str]]:
-        """Keys of the start that end so, plainly spelled, with their values as text."""
-        for key, value in settings_of(self.start):
-            if key.rpartition(".")[2] in keys:
-                yield key, value
-
-    def number(self, *keys: str) -> float | None:
-        """The value of the first such key, where it is a number."""
-        for _, value in self.values(*keys):
-            try:
-                return float(value)
-            except ValueError:
-                return None
-        return None
-
-
-def settings_of(start: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Keys and values of a start, keys without leading dashes, in lower case, with dashes for underscores."""
-    for item in start.get("settings", ()):
-        value = item["value"]
-        yield (
-            str(item["key"]).lstrip("-").replace("_", "-").lower(),
-            "true" if value in (None, True) else str(value),
-        )
 
 
 def ends_properly(reply: Reply) -> str | None:
@@ -401,39 +327,6 @@ def configures_what_is_there(reply: Reply) -> str | None:
         ):
             return f"{both} for a model without such layers"
     return ""
-
-
-def is_taken_by_the_engine(reply: Reply) -> str | None:
-    """The start parses under its release, but for what the launch sets itself (law 4)."""
-    program, release = str(reply.start.get("framework")), str(reply.start.get("version"))
-    if not reply.is_answered or not release or program not in softwares():
-        return None
-    try:
-        if not facts(program, release).flags:
-            return None  # no command line: its settings stand in a file
-    except UnknownEntityError:
-        return f"{program} {release} is no release that was read"
-    argv, environment = pasted(reply.start.get("paste") or ())
-    sizes = reply.situation.listed.facts if reply.situation.listed and program in TRAINERS else {}
-    argv += [word for name, flag in SIZES.items() if name in sizes for word in (flag, str(sizes[name]))]
-    own = [item.key for item in reply.situation.settings]  # what the user's launch sets is the user's
-    faults = judge(program, release, [_FILLED.get(word, word) for word in argv], environment)
-    faults = tuple(fault for fault in faults if not (program in TRAINERS and fault.endswith(_UNNAMED)))
-    return "; ".join(fault for fault in faults if not any(key in fault for key in own))
-
-
-def pasted(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The words of the command that is pasted, and the variables that it exports."""
-    text = "\n".join(line for line in lines if not line.lstrip().startswith("#")).replace("\\\n", " ")
-    words: list[str] = []
-    environment: dict[str, str] = {}
-    for line in text.splitlines():
-        parts = shlex.split(line)
-        if parts[:1] == ["export"]:
-            environment.update(part.partition("=")[::2] for part in parts[1:])
-        else:
-            words += parts
-    return words, environment
 
 
 LAWS: Mapping[str, Callable[[Reply], str | None]] = {

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.kinds.command_line import CommandLine, CommandResult
-    from benchmarks.kinds.laws import Reply
+    from benchmarks.kinds.replies import Reply
 
 PRICES = ("price of predict", "price of estimate", "price of size")
 _DIGITS = 3

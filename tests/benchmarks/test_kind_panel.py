@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from benchmarks.kinds.command_line import CommandResult
-from benchmarks.kinds.laws import LAWS, Reply, pasted
+from benchmarks.kinds.engine_law import pasted
+from benchmarks.kinds.laws import LAWS
 from benchmarks.kinds.panel import KindPanel
+from benchmarks.kinds.replies import Reply
 from benchmarks.kinds.situations import LaunchForm, PanelSituation
 from benchmarks.kinds.sources import EngineParsers, chips, models, official_recipes
 from tools.oracle.judge import judge

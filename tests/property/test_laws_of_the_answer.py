@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.kinds.command_line import CommandLine
-from benchmarks.kinds.laws import LAWS, Reply
+from benchmarks.kinds.laws import LAWS
 from benchmarks.kinds.panel import KindPanel
 from benchmarks.kinds.prices import PRICES, judge_prices
+from benchmarks.kinds.replies import Reply
 from benchmarks.kinds.situations import LaunchForm, PanelSituation
 from benchmarks.kinds.sources import EngineParsers
 from kg.terms.dialects import statement

@@ -1,0 +1,56 @@
+"""A start parses under its release, by the parser and validation of the engine itself (law 4)."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from benchmarks.kinds.launches import SIZES
+from benchmarks.kinds.situations import TRAINERS
+from kg.errors import UnknownEntityError
+from kg.terms.setting_registry import softwares
+from tools.oracle.facts import facts
+from tools.oracle.judge import judge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.kinds.replies import Reply
+
+_FILLED = {"SERVER_RANK": "0"}
+"""What a user fills in, as a parser takes it."""
+_UNNAMED = tuple(f"{flag} is unset" for flag in SIZES.values())
+"""What is refused where the model's own sizes are not among the flags: those stay the user's."""
+
+
+def is_taken_by_the_engine(reply: Reply) -> str | None:
+    """The start parses under its release, but for what the launch sets itself (law 4)."""
+    program, release = str(reply.start.get("framework")), str(reply.start.get("version"))
+    if not reply.is_answered or not release or program not in softwares():
+        return None
+    try:
+        if not facts(program, release).flags:
+            return None  # no command line: its settings stand in a file
+    except UnknownEntityError:
+        return f"{program} {release} is no release that was read"
+    argv, environment = pasted(reply.start.get("paste") or ())
+    sizes = reply.situation.listed.facts if reply.situation.listed and program in TRAINERS else {}
+    argv += [word for name, flag in SIZES.items() if name in sizes for word in (flag, str(sizes[name]))]
+    own = [item.key for item in reply.situation.settings]  # what the user's launch sets is the user's
+    faults = judge(program, release, [_FILLED.get(word, word) for word in argv], environment)
+    faults = tuple(fault for fault in faults if not (program in TRAINERS and fault.endswith(_UNNAMED)))
+    return "; ".join(fault for fault in faults if not any(key in fault for key in own))
+
+
+def pasted(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The words of the command that is pasted, and the variables that it exports."""
+    text = "\n".join(line for line in lines if not line.lstrip().startswith("#")).replace("\\\n", " ")
+    words: list[str] = []
+    environment: dict[str, str] = {}
+    for line in text.splitlines():
+        parts = shlex.split(line)
+        if parts[:1] == ["export"]:
+            environment.update(part.partition("=")[::2] for part in parts[1:])
+        else:
+            words += parts
+    return words, environment
