@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from data import text
 from kg.errors import WorkspaceError
-from kg.rows import trials_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ APPLICATION = 0x74756E65
 """SQLite's application_id of these files: "tune"."""
 
 VERSION = 2
-"""SQLite's user_version: of the tables below."""
+"""SQLite's user_version: of ``data/trials/tables.sql``."""
 
 PATIENCE_S = 5.0
 """How long to wait for another writer; there is none where the writer lock is kept."""
@@ -150,7 +150,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> 
     if not read_only and not tables and not application:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(
-            f"BEGIN IMMEDIATE; {trials_sql.TABLES}"
+            f"BEGIN IMMEDIATE; {text('trials/tables.sql')}"
             f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
     elif application != APPLICATION:
