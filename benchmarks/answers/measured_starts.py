@@ -43,9 +43,9 @@ from recommender.ranking.starts.layout_options import layout_options
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from benchmarks.answers.served_work import Work
     from benchmarks.answers.serving import Table
     from kg.nouns.layout import ParallelLayout
-    from recommender.ranking.deployments.deployment import Work
     from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from benchmarks.answers.served_work import Work
 from kg.nouns.entities import Kind, Problem, Trust, WorkloadKind
 from kg.terms.dialects import degrees_of, layout_of
 from kg.triples.serialisation import from_graph
-from recommender.ranking.deployments.deployment import Deployment, Work
+from recommender.ranking.deployments.deployment import Deployment
 from recommender.ranking.measured.runs import framework_id
 
 if TYPE_CHECKING:

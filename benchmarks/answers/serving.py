@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import harness
 from benchmarks.answers.run_scales import fitted
 from benchmarks.answers.served_cases import deployment_of, served_cases
+from benchmarks.answers.served_work import DeploymentDomain, DeploymentQuestion, Deployments, Work
 from benchmarks.answers.serving_peers import ask_aiconfigurator
 from benchmarks.harness import mean
 from benchmarks.protocols.baselines import UNTRIED, random_choice
@@ -45,8 +46,6 @@ from kg.nouns.entities import Limit
 from kg.nouns.values import Settings
 from kg.terms.precisions import canonical_precision
 from recommender.cost_model.measured.correction import SCALES, RunCorrection
-from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
-from recommender.ranking.deployments.deployments import Deployments
 from recommender.ranking.deployments.fleet import Fleet
 from recommender.ranking.measured.near_runs import MOST_PROBLEMS
 from recommender.ranking.measured.runs import RunReader

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.layout import ParallelLayout
 
 if TYPE_CHECKING:
-    from recommender.ranking.deployments.deployment import DeploymentQuestion
+    from benchmarks.answers.served_work import DeploymentQuestion
 
 SYSTEMS = {
     "h200": "h200_sxm",

@@ -28,7 +28,7 @@ from kg.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.answers.space_making import SearchFile
+    from recommender.space.made.search_file import SearchFile
 
 SHOWN = 20
 _READ = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,20 +13,18 @@ from kg.errors import InfeasibleError, InputError
 from kg.nouns.gain import NORMAL_90
 from recommender.cost_model.assumed import LENGTHS
 from recommender.cost_model.settings.plans import SERVING
-from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
-from recommender.ranking.deployments.deployments import DECODE, PREFILL
+from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
 from recommender.ranking.deployments.fleet import Fleet, fewest
 from recommender.ranking.starts.layout_choice import SERVER
 from recommender.search.engine.pareto import non_dominated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kg.nouns.entities import Limit, Problem
     from kg.nouns.situation import StatedFact
     from recommender.cost_model.question import Question
     from recommender.ranking.deployments.deployment import RatedDeployment
-    from recommender.ranking.deployments.deployments import Deployments
     from recommender.ranking.starts.starts import Starts
 
 MOST_AT_ONCE = 256.0
@@ -175,19 +174,13 @@ class CapacityRequest:
 
 
 def capacity(
-    problem: Problem,
-    request: CapacityRequest,
-    deployments: Deployments,
-    starts: Starts,
-    *,
-    notes: Sequence[str] = (),
+    problem: Problem, request: CapacityRequest, starts: Starts, *, notes: Sequence[str] = ()
 ) -> Capacity:
     """The devices that a rate needs, or the deployments of which none is worse than another in everything.
 
     Args:
         problem: Model, device, lengths and limits; its ``count`` bounds the devices of an instance.
         request: Rate and price.
-        deployments: Rates deployments.
         starts: The decision for the question: all that the question leaves open is as there.
         notes: What was said so far.
 
@@ -199,36 +192,31 @@ def capacity(
     base = starts.question
     if base is None:
         raise _unpriced(problem, starts)
-    work, framework = _work(problem, base), starts.situation.framework
+    _check(problem, base)
     most = problem.hardware.count or max(SERVER, base.machine.count)
     checked = _CHECKED if request.rate_per_s is None else _CHECKED | {"ttft_p99"}
-    question = DeploymentQuestion(
-        work=work,
-        domain=DeploymentDomain(
-            frameworks=(framework.id,),
-            version=framework.version,
-            counts=tuple(size for size in range(1, most + 1) if most % size == 0),
-            most_at_once=starts.situation.at_once or max(MOST_AT_ONCE, _load_of(base)),
-        ),
-        limits=tuple(item for item in problem.limits if item.metric in checked),
-        base=base,
+    limits = tuple(item for item in problem.limits if item.metric in checked)
+    rate = partial(
+        rated_deployments,
+        base,
+        starts.situation.framework.id,
+        [size for size in range(1, most + 1) if most % size == 0],
+        starts.situation.at_once or max(MOST_AT_ONCE, _load_of(base)),
     )
     said = (*notes, *starts.notes)
     assumed = tuple(fact for fact in starts.assumed if fact.name not in {"traits.concurrency", "count"})
     if problem.workload.traits.get("disaggregated") is True and request.rate_per_s is not None:
-        return _apart(problem, request, deployments, question, said, assumed)
-    rated = deployments.rate(question)
-    options = [item for one in rated if (item := _option(one, request, question.limits)) is not None]
+        return _apart(problem, request, rate, limits, said, assumed)
+    rated = list(rate())
+    options = [item for one in rated if (item := _option(one, request, limits)) is not None]
     chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)
     alone = (Fleet(rated=one) for one in rated)
-    nearest = max(alone, key=lambda one: (one.chance(question.limits), -one.rated.tpot_s))
+    nearest = max(alone, key=lambda one: (one.chance(limits), -one.rated.tpot_s))
     return Capacity(
         options=tuple(chosen),
         nearest=None
         if chosen
-        else CapacityOption(
-            fleet=nearest, chance=nearest.chance(question.limits), even_devices=nearest.devices
-        ),
+        else CapacityOption(fleet=nearest, chance=nearest.chance(limits), even_devices=nearest.devices),
         unchecked=tuple(item for item in problem.limits if item.metric not in checked),
         notes=tuple(dict.fromkeys(said)),
         assumed=assumed,
@@ -259,8 +247,8 @@ def _unpriced(problem: Problem, starts: Starts) -> InfeasibleError | InputError:
 def _apart(
     problem: Problem,
     request: CapacityRequest,
-    deployments: Deployments,
-    question: DeploymentQuestion,
+    rate_of: Callable[..., Iterator[RatedDeployment]],
+    limits: Sequence[Limit],
     notes: Sequence[str],
     assumed: tuple[StatedFact, ...],
 ) -> Capacity:
@@ -271,22 +259,21 @@ def _apart(
     rate = request.rate_per_s or 0.0
 
     def sized(role: str, chance: float) -> list[Fleet]:
-        mine = [limit for limit in question.limits if (limit.metric == "tpot") == (role == DECODE)]
-        rated = deployments.rate(replace(question, domain=replace(question.domain, role=role)))
-        return [fleet for one in rated if (fleet := fewest(one, rate, mine, chance)) is not None]
+        mine = [limit for limit in limits if (limit.metric == "tpot") == (role == DECODE)]
+        return [fleet for one in rate_of(role=role) if (fleet := fewest(one, rate, mine, chance)) is not None]
 
     options: list[CapacityOption] = []
     for chance in (LIKELY, LEAST_CHANCE):
         ahead = min(sized(PREFILL, chance), key=lambda one: (one.devices, one.rated.ttft_s), default=None)
         behind = sized(DECODE, chance) if ahead is not None else []
-        options += [_behind(fleet, ahead, request, question.limits) for fleet in behind]
+        options += [_behind(fleet, ahead, request, limits) for fleet in behind]
     kept = [one for one in options if one.chance >= LEAST_CHANCE]
     likely = [one for one in kept if one.is_likely]
     even = min((one.devices for one in kept), default=0)
     return Capacity(
         options=tuple(replace(one, even_devices=even) for one in _fewest(likely or kept)),
         nearest=max(options, key=lambda one: one.chance, default=None),
-        unchecked=tuple(item for item in problem.limits if item not in question.limits),
+        unchecked=tuple(item for item in problem.limits if item not in limits),
         notes=(*notes, "prefill and decode on instances apart; caches move over the network between servers"),
         assumed=assumed,
     )
@@ -309,21 +296,14 @@ def _behind(
     return replace(option, chance=chance, price_per_million=price)
 
 
-def _work(problem: Problem, base: Question) -> Work:
-    """What is served, as the decision has it."""
+def _check(problem: Problem, base: Question) -> None:
+    """Refuse what is no serving of a model token by token."""
     work = problem.workload
     if not work.model or str(work.kind) != "serving" or not base.model.causal:
         raise InputError("--rate and --pareto are for serving a model", hint="--model NAME --phase serving")
     lengths = {name: float(str(base.settings.get(name, SERVING[name]))) for name in LENGTHS}
     if wrong := [name for name, size in lengths.items() if size < 1]:
         raise InputError(f"{wrong[0]}: {lengths[wrong[0]]:g} tokens", hint=f"--shape {wrong[0]}=1024")
-    return Work(
-        device=problem.hardware.name,
-        model=work.model,
-        precision=str(base.settings.get("precision", "")),
-        input_len=lengths["input_len"],
-        output_len=lengths["output_len"],
-    )
 
 
 def _option(one: RatedDeployment, request: CapacityRequest, limits: Sequence[Limit]) -> CapacityOption | None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.layout import DEGREES
-from kg.nouns.situation import assumption_line
-from kg.nouns.values import Settings
 from kg.triples.model_facts import model_facts
-from recommender.cost_model.settings.plans import PHASES, canonical_name
+from recommender.cost_model.settings.plans import canonical_name
+from recommender.space.made.search_file import SearchFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.starts import Starts
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.evaluations import SourceTable
-    from recommender.space.made.generated import GeneratedSpace
     from recommender.space.made.layer_groups import LayerGroups
 
 WORKSPACE = "workspace"
@@ -40,60 +38,6 @@ MOST_COUNTED = 300_000
 """Configurations up to which what the graph left is counted again; a choice."""
 MOST_NEIGHBOURS = 64
 """Known problems among which tables of the same task are looked for; a choice."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchFile:
-    """The content of a search file.
-
-    Attributes:
-        file: Its content.
-        left: What was left out, why, and who says so.
-        notes: What to know of it.
-    """
-
-    file: dict[str, object]
-    left: list[dict[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def begin_with(self, starts: Starts, fixed: Mapping[str, object]) -> None:
-        """Begin with the decision for the question: its release, and its values as the default."""
-        from recommender.space.space_file import read_space
-
-        question, parameters = starts.question, self.file["parameters"]
-        if question is None or not isinstance(parameters, dict):
-            return
-        problem = self.file["problem"]
-        if isinstance(problem, dict) and question.engine:
-            problem["software"] = {question.engine: question.version}
-        stated = {**PHASES[question.phase], **question.settings, **fixed}
-        chosen = {name: _of_kind(stated[name], values) for name, values in parameters.items()}
-        for name, value in chosen.items():
-            if value not in parameters[name] and name == "chunk":
-                parameters[name].append(value)
-        if chosen.get("tensor_parallel") == 1 and "sequence_parallel" in chosen:
-            chosen["sequence_parallel"] = 0
-        if all(chosen[name] in values for name, values in parameters.items()):
-            space = read_space({"parameters": parameters, "constraints": self.file.get("constraints") or []})
-            if space.violated(Settings(chosen)) is None:
-                self.file["default"] = chosen
-        if line := assumption_line(fact for fact in starts.assumed if fact.name != "traits.concurrency"):
-            self.notes.append(line)
-
-    def take(self, space: GeneratedSpace) -> None:
-        """Take in a generated space."""
-        self.file["parameters"] = dict(space.parameters)
-        self.file["constraints"] = [dict(rule) for rule in space.constraints]
-        self.left.extend(asdict(item) for item in space.left)
-        self.notes.extend(f"rule skipped: {text}" for text in space.skipped)
-        self.notes.extend(space.notes)
-
-
-def _of_kind(value: object, values: Sequence[object]) -> object:
-    """A value as the values of a parameter are written: 64.0 is 64."""
-    if isinstance(value, float) and value.is_integer() and all(isinstance(one, int) for one in values):
-        return int(value)
-    return value
 
 
 def _held(problem: Problem, decided: Question | None) -> dict[str, object]:
@@ -214,7 +158,7 @@ class SpaceMaker:
             made.notes.append(f"{found.configurations} {what} (modelled)")
         self._limit_by_graph(made, place, problem)
         if starts is not None:
-            made.begin_with(starts, fixed)
+            made.begin_with(starts.question, starts.assumed, fixed)
         return made
 
     def kernel(
@@ -260,6 +204,7 @@ class SpaceMaker:
         file: str | None = None,
     ) -> SearchFile:
         """Run-time variables and data loading; laid into a search file with a command where one is given."""
+        from recommender.search.run.task_file import read_task_file
         from recommender.space.made.runtime import KINDS, RuntimePlace, runtime_space
 
         resolved = self.names.hardware(hardware)
@@ -284,7 +229,7 @@ class SpaceMaker:
         if found.arguments:
             made.notes.append(f"put into the command: {', '.join(f'{{{name}}}' for name in found.arguments)}")
         if file is not None:
-            return replace(made, file=_laid_into(file, made.file))
+            return replace(made, file=made.laid_into(read_task_file(file)[0], file))
         made.notes.append("add a command and its metrics (docs/search.md)")
         return made
 
@@ -421,32 +366,3 @@ def _layer_groups(file: Path, low: str, budget: float | None) -> LayerGroups:
 
     ranked = rank_file(file, low=low, budget=budget)
     return LayerGroups(written=ranked.space, budget=budget, source=file.name)
-
-
-def _laid_into(file: str, more: dict[str, object]) -> dict[str, object]:
-    """A search file with parameters, constraints, environment and default of another.
-
-    Raises:
-        InputError: Both have a parameter, or the file has no command.
-    """
-    from recommender.search.run.task_file import read_task_file
-
-    raw, _ = read_task_file(file)
-    if not raw.get("command"):
-        raise InputError(
-            f"{file} has no command that variables could change", hint="add one, or leave it out"
-        )
-    parts: dict[str, dict[str, object]] = {}
-    for key in ("parameters", "environment", "default"):
-        told, given = raw.get(key) or {}, more[key]
-        if not isinstance(told, dict) or not isinstance(given, dict):
-            raise InputError(f"{file}: {key}: expected names and values")
-        if twice := sorted({*told} & {*given}):
-            raise InputError(f"{file} has {key} {', '.join(twice)} already")
-        parts[key] = {**told, **given}
-    if not raw.get("default"):
-        del parts["default"]  # the rest of a default is not known
-    rules, added = raw.get("constraints") or [], more["constraints"]
-    if not isinstance(rules, list) or not isinstance(added, list):
-        raise InputError(f"{file}: constraints: expected a list")
-    return {**raw, **parts, "constraints": [*rules, *added]}

@@ -210,7 +210,6 @@ class AskDesk(Desk):
             MissingFactError: A fact of the model or the device is not known.
         """
         from recommender.answers.capacity import capacity
-        from recommender.ranking.deployments.deployments import Deployments
 
         problem, notes = self.understood(problem, notes)
         starts = self.decision(problem)
@@ -219,8 +218,7 @@ class AskDesk(Desk):
                 f"no framework is known that serves {problem.workload.model} on {problem.hardware.name}",
                 hint="--software NAME=VERSION names one",
             )
-        deployments = Deployments(self.snapshot.hardware, self.snapshot.sizes_of)
-        return capacity(problem, request, deployments, starts, notes=notes)
+        return capacity(problem, request, starts, notes=notes)
 
     def predict(
         self,

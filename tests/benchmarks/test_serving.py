@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.answers.served_work import DeploymentDomain, DeploymentQuestion, Work
 from benchmarks.answers.serving import Scores, Table
 from benchmarks.protocols.baselines import UNTRIED
 from kg.nouns.layout import ParallelLayout
-from recommender.ranking.deployments.deployment import DeploymentDomain, DeploymentQuestion, Work
 
 WORK = Work(device="h200", model="llama-3-3-70b", precision="fp8", input_len=1024, output_len=1024)
 QUESTION = DeploymentQuestion(

@@ -1,34 +1,24 @@
-"""A deployment: one instance of an engine that serves a model, and what decides which are asked about."""
+"""A deployment: one instance of an engine that serves a model, with what it is expected to reach."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.layout import DEGREES
+from recommender.cost_model.layout_domain import with_count
+from recommender.cost_model.settings.plans import SERVING
+from recommender.ranking.starts.layout_options import LayoutQuestion, priced_options
+
 if TYPE_CHECKING:
-    from kg.nouns.entities import Limit
+    from collections.abc import Iterator, Sequence
+
     from kg.nouns.layout import ParallelLayout
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What a deployment serves.
-
-    Attributes:
-        device: Id of the device.
-        model: Id of the model.
-        precision: Canonical name of the number format of the weights.
-        input_len: Tokens of a prompt.
-        output_len: Tokens of an answer.
-    """
-
-    device: str
-    model: str
-    precision: str
-    input_len: float
-    output_len: float
+PREFILL, DECODE = "prefill", "decode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +27,6 @@ class Deployment:
 
     Attributes:
         framework: Id of the engine.
-        version: Its release; empty if not stated.
         layout: How the work is divided.
         drafts: Whether tokens are drafted and verified.
         concurrency: Requests that it holds at once.
@@ -45,7 +34,6 @@ class Deployment:
     """
 
     framework: str
-    version: str = ""
     layout: ParallelLayout
     drafts: bool = False
     concurrency: float
@@ -63,74 +51,31 @@ class Deployment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeploymentDomain:
-    """What is open.
-
-    Attributes:
-        frameworks: Engines that may run.
-        version: Release of the engine; empty if not stated.
-        counts: Numbers of devices of one instance.
-        most_at_once: Requests at once that one instance gets at most.
-        drafts: Whether tokens may be drafted: the model or a smaller one proposes them.
-        role: What the instances do; empty for prefill and decode.
-    """
-
-    frameworks: tuple[str, ...]
-    version: str = ""
-    counts: tuple[int, ...]
-    most_at_once: float
-    drafts: bool = False
-    role: str = ""
-
-    @property
-    def loads(self) -> tuple[float, ...]:
-        """Requests at once that are tried, on all devices of an instance."""
-        most = self.most_at_once
-        return tuple(sorted({2.0**k for k in range(int(math.log2(most)) + 1)} | {most}))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeploymentQuestion:
-    """What deployments are asked for.
-
-    Attributes:
-        work: What is served.
-        domain: What is open.
-        limits: Bounds on ``tpot``, ``ttft``, ``ttft_p99`` or ``latency``, in seconds.
-        base: The decision for the question, whose settings all of them have; None for the engine's defaults.
-    """
-
-    work: Work
-    domain: DeploymentDomain
-    limits: tuple[Limit, ...] = ()
-    base: Question | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RatedDeployment:
-    """A deployment with what it is expected to reach.
+    """A deployment with its price.
 
     Attributes:
         deployment: The deployment.
+        step: The price of its step under its load; an error of it makes all times too long or too short.
         throughput: Output tokens a second of the instance.
         requests_per_s: Requests a second of the instance.
         tpot_s: Seconds for each output token of a request.
         ttft_s: Seconds to the first one where nobody waits.
         latency_s: Seconds to the last one, likewise.
-        spread: Standard deviation of the log of all of these times: they are too long or too short together.
-        memory_bytes: On the fullest device.
-        watts: Power of a device; None where it is not known.
     """
 
     deployment: Deployment
+    step: PricedStep
     throughput: float
     requests_per_s: float
     tpot_s: float
     ttft_s: float
     latency_s: float
-    spread: float
-    memory_bytes: float
-    watts: float | None = None
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the log of all of these times."""
+        return self.step.spread
 
     @property
     def devices(self) -> int:
@@ -140,4 +85,62 @@ class RatedDeployment:
     @property
     def watt_hours_per_million(self) -> float | None:
         """Watt-hours for a million output tokens; None where the power is not known."""
-        return None if self.watts is None else self.watts * self.devices / self.throughput / 3600 * 1e6
+        watts = self.step.power_w
+        return None if watts is None else watts * self.devices / self.throughput / 3600 * 1e6
+
+
+def rated_deployments(
+    base: Question, framework: str, counts: Sequence[int], most_at_once: float, role: str = ""
+) -> Iterator[RatedDeployment]:
+    """Instances of every size at every load that fit, priced as a plan prices them.
+
+    Args:
+        base: The decision for the question, whose settings all of them have.
+        framework: Id of the engine.
+        counts: Numbers of devices of one instance.
+        most_at_once: Requests at once that one instance gets at most.
+        role: What the instances do; empty for prefill and decode.
+    """
+    open_ = {*DEGREES.values(), "batch", "concurrency"}
+    kept = {name: value for name, value in base.settings.items() if name not in open_}
+    if role:
+        kept["separation"] = "separate"
+    loads = {2.0**k for k in range(int(math.log2(most_at_once)) + 1)} | {most_at_once}
+    for count in counts:
+        asked = LayoutQuestion(
+            question=with_count(replace(base, settings=kept), count),
+            objective="throughput",
+            loads=(1.0,) if role == PREFILL else tuple(sorted(loads)),  # a prompt after the other
+        )
+        for option in priced_options(asked):
+            is_copied = option.layout.dp > 1 and option.layout.ep == 1
+            if not is_copied and option.log_merit is not None:  # copies are instances of their own
+                yield _rated(asked.question, framework, option, role)
+
+
+def _rated(question: Question, framework: str, option: PricedStep, role: str) -> RatedDeployment:
+    """A priced layout as an instance under its load."""
+    results, layout = option.results, option.layout
+    prompt, answer = (
+        float(str(question.settings.get(name, SERVING[name]))) for name in ("input_len", "output_len")
+    )
+    at_once = float(str(option.settings["batch"])) * layout.dp
+    first_s = 0.0 if role == DECODE else results["ttft_s"]
+    token_s = 0.0 if role == PREFILL else results["tpot_s"]
+    request_s = first_s + answer * token_s
+    requests = results["throughput"] / answer
+    if role == PREFILL:
+        requests = results["prefill_throughput"] / prompt
+    elif role == DECODE:
+        requests = at_once / request_s
+    if layout.dp > 1:  # replicas of the attention alone, in one instance
+        layout = replace(layout, tp=layout.tp * layout.dp, dp_attention=True)
+    return RatedDeployment(
+        deployment=Deployment(framework=framework, layout=layout, concurrency=at_once, role=role),
+        step=option,
+        throughput=requests * answer,
+        requests_per_s=requests,
+        tpot_s=token_s,
+        ttft_s=first_s,
+        latency_s=request_s,
+    )

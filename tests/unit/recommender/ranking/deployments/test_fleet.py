@@ -9,6 +9,7 @@ import pytest
 
 from kg.nouns.entities import Limit
 from kg.nouns.layout import ParallelLayout
+from recommender.cost_model.priced_step import PricedStep
 from recommender.cost_model.workloads.queue import waiting_s
 from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
 from recommender.ranking.deployments.fleet import Fleet, fewest
@@ -19,7 +20,7 @@ def rated(replicas: int = 1, spread: float = 0.5) -> RatedDeployment:
     layout = ParallelLayout(tp=8, dp=replicas, dp_attention=replicas > 1, ep=8)
     return RatedDeployment(
         deployment=Deployment(framework="vllm", layout=layout, concurrency=22), throughput=1000.0,
-        requests_per_s=10.0, tpot_s=0.02, ttft_s=0.2, latency_s=2.2, spread=spread, memory_bytes=1e9,
+        requests_per_s=10.0, tpot_s=0.02, ttft_s=0.2, latency_s=2.2, step=PricedStep(layout=layout, spread=spread),
     )  # fmt: skip
 
 

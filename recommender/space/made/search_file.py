@@ -1,0 +1,102 @@
+"""The content of a search file while it is made: a space, what it begins with, and what was left out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from kg.nouns.situation import assumption_line
+from kg.nouns.values import Settings
+from recommender.cost_model.settings.plans import PHASES
+from recommender.space.space_file import read_space
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kg.nouns.situation import StatedFact
+    from recommender.cost_model.question import Question
+    from recommender.space.made.generated import GeneratedSpace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFile:
+    """The content of a search file.
+
+    Attributes:
+        file: Its content.
+        left: What was left out, why, and who says so.
+        notes: What to know of it.
+    """
+
+    file: dict[str, object]
+    left: list[dict[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def begin_with(
+        self, question: Question | None, assumed: Iterable[StatedFact], fixed: Mapping[str, object]
+    ) -> None:
+        """Begin with the decision for the question: its release, and its values as the default."""
+        parameters = self.file["parameters"]
+        if question is None or not isinstance(parameters, dict):
+            return
+        problem = self.file["problem"]
+        if isinstance(problem, dict) and question.engine:
+            problem["software"] = {question.engine: question.version}
+        stated = {**PHASES[question.phase], **question.settings, **fixed}
+        chosen = {name: _of_kind(stated[name], values) for name, values in parameters.items()}
+        for name, value in chosen.items():
+            if value not in parameters[name] and name == "chunk":
+                parameters[name].append(value)
+        if chosen.get("tensor_parallel") == 1 and "sequence_parallel" in chosen:
+            chosen["sequence_parallel"] = 0
+        if all(chosen[name] in values for name, values in parameters.items()):
+            space = read_space({"parameters": parameters, "constraints": self.file.get("constraints") or []})
+            if space.violated(Settings(chosen)) is None:
+                self.file["default"] = chosen
+        if line := assumption_line(fact for fact in assumed if fact.name != "traits.concurrency"):
+            self.notes.append(line)
+
+    def take(self, space: GeneratedSpace) -> None:
+        """Take in a generated space."""
+        self.file["parameters"] = dict(space.parameters)
+        self.file["constraints"] = [dict(rule) for rule in space.constraints]
+        self.left.extend(asdict(item) for item in space.left)
+        self.notes.extend(f"rule skipped: {text}" for text in space.skipped)
+        self.notes.extend(space.notes)
+
+    def laid_into(self, raw: Mapping[str, object], name: str) -> dict[str, object]:
+        """Another search file with the parameters, constraints, environment and default of this one.
+
+        Args:
+            raw: The other.
+            name: Its name, for messages.
+
+        Raises:
+            InputError: Both have a parameter, or the other has no command.
+        """
+        if not raw.get("command"):
+            raise InputError(
+                f"{name} has no command that variables could change", hint="add one, or leave it out"
+            )
+        parts: dict[str, dict[str, object]] = {}
+        for key in ("parameters", "environment", "default"):
+            told, given = raw.get(key) or {}, self.file[key]
+            if not isinstance(told, dict) or not isinstance(given, dict):
+                raise InputError(f"{name}: {key}: expected names and values")
+            if twice := sorted({*told} & {*given}):
+                raise InputError(f"{name} has {key} {', '.join(twice)} already")
+            parts[key] = {**told, **given}
+        if not raw.get("default"):
+            del parts["default"]  # the rest of a default is not known
+        rules, added = raw.get("constraints") or [], self.file["constraints"]
+        if not isinstance(rules, list) or not isinstance(added, list):
+            raise InputError(f"{name}: constraints: expected a list")
+        return {**raw, **parts, "constraints": [*rules, *added]}
+
+
+def _of_kind(value: object, values: Sequence[object]) -> object:
+    """A value as the values of a parameter are written: 64.0 is 64."""
+    if isinstance(value, float) and value.is_integer() and all(isinstance(one, int) for one in values):
+        return int(value)
+    return value
