@@ -12,8 +12,7 @@ from mcp.client import Client
 from kg.errors import InputError
 from recommender.service import openapi
 from recommender.service.agent_server import agent_server
-from recommender.service.agent_tools import MOST_ANSWER_BYTES, TOOLS, readable
-from recommender.service.brevity import shortened
+from recommender.service.agent_tools import MOST_ANSWER_BYTES, TOOLS, readable, shortened
 from recommender.service.lane import Lane
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.test_app import TRACE
