@@ -10,12 +10,36 @@ import pytest
 
 from kg.triples.user_queries.sparql import Limits
 from recommender.service.access import Access
+from recommender.service.sparql import preferred
 from tests.unit.recommender.service.conftest import TOKEN, running
 from tests.unit.recommender.service.test_app import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+OFFERED = ("application/a", "application/b", "text/c")
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("", "application/a"),
+        ("*/*", "application/a"),
+        ("text/*", "text/c"),
+        ("application/b, */*;q=0.1", "application/b"),
+        ("application/a;q=0.2, application/b;q=0.8", "application/b"),
+        ("application/a;q=0, application/*", "application/b"),
+        ("text/c; charset=utf-8", "text/c"),
+        ("image/png", None),
+        ("*/*;q=0", None),
+        ("application/a;q=x", None),
+    ],
+)
+def test_preferred(accept: str, kind: str | None) -> None:
+    assert preferred(accept, OFFERED) == kind
+
 
 FORM, QUERY, UPDATE = (
     "application/x-www-form-urlencoded",
