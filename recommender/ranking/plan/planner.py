@@ -9,13 +9,14 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts
+from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.plan.candidate import basis_of, of_recipes, of_strategy, without_conflicts
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
-from recommender.ranking.plan.undoing import undoing
 from recommender.ranking.plan_change import NotHere
+from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.recommendation import recommendation_id
 from recommender.ranking.starts.recipes.agreement import carrier
 
@@ -30,11 +31,43 @@ if TYPE_CHECKING:
     from recommender.ranking.changes.strategies import StrategyRanker
     from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
     from recommender.ranking.plan.candidate import ChangeCandidate
+    from recommender.ranking.plan_change import PlanChange
     from recommender.ranking.recommendation import Recommendation
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.finder import StartFinder
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.starts import Starts
+
+
+def undoing(
+    change: PlanChange, begun: Iterable[PlanSetting], phase: str, release: ReleaseSettings
+) -> tuple[PlanSetting, ...]:
+    """The settings that take back what a change is contradicted by, such as eager mode by graph capture.
+
+    Args:
+        change: The change.
+        begun: Settings of the start that it is tested on.
+        phase: ``"training"`` or ``"serving"``.
+        release: Knows how a switch is taken back.
+    """
+    wanted = translate({item.name: _value(item) for item in change.settings}, phase).settings
+    found = []
+    for item in begun:
+        if item.origin is not Origin.CURRENT or _value(item) is not True:
+            continue
+        now = translate({item.name: True}, phase).settings
+        if all(wanted.get(name, value) == value for name, value in now.items()):
+            continue
+        setting = release.look_up(item.key, suggest=False).setting
+        if setting is not None and setting.negation:
+            found.append(
+                PlanSetting(where=item.where, key=setting.negation, value=None, origin=Origin.CURRENT)
+            )
+    return tuple(found)
+
+
+def _value(item: PlanSetting) -> Value:
+    return True if item.value is None or str(item.value).lower() == "true" else item.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
