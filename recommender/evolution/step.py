@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Hardware, Problem, Source, Trust
-from kg.nouns.knowledge import Level, Strategy
+from kg.nouns.knowledge import CONFIRMED, HYPOTHESIS, REFUTED, Level, Strategy
 from kg.rows.evidence import problems_with_strategies
 from kg.terms.phases import STEP_PHASE
-from kg.triples.finders import families_of_models
+from kg.triples.finders import families_of_models, outcomes_of
 from kg.triples.hardware_tree import Distance
 from kg.triples.serialisation import all_of, from_graph
 from recommender.evolution.components import fit_components
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 from recommender.evolution.proposing import ProposalSetting, interpolate, recombine, transfer
 from recommender.evolution.reliabilities import DistrustedSource, distrusted_sources, source_gains
-from recommender.evolution.retiring import judge_hypotheses
 from recommender.evolution.screening import HypothesisScreen
 from recommender.ranking.changes.posterior import EQUAL, Components, effect_state
 from recommender.ranking.changes.strategies import StrategyRanker
@@ -34,10 +33,47 @@ from recommender.ranking.recommendation import factor_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kg.nouns.outcomes import Outcome
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.evolution.hypotheses import Hypothesis
+
+
+def judge_hypotheses(graph: GraphStore) -> list[tuple[Strategy, str]]:
+    """Proposed strategies whose state outcomes have changed, as they are now, each with the reason.
+
+    A later outcome may confirm what an earlier refuted, and the other way round.
+    """
+    changed = []
+    for strategy in all_of(graph, Strategy):
+        if strategy.kind not in {HYPOTHESIS, CONFIRMED, REFUTED}:
+            continue
+        outcomes = outcomes_of(graph, strategy.id)
+        kind, reason = verdict(outcomes)
+        if kind and kind != strategy.kind:
+            changed.append((replace(strategy, kind=kind), reason))
+    return changed
+
+
+def verdict(outcomes: Sequence[Outcome]) -> tuple[str, str]:
+    """Judge a hypothesis by outcomes, with the reason; empty while no test has decided.
+
+    Each decided test counts once: more that found it better than not confirm it, as many or fewer refute it.
+    """
+    decided = [item for item in outcomes if item.verdict != "undecided" or item.treatment_never_ran]
+    if not decided:
+        return "", ""
+    better = [item for item in decided if item.verdict == "better" and not item.treatment_never_ran]
+    newest = decided[-1]
+    if newest.treatment_never_ran and not better:
+        return REFUTED, f"it never ran: {newest.failures} runs failed ({newest.source.title})"
+    gain = "" if newest.gain is None else f" {math.exp(newest.gain):.3g}x"
+    reason = (
+        f"{len(better)} of {len(decided)} tests found it better, the newest{gain} ({newest.source.title})"
+    )
+    return (CONFIRMED if 2 * len(better) > len(decided) else REFUTED), reason
+
 
 OF_AN_ORIGIN, OF_A_PARENT = 3, 2
 """New hypotheses of one context that were made alike, and that have a parent in common, at most, in one step:

@@ -9,7 +9,7 @@ import pytest
 
 from kg.nouns.knowledge import CONFIRMED, REFUTED
 from kg.nouns.outcomes import Outcome
-from recommender.evolution.retiring import verdict
+from recommender.evolution.step import verdict
 from tests.unit.recommender.evolution.test_incompatibilities import outcome
 
 
