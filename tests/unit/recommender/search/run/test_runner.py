@@ -20,9 +20,9 @@ from recommender.search.objectives.callable import Function
 from recommender.search.objectives.recorded_table import RecordedTable
 from recommender.search.report.result import Result
 from recommender.search.run.assembly import search_of
-from recommender.search.run.finalists import REPEATS
 from recommender.search.run.runner import Runner
 from recommender.search.run.task_reader import read_task
+from recommender.search.run.trial_queue import REPEATS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,10 +19,10 @@ from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
 from recommender.search.log.workers import worker as worker_here
 from recommender.search.run.assembly import search_of, task_of
-from recommender.search.run.finalists import REPEATS
 from recommender.search.run.objective import evaluation_of
 from recommender.search.run.runner import Runner
 from recommender.search.run.task_reader import read_task
+from recommender.search.run.trial_queue import REPEATS
 from tests.postgres_server import PASSWORD, PostgresServer
 
 if TYPE_CHECKING:
