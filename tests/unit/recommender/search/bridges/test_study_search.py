@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from recommender.search.bridges.objective_scale import ObjectiveScale
+from recommender.search.bridges.study_search import ObjectiveScale
 
 
 def test_differences_count_from_the_best_in_units_of_the_median_gap() -> None:
