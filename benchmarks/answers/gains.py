@@ -41,7 +41,7 @@ from recommender.ranking.changes.posterior import (
     effect_state,
     posterior,
 )
-from recommender.ranking.plan.simulation import LEAST_LOG_GAIN
+from recommender.ranking.plan.candidate import LEAST_LOG_GAIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
