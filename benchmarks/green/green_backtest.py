@@ -27,13 +27,19 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.green.batch_jobs import JOBS, batch_jobs
 from ingest.formats.intensity.registry import read_intensity
-from recommender.green.backtest import BacktestResult, ForecastTable, backtest, floor_forecast
+from recommender.green.backtest import (
+    BacktestResult,
+    ForecastTable,
+    backtest,
+    floor_forecast,
+    replan_split,
+    replan_whole,
+)
 from recommender.green.coefficients import NeighbourRegion
 from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, IntensityHistory
 from recommender.green.intervals import CLASSES, STEP, WINDOW_DAYS, interval_factors
 from recommender.green.placement import best_start, cheapest_slots
 from recommender.green.promises import promise_record
-from recommender.green.replanning import replan_split, replan_whole
 from recommender.green.series import IntensitySeries, series_from
 
 if TYPE_CHECKING:
