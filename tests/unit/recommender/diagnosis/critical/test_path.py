@@ -10,8 +10,7 @@ from ingest.profiles.facts.details import Details, ProcessGroup
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Collective, Profile, Rank, RankTraffic, StepTime
-from recommender.diagnosis.critical.meetings import meetings_of
-from recommender.diagnosis.critical.path import critical_path
+from recommender.diagnosis.critical.path import critical_path, meetings_of
 from recommender.diagnosis.ledger.accounts import GAP
 from recommender.diagnosis.rank.groups import DATA, STAGES, group_of, uses_of_groups
 
