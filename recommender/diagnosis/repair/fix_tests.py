@@ -24,7 +24,6 @@ from recommender.diagnosis.patterns.clocks import highest_mhz
 from recommender.diagnosis.rank.collectives import idle_us, lateness_us
 from recommender.diagnosis.rank.repairs import arrive_earlier
 from recommender.diagnosis.rank.view import KernelView, View
-from recommender.diagnosis.repair import modelled
 from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
@@ -197,9 +196,9 @@ def fix_test(
     symptom = seen[0]
     uneased = list(takewhile(lambda node: was[node] - is_now[node] <= LEAST_PART * was[node], seen))
     times = None
-    if cause.node in modelled.KINDS and cause.lost_by_kernel_us is not None:
+    if cause.node in KINDS and cause.lost_by_kernel_us is not None:
         view = views(profile, earlier_run)[0][place]
-        times = modelled.kernel_times_us(view, cause.lost_by_kernel_us)
+        times = kernel_times_us(view, cause.lost_by_kernel_us)
     return FixTest(
         measured_us=None if times is None else times[0],
         modelled_us=None if times is None else times[1],
