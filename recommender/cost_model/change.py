@@ -54,11 +54,6 @@ class SettingsChange:
         """Log of throughput after over before."""
         return math.log(self.after.throughput / self.before.throughput)
 
-    @property
-    def gain(self) -> Gain:
-        """Log gain in throughput with the error that the cost model was seen to make."""
-        return modelled_gain(self.log_gain)
-
     def log_gain_in(self, result: str) -> float | None:
         """Log gain in ``"throughput"``, ``"tpot"`` or ``"ttft"``; None where that is not modelled."""
         if result == "throughput":

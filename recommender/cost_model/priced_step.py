@@ -136,7 +136,7 @@ def priced_steps(steps: Steps, settings: Sequence[Mapping[str, object]]) -> list
         step = PricedStep(
             layout=ParallelLayout.of_degrees(sizes),
             settings=given,
-            results=results_of(steps, at),
+            results=_results(steps, at),
             unit=steps.unit,
             spread=steps.spread_of(at),
             doubt=1.0 if steps.doubt is None else float(steps.doubt[at]),
@@ -149,7 +149,7 @@ def priced_steps(steps: Steps, settings: Sequence[Mapping[str, object]]) -> list
     return found
 
 
-def results_of(steps: Steps, at: int = 0) -> dict[str, float]:
+def _results(steps: Steps, at: int) -> dict[str, float]:
     """The results of one configuration of an estimate, by name."""
     results = {name: float(values[at]) for name, values in steps.extra.items()}
     results["throughput"] = float(steps.throughput[at])

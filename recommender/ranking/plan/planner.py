@@ -184,7 +184,7 @@ class Planner:
         shares = recipe_shares(starts)
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}
         candidates: list[ChangeCandidate] = []
-        reach = Reach(self.strategies.graph, starts.steps)
+        reach = Reach(self.strategies.graph, starts.price)
         release = self.starts.release(starts.situation)
         for place, item in enumerate(ranked):
             for key in _places(item.strategy.sets, further):

@@ -9,7 +9,7 @@ from kg.triples.finders import broader
 if TYPE_CHECKING:
     from kg.nouns.knowledge import Strategy
     from kg.triples.graph import GraphStore
-    from recommender.cost_model.workloads.steps import Steps
+    from recommender.cost_model.priced_step import PricedStep
 
 PARTS = {
     "compute": ("compute",),
@@ -30,13 +30,13 @@ class Reach:
 
     Args:
         graph: Knows which bottleneck is a kind of which.
-        steps: The price of the start; None if it has none.
+        price: The price of the start; None if it has none.
     """
 
-    def __init__(self, graph: GraphStore, steps: Steps | None) -> None:
+    def __init__(self, graph: GraphStore, price: PricedStep | None) -> None:
         self._graph = graph
         self._roots: dict[str, str] = {}
-        self._shares = _shares(steps)
+        self._shares = _shares(price)
 
     def of(self, strategy: Strategy) -> float:
         """The largest share of a bottleneck that it is for, 0 to 1."""
@@ -50,8 +50,8 @@ class Reach:
         return self._roots[name]
 
 
-def _shares(steps: Steps | None) -> dict[str, float]:
-    if steps is not None:
-        spent = {name: float(values[0]) / float(steps.time_s[0]) for name, values in steps.split_s.items()}
+def _shares(price: PricedStep | None) -> dict[str, float]:
+    if price is not None:
+        spent = {name: part / price.results["step_time_s"] for name, part in price.split_s.items()}
         return {root: sum(spent.get(part, 0.0) for part in parts) for root, parts in PARTS.items()}
     return {root: (len(PARTS) - place) / 100 for place, root in enumerate(PARTS)}

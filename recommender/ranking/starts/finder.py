@@ -41,8 +41,8 @@ from recommender.ranking.starts.layout_options import (
 from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.pricing import (
     layout_question,
+    started_price,
     started_question,
-    started_steps,
     why_unpriced,
 )
 from recommender.ranking.starts.recipes.agreement import agreed_settings
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
-    from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.measured.near_runs import NearRuns
     from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -209,15 +208,15 @@ class StartFinder:
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
         questions: list[Question | None] = []
-        prices: list[Steps | None] = []
+        prices: list[PricedStep | None] = []
         for place, one in enumerate(layouts):
             started = started_question(draft.question, one, found[place])
-            if (steps := started_steps(started)) is None:  # a fact that a switch needs is not known
-                steps = started_steps(started := started_question(draft.question, one, None))
+            if (price := started_price(started)) is None:  # a fact that a switch needs is not known
+                price = started_price(started := started_question(draft.question, one, None))
             questions.append(started)
-            prices.append(steps)
-            if steps is not None:
-                found[place] = repriced(found[place], one.option, steps, situation.problem)
+            prices.append(price)
+            if price is not None:
+                found[place] = repriced(found[place], one.option, price, situation.problem)
         if layouts:
             draft.assumed += assumed_by(layouts[0], draft)
             if draft.question is not None and (links := link_note(draft.question.machine)):
@@ -225,7 +224,7 @@ class StartFinder:
             reasons = reasons_for_place(layouts, situation.problem.limits)
             found[0] = replace(found[0], because=(*reasons, *found[0].because))
         starts = self._starts(draft, found)
-        return replace(starts, question=questions[0], steps=prices[0]) if layouts else starts
+        return replace(starts, question=questions[0], price=prices[0]) if layouts else starts
 
     def _copied(
         self, draft: StartDraft, layouts: Sequence[ChosenLayout], screen: Screen

@@ -10,7 +10,7 @@ from kg.nouns.layout import DEGREES
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.cost_model.assumed import USUAL_LENGTH, assumed_precision, assumed_sequence, task_lengths
-from recommender.cost_model.estimate import estimate_question
+from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.settings.plans import PHASES
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.cost_model.workloads.steps import Steps
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -113,16 +113,16 @@ def started_question(
 def why_unpriced(question: Question) -> str:
     """What the cost model lacks to price a question; empty if it lacks nothing."""
     try:
-        estimate_question(question)
+        price(question)
     except (InputError, MissingFactError) as fault:
         return str(fault)
     return ""
 
 
-def started_steps(question: Question | None) -> Steps | None:
+def started_price(question: Question | None) -> PricedStep | None:
     """The price of a started question; None if it has none."""
     try:
-        return None if question is None else estimate_question(question)
+        return None if question is None else price(question)[0]
     except (InputError, MissingFactError):
         return None
 

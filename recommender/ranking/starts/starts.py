@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.situation import StatedFact
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
-    from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.plan_change import NotHere
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
@@ -45,7 +45,7 @@ class Starts:
         notes: What could not be asked.
         assumed: What is assumed where the question is silent.
         question: What the first layout was priced by, its settings included; None if it has no price.
-        steps: That price; None if the cost model gave none.
+        price: That price; None if the cost model gave none.
         has_memory: Whether the memory of the program is modelled for such a model: else nothing is unfit.
     """
 
@@ -58,14 +58,14 @@ class Starts:
     notes: tuple[str, ...] = ()
     assumed: tuple[StatedFact, ...] = ()
     question: Question | None = None
-    steps: Steps | None = None
+    price: PricedStep | None = None
     has_memory: bool = False
 
     @property
     def support(self) -> dict[str, object]:
         """What is known of the program here: whether its layouts are priced and its memory is modelled."""
         framework = self.situation.framework
-        known = "modelled" if self.steps is not None else "recipe" if self.recipes else "read only"
+        known = "modelled" if self.price is not None else "recipe" if self.recipes else "read only"
         return {"program": framework.id, "layouts": known, "memory": self.has_memory}
 
     def checks(self, metric: str) -> bool:

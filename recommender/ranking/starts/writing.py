@@ -13,7 +13,6 @@ from kg.terms.meanings import divides
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
-from recommender.cost_model.priced_step import results_of
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
-    from recommender.cost_model.workloads.steps import Steps
     from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -247,13 +245,12 @@ def _with_current(
 
 
 def repriced(
-    start: StartConfiguration, option: PricedStep, steps: Steps, problem: Problem
+    start: StartConfiguration, option: PricedStep, price: PricedStep, problem: Problem
 ) -> StartConfiguration:
     """A start with the price of what it sets in the end."""
-    priced = replace(option, results=results_of(steps), spread=steps.spread_of(0))
-    before, now = _held(option, option.memory_bytes), _held(option, float(steps.memory_total[0]))
+    before, now = _held(option, option.memory_bytes), _held(option, price.memory_bytes)
     because = tuple(now if line == before else line for line in start.because)
-    return replace(start, expected=_expected(priced, problem), because=because)
+    return replace(start, expected=_expected(price, problem), because=because)
 
 
 def _held(option: PricedStep, memory_bytes: float) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.knowledge import Strategy
 from kg.triples.serialisation import from_graph
-from recommender.cost_model.estimate import estimate_question
+from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question
 from recommender.ranking.plan.reach import Reach
 
@@ -25,9 +25,7 @@ def test_a_change_reaches_the_part_of_the_step_that_it_is_for(shipped: Workspace
     for degree in (1, 8):
         problem, _ = shipped.problem({**asked, "count": degree, "current": {"tensor_parallel": degree}})
         question = Question.of(problem, shipped.ask.model_facts(problem), shipped.hardware)
-        reached.append(
-            Reach(shipped.graph, estimate_question(question)).of(strategy(shipped, "overlap-grad-reduce"))
-        )
+        reached.append(Reach(shipped.graph, price(question)[0]).of(strategy(shipped, "overlap-grad-reduce")))
     assert reached[0] == 0.0
     assert 0.0 < reached[1] < 1.0
 
