@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import harness
 from benchmarks.answers.knowledge import raw_question
 from benchmarks.answers.recipes import PHASES
-from benchmarks.kinds.laws import pasted
+from benchmarks.kinds.engine_law import pasted
 from benchmarks.worlds.world import fresh_workspace
 from kg.errors import TuningError
 from kg.nouns.release import release_key
