@@ -75,6 +75,7 @@ def test_each_cause_has_a_remedy_of_the_vendor(node: str, vendor: str) -> None:
     for item in found:
         assert not item.strategy.hardware or vendor in {path_of(name)[-1] for name in item.strategy.hardware}
         assert item.strategy.sources[0].url
+        assert item.strategy.kind != "claimed"
 
 
 def ids(run: ProfiledRun, node: str, *effects: str) -> set[str]:

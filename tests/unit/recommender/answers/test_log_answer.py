@@ -73,3 +73,7 @@ def test_the_largest_block_follows_from_what_fits(answer: Any) -> None:
     assert answer("BLOCK_SIZE=4096\n" + line).block == ("BLOCK_SIZE", 4096, 2048)
     assert answer(line).block is None
     assert answer("BLOCK_M=4\nBLOCK_N=8\n" + line).block is None
+
+
+def test_what_is_only_claimed_is_tried_against_no_fault(answer: Any) -> None:
+    assert answer("fused operator slower\n").strategies["fused-slower-than-unfused"] == ("larger-tile",)
