@@ -77,7 +77,9 @@ def export_lines(settings: Iterable[PlanSetting]) -> list[str]:
 def flag_words(settings: Iterable[PlanSetting]) -> list[str]:
     """Flags with their values."""
     return [
-        " ".join((item.key, *map(shell_word, value_words(item))))
+        item.negation
+        if item.negation and show(item.value).lower() == "false"
+        else " ".join((item.key, *map(shell_word, value_words(item))))
         for item in settings
         if item.where is SettingPlace.FLAG
     ]

@@ -36,6 +36,7 @@ class PlanSetting:
         source: Where that can be read; empty for the cost model.
         agreement: Share of the recipes for problems like this one that set it; None where none was asked.
         file: File that a field is written in; empty for a flag, a variable, or a field of a flag's object.
+        negation: Flag that switches it off, where it is a switch that has one; else empty.
     """
 
     where: SettingPlace
@@ -46,6 +47,7 @@ class PlanSetting:
     source: str = ""
     agreement: float | None = None
     file: str = ""
+    negation: str = ""
 
     @property
     def name(self) -> str:

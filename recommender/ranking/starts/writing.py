@@ -29,11 +29,12 @@ from recommender.ranking.starts.server_flags import server_lines, server_setting
 from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
+    from kg.terms.setting_registry import ReleaseSettings
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.ranking.measured.measured_run import MeasuredRun
@@ -113,6 +114,7 @@ def written(
     if not any("rope_" in item.key for item in settings):
         settings += stretched_positions(situation, screen.release())
     settings = _with_current(settings, situation, screen, is_divided=draft.is_divided_anew)
+    settings = list(_switched(settings, screen.release()))
     return StartConfiguration(
         framework=framework.id,
         version=framework.version,
@@ -242,6 +244,19 @@ def _with_current(
         place, key = screen.place_of(spelling_in(program, name) if divides(name) else name)
         found.append(PlanSetting(where=place, key=key, value=value, origin=Origin.CURRENT))
     return found
+
+
+def _switched(settings: Iterable[PlanSetting], release: ReleaseSettings | None) -> Iterator[PlanSetting]:
+    """Settings with the flag that switches each off; a switch without one that is off is not written."""
+    for item in settings:
+        known = None
+        if release is not None and item.where is SettingPlace.FLAG and str(item.value).lower() == "false":
+            known = release.look_up(item.key, suggest=False).setting
+        is_off = known is not None and bool(known.defaults) and known.defaults[-1].value is False
+        if known is not None and known.type == "bool" and known.negation:
+            yield replace(item, negation=known.negation)
+        elif known is None or known.type != "bool" or not is_off:
+            yield item
 
 
 def repriced(

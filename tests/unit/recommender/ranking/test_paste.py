@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
-from recommender.ranking.paste import change_words, launch_text, pasted
+from recommender.ranking.paste import change_words, flag_words, launch_text, pasted
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
 
@@ -104,3 +105,11 @@ def test_a_plan_of_another_engine_is_no_launch_of_it() -> None:
     assert start.launch_text("megatron") == "--bf16\n"
     with pytest.raises(InputError, match="the plan is for mindspeed-llm, not for mindie"):
         start.launch_text("mindie")
+
+
+def test_a_switch_that_is_off_is_written_by_the_flag_that_switches_it_off() -> None:
+    off = PlanSetting(
+        where=SettingPlace.FLAG, key="--enable-prefix-caching", value=False, origin=Origin.CURRENT
+    )
+    assert flag_words([replace(off, negation="--no-enable-prefix-caching")]) == ["--no-enable-prefix-caching"]
+    assert flag_words([off]) == ["--enable-prefix-caching false"]
