@@ -290,7 +290,8 @@ class Bench:
         for name, (deployments, one) in questions.items():
             started = time.process_time()
             try:
-                proposed = best_layouts([*filter(_is_whole, deployments.rate(one))], one)
+                open_ = [item for item in deployments.rate(one) if _is_open(item, table)]
+                proposed = best_layouts(open_, one)
             except (InputError, MissingFactError):
                 proposed = []
             self.scores[name].take(table, proposed, time.process_time() - started)
@@ -392,10 +393,11 @@ def best_layouts(loads: Sequence[RatedDeployment], question: DeploymentQuestion)
     )
 
 
-def _is_whole(one: RatedDeployment) -> bool:
-    """Whether a deployment splits all of its attention by tensors or by data: tables hold no others."""
+def _is_open(one: RatedDeployment, table: Table) -> bool:
+    """Whether it splits all of its attention by tensors or by data, and experts where the table splits any."""
     layout = one.deployment.layout
-    return layout.pp == 1 and (layout.dp == 1 or layout.tensors == 1)
+    splits_experts = any(other.ep > 1 for _, other, _ in table.values)
+    return layout.pp == 1 and (layout.dp == 1 or layout.tensors == 1) and (layout.ep == 1 or splits_experts)
 
 
 def layout_value(loads: Sequence[RatedDeployment], question: DeploymentQuestion) -> float:

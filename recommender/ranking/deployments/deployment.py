@@ -114,8 +114,11 @@ def rated_deployments(
         )
         for option in priced_options(asked):
             is_copied = option.layout.dp > 1 and option.layout.ep == 1
-            if not is_copied and option.log_merit is not None:  # copies are instances of their own
-                yield _rated(asked.question, framework, option, role)
+            if is_copied or option.log_merit is None:  # copies are instances of their own
+                continue
+            rated = _rated(asked.question, framework, option, role)
+            if rated.deployment.concurrency <= most_at_once:  # a batch is of one of its engines
+                yield rated
 
 
 def _rated(question: Question, framework: str, option: PricedStep, role: str) -> RatedDeployment:
