@@ -106,6 +106,11 @@ def keep(path: Path, row: Row) -> None:
     path.write_text("".join(json.dumps(one) + "\n" for one in [*others, row]), encoding="utf-8")
 
 
+def _draw(row: Row) -> str:
+    """The seed of a run and its number of questions, where it counts any."""
+    return f"{row['seed']}" if row["n"] is None else f"{row['seed']}, {row['n']:,}"
+
+
 def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
     """The rows of the published table, and what could not be run."""
     for name, bench in table.items():
@@ -115,7 +120,7 @@ def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
         for label in bench["figures"] if mine or "page" in bench else ():
             told = [(row, row["figures"]["rotating"].get(label)) for row in rotating]
             values = [value for _, value in told if value is not None]
-            last = f"{_shown(told[-1][1])} ({told[-1][0]['seed']}, {told[-1][0]['n']:,})" if told else "-"
+            last = f"{_shown(told[-1][1])} ({_draw(told[-1][0])})" if told else "-"
             cells = [
                 f"{name}: {label}",
                 *(_whole(bench, every, kind, label) for kind in ("development", "nested")),
