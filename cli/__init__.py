@@ -1,3 +1,3 @@
 """The command line: the only place that prints, exits and reads the environment."""
 
-__tunegraph__ = "0.1.0"
+__tunegraph__ = True

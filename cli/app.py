@@ -13,7 +13,6 @@ import typer
 from cli.late import LateTyper
 from cli.output import make_harmless
 from cli.text.language import choose_language, use_language
-from tunegraph.packages import __version__
 from tunegraph.places import Places
 
 app = LateTyper(
@@ -60,6 +59,8 @@ for heading, commands in {
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from data import __version__
+
         typer.echo(f"tunegraph {__version__}")
         raise typer.Exit
 

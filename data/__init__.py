@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
-__tunegraph__ = "0.1.0"
+__tunegraph__ = True
+__version__ = "0.1.0"
+"""The version of the program; everything else reads it here."""
 
 
 def _root() -> Traversable:

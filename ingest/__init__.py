@@ -1,3 +1,3 @@
 """Readers: files to cases, knowledge files to nouns, questions to problems, profiles to facts."""
 
-__tunegraph__ = "0.1.0"
+__tunegraph__ = True

@@ -1,3 +1,3 @@
 """The knowledge graph: its nouns, its vocabulary, and the stores that keep them."""
 
-__tunegraph__ = "0.1.0"
+__tunegraph__ = True

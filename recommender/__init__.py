@@ -1,3 +1,3 @@
 """From a problem to ranked recommendations: retrieval, ranking, workspace."""
 
-__tunegraph__ = "0.1.0"
+__tunegraph__ = True

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tunegraph.packages import __version__, foreign_packages
+from tunegraph.packages import foreign_packages
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from data import __version__
     from kg.errors import (
         CaseFormatError,
         IndexMismatchError,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from recommender.search.logged_search import LoggedSearch
     from recommender.workspace.workspace import Workspace
 
-__tunegraph__ = "0.1.0"
+__tunegraph__ = True
 
 __all__ = [
     "CaseFormatError",
@@ -61,6 +62,7 @@ _HOMES = {
     "Problem": "kg.nouns.entities",
     "Search": "recommender.search.engine.search",
     "Workspace": "recommender.workspace.workspace",
+    "__version__": "data",
 }
 
 if (_strangers := foreign_packages()) is not None:

@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = ("tunegraph", "kg", "embeddings", "recommender", "ingest", "cli", "data")
-__version__ = "0.1.0"
-_MARKER = f'__tunegraph__ = "{__version__}"'
+_MARKER = "__tunegraph__ = True"
 
 
 def foreign_packages() -> tuple[str, str] | None:

@@ -13,8 +13,8 @@ from cli.context import open_workspace
 from cli.diagnosis.labels import say_labelled
 from cli.options import JsonOption
 from cli.output import say
+from data import __version__
 from kg.errors import InputError
-from tunegraph.packages import __version__
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.run import Rank

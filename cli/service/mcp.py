@@ -28,8 +28,8 @@ def mcp(
         raise MissingDependencyError(
             f"the tools of agents need {missing.name}", hint="pip install 'tunegraph[mcp]'"
         ) from None
+    from data import __version__
     from recommender.workspace.workspace import Workspace
-    from tunegraph.packages import __version__
 
     allowed = tuple(allow or ())
     for folder in allowed:

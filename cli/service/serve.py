@@ -40,9 +40,9 @@ def serve(
         raise MissingDependencyError(
             f"serving needs {missing.name}", hint="pip install 'tunegraph[serve]'"
         ) from None
+    from data import __version__
     from recommender.service.access import Access, read_token
     from recommender.workspace.workspace import Workspace
-    from tunegraph.packages import __version__
 
     access = Access.of(host, allow_host or (), None if token_file is None else read_token(token_file))
     if write and access.token is None:

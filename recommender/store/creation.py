@@ -113,7 +113,7 @@ def _manifest(
 ) -> dict[str, object]:
     return {
         "created": clock().isoformat(timespec="seconds"),
-        "by": f"tunegraph {_program_version()}",
+        "by": f"tunegraph {data.__version__}",
         "encoder": model,
         PINNED: None if model is None else OnnxTextEncoder(cache, model).digests,
         "shipped": shipped.version() if with_shipped else None,
@@ -174,12 +174,3 @@ def text_model(manifest: Mapping[str, object]) -> str | None:
     """Return the name of the text model that a manifest names; None for structured features alone."""
     name = manifest.get("encoder")
     return name if isinstance(name, str) else None
-
-
-def _program_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("tunegraph")
-    except PackageNotFoundError:
-        return "not installed"

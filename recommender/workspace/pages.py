@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from recommender.report.document import ReportDocument
 
-PROGRAM = f"tunegraph {data.__tunegraph__}"
+PROGRAM = f"tunegraph {data.__version__}"
 """What a report says that it was made by."""
 
 

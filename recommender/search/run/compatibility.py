@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import shlex
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import data
 from kg.errors import InputError
 from recommender.search.log.metadata import ProgramStamp
 from recommender.search.run.task import TaskCommand, TaskTable
@@ -30,7 +30,7 @@ _PARTS = ("search", "space", "measuring")
 
 def program_stamp(source: NumberSource | None, folder: Path) -> ProgramStamp:
     """The program here, and the files in a folder that a command or a table names."""
-    return ProgramStamp(version=_version(), code=_code(), files=_files(source, folder))
+    return ProgramStamp(version=data.__version__, code=_code(), files=_files(source, folder))
 
 
 def check(log: SearchLog, task: Task, folder: Path) -> None:
@@ -126,13 +126,6 @@ def _text(value: object) -> str:
     if isinstance(value, dict):
         return " ".join(f"{key} {item}" for key, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value or "none")
-
-
-def _version() -> str:
-    try:
-        return version("tunegraph")
-    except PackageNotFoundError:  # run from its sources
-        return "unknown"
 
 
 @cache
