@@ -79,9 +79,12 @@ def _expected(item: ExpectedValue) -> str:
 
 def _in_short(start: StartConfiguration) -> str:
     tile = " ".join(f"{item.key}={show_value(item.value)}" for item in start.settings[:_SHORT])
+    reached = [_expected(item) for item in start.expected[:1]]
+    if not reached and start.layout is not None:
+        reached = list(start.because[:1])
     return (
         (tile if start.layout is None else str(start.layout))
-        + "".join(f", {_expected(item)}" for item in start.expected[:1])
+        + "".join(f", {text}" for text in reached)
         + ("" if start.agreement is None else f"; recipes agree by {start.agreement:.0%}")
     )
 

@@ -105,7 +105,6 @@ LEAST = {
     "precision": 0.1,
 }
 OPEN = {
-    "nothing better": "law 10 is of the decision: an alternative believed better still stands below it",
     "layout": "a told degree is not kept where layouts are not priced, nor beside settings of a problem file",
 }
 """Laws that the product does not keep yet, and what breaks them."""

@@ -11,6 +11,7 @@ from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.plan.candidate import basis_of, of_recipes, of_strategy, without_conflicts
+from recommender.ranking.plan.layout_change import layout_changes, without_promises
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
@@ -133,7 +134,10 @@ class Planner:
         broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
         refused += [refusal for found in broken.values() for refusal in found]
         ranked = [item for item in ranked if not broken[item.strategy.id]]
-        candidates = self._candidates(problem, starts, ranked, refused)
+        candidates = [
+            *layout_changes(problem, starts, self.version, self.starts.release(situation)),
+            *self._candidates(problem, starts, ranked, refused),
+        ]
         candidates.sort(key=lambda one: one.order)
         candidates, refusing = self._allowed(candidates, starts)
         chosen = without_conflicts(candidates)
@@ -142,7 +146,7 @@ class Planner:
         plan = Plan(
             understood=_understood(situation.facts),
             start=starts.first,
-            alternatives=starts.alternatives,
+            alternatives=without_promises(starts).alternatives,
             changes=tuple(one.change for one in chosen[:k]),
             further=tuple(one.change for one in chosen[k:]),
             not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),

@@ -164,32 +164,12 @@ def shown_layouts(kinds: Sequence[ChosenLayout]) -> list[ChosenLayout]:
     return [*kinds[:2], fastest]
 
 
-def reasons_for_place(chosen: Sequence[ChosenLayout], limits: Sequence[Limit]) -> list[str]:
-    """What must be said of the first layout beside the others: a limit that none keeps, or a faster one.
-
-    Args:
-        chosen: Those that are shown, in order.
-        limits: Of the question.
-    """
-    first = chosen[0].option
-    lines = []
-    if not first.within_limits:
-        missed = ", ".join(map(str, limits))
-        lines.append(f"no layout is modelled to keep {missed}; this one comes nearest")
-    faster = [
-        one.option
-        for one in chosen[1:]
-        if one.option.beyond_limits <= first.beyond_limits
-        and one.agreement < chosen[0].agreement
-        and (one.option.log_merit or 0.0) - (first.log_merit or 0.0) > CLEARLY
-    ]
-    if first.log_merit is not None and faster:
-        best = max(faster, key=lambda option: option.log_merit or 0.0)
-        times = math.exp((best.log_merit or 0.0) - first.log_merit)
-        lines.append(
-            f"{best.layout} is modelled {times:.1f}x as fast, but fewer recipes divide the work so: test both"
-        )
-    return lines
+def reason_for_place(first: ChosenLayout, limits: Sequence[Limit]) -> list[str]:
+    """That no layout keeps the limits, where none does."""
+    if first.option.within_limits:
+        return []
+    missed = ", ".join(map(str, limits))
+    return [f"no layout is modelled to keep {missed}; this one comes nearest"]
 
 
 def likeness(

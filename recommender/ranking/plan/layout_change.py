@@ -1,0 +1,134 @@
+"""Another layout as a change: where recipes decide against the price, the faster one is a test, no promise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kg.nouns.values import Settings
+from recommender.cost_model.change import modelled_gain
+from recommender.ranking.changes.recommendations import BASELINE
+from recommender.ranking.paste import change_words
+from recommender.ranking.plan.candidate import LEAST_LOG_GAIN, ChangeCandidate
+from recommender.ranking.plan_change import PlanChange
+from recommender.ranking.recommendation import Recommendation, Support, recommendation_id
+
+if TYPE_CHECKING:
+    from kg.nouns.entities import Problem
+    from kg.terms.setting_registry import ReleaseSettings
+    from recommender.ranking.plan_setting import PlanSetting
+    from recommender.ranking.start import StartConfiguration
+    from recommender.ranking.starts.starts import Starts
+
+
+def log_gain_over(start: StartConfiguration, other: StartConfiguration) -> float:
+    """How much better another start is modelled in what is asked for, as a natural log; 0 without a price."""
+    if not start.expected or not other.expected:
+        return 0.0
+    now, then = start.expected[0], other.expected[0]
+    if now.metric != then.metric or not (now.value > 0 and then.value > 0):
+        return 0.0
+    ratio = math.log(then.value / now.value)
+    return ratio if now.metric.endswith("throughput") else -ratio
+
+
+def without_promises(starts: Starts) -> Starts:
+    """The starts, without the numbers of alternatives that are modelled to do better than the first.
+
+    Recipes or tests put the first one first: a number that says otherwise would be no promise, but a
+    difference to test.
+    """
+    alternatives = tuple(
+        one if log_gain_over(starts.first, one) <= 0 else _untested(one, log_gain_over(starts.first, one))
+        for one in starts.alternatives
+    )
+    return replace(starts, alternatives=alternatives)
+
+
+def _untested(start: StartConfiguration, log_gain: float) -> StartConfiguration:
+    is_even = log_gain < LEAST_LOG_GAIN
+    modelled = "as fast" if is_even else f"{math.exp(log_gain):.2g} times as fast as the start"
+    return replace(start, expected=(), because=(f"modelled to be {modelled}: to be tested", *start.because))
+
+
+def layout_changes(
+    problem: Problem, starts: Starts, version: str, release: ReleaseSettings | None
+) -> list[ChangeCandidate]:
+    """The layouts that are modelled to be clearly better than the start, each as a change of it.
+
+    Args:
+        problem: The question.
+        starts: The start and its alternatives, with their prices.
+        version: Identifier of the knowledge.
+        release: Knows how a switch is taken back; None where none ships.
+    """
+    found = []
+    for other in starts.alternatives:
+        log_gain = log_gain_over(starts.first, other)
+        if log_gain < LEAST_LOG_GAIN or other.layout is None:
+            continue
+        settings = _difference(starts.first, other, release)
+        if settings:
+            found.append(_change(problem, other, settings, log_gain, version))
+    return found
+
+
+def _difference(
+    start: StartConfiguration, other: StartConfiguration, release: ReleaseSettings | None
+) -> tuple[PlanSetting, ...]:
+    """What makes one start the other; empty where something of it cannot be taken back."""
+    now = {(item.where, item.key): item for item in start.settings}
+    then = {(item.where, item.key): item for item in other.settings}
+    changed = [item for place, item in then.items() if place not in now or now[place].value != item.value]
+    for place, item in now.items():
+        if place in then:
+            continue
+        taken_back = _taken_back(item, release)
+        if taken_back is None:
+            return ()
+        changed.append(taken_back)
+    return tuple(changed)
+
+
+def _taken_back(item: PlanSetting, release: ReleaseSettings | None) -> PlanSetting | None:
+    """A setting at its default."""
+    known = None if release is None else release.look_up(item.key, item.where, suggest=False).setting
+    if known is None or not known.defaults or known.defaults[-1].value is None:
+        return None
+    if item.value is True or str(item.value).lower() == "true":
+        return replace(item, value=False, negation=known.negation) if known.negation else None
+    return replace(item, value=known.defaults[-1].value)
+
+
+def _change(
+    problem: Problem,
+    other: StartConfiguration,
+    settings: tuple[PlanSetting, ...],
+    log_gain: float,
+    version: str,
+) -> ChangeCandidate:
+    gain = modelled_gain(log_gain)
+    configuration = Settings({item.name: item.value for item in settings})
+    share = f"{other.agreement:.0%}" if other.agreement else "none"
+    why = Support(kind="modelled", says=f"the cost model prices it so; recipes agree by {share}")
+    recommendation = Recommendation(
+        id=recommendation_id(problem, configuration, version),
+        title=f"Divide it as {other.layout}",
+        configuration=configuration,
+        flags=tuple(change_words(settings)),
+        gain=gain,
+        against=BASELINE,
+        basis="modelled",
+        evidence=(why,),
+    )
+    change = PlanChange(
+        id=recommendation.id,
+        title=recommendation.title,
+        settings=settings,
+        gain=gain,
+        tier="modelled",
+        evidence=(why,),
+    )
+    order = (False, False, False, -gain.expected, 0.0, 0.0, False, 0)
+    return ChangeCandidate(change=change, recommendation=recommendation, order=order)

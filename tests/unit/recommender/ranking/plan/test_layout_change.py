@@ -1,0 +1,74 @@
+"""A layout that is modelled to be faster than the start is a change to test, never a promise beside it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kg.nouns.layout import ParallelLayout
+from recommender.ranking.plan.layout_change import log_gain_over
+from recommender.ranking.start import ExpectedValue, StartConfiguration
+
+if TYPE_CHECKING:
+    from recommender.ranking.plan.planner import Planned
+    from recommender.workspace.workspace import Workspace
+
+QUESTION: dict[str, Any] = {
+    "model": "qwen3-32b",
+    "phase": "serving",
+    "hardware": "ascend-910b3",
+    "count": 8,
+    "software": {"vllm-ascend": "0.18.0"},
+}
+
+
+def reaching(metric: str, value: float) -> StartConfiguration:
+    number = ExpectedValue(metric=metric, unit="", value=value, low=value, high=value, tier="modelled")
+    return StartConfiguration(layout=ParallelLayout(), expected=(number,))
+
+
+@pytest.mark.parametrize(("metric", "ratio"), [("throughput", 2.0), ("tpot", 0.5), ("step_time", 0.5)])
+def test_better_is_more_of_a_rate_and_less_of_a_time(metric: str, ratio: float) -> None:
+    gained = log_gain_over(reaching(metric, 100.0), reaching(metric, 100.0 * ratio))
+    assert gained == pytest.approx(math.log(2.0))
+
+
+def test_nothing_is_better_without_a_price() -> None:
+    bare = StartConfiguration(layout=ParallelLayout())
+    assert log_gain_over(bare, reaching("throughput", 1.0)) == 0.0
+    assert log_gain_over(reaching("throughput", 1.0), bare) == 0.0
+
+
+@pytest.fixture
+def planned(shipped: Workspace) -> Planned:
+    problem, _ = shipped.problem(QUESTION)
+    recommender, model = shipped.snapshot.recommender, shipped.ask.model_facts(problem)
+    found = recommender.planner.plan(
+        problem, 5, model=model, rules=recommender.feasibility.of(problem, model, ())
+    )
+    assert found is not None
+    return found
+
+
+def test_a_faster_layout_has_its_number_as_a_change_and_none_as_an_alternative(planned: Planned) -> None:
+    plan, priced = planned.plan, planned.starts.alternatives
+    better = [one for one in priced if log_gain_over(plan.start, one) > 0]
+    assert better, "the question has a faster alternative"
+    shown = {item.layout: item for item in plan.alternatives}
+    assert all(not shown[one.layout].expected for one in better)
+    change = plan.changes[0]
+    best = max(better, key=lambda one: log_gain_over(plan.start, one))
+    assert str(best.layout) in change.title
+    assert change.gain is not None
+    assert change.gain.expected > 0
+
+
+def test_the_change_makes_the_start_the_alternative(planned: Planned) -> None:
+    plan, change = planned.plan, planned.plan.changes[0]
+    other = next(one for one in planned.starts.alternatives if str(one.layout) in change.title)
+    merged = {item.key: item.value for item in plan.start.settings}
+    merged.update({item.key: item.value for item in change.settings})
+    wanted = {item.key: item.value for item in other.settings}
+    assert {key: merged[key] for key in wanted} == wanted
