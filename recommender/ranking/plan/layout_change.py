@@ -1,4 +1,4 @@
-"""Another layout as a change: where recipes decide against the price, the faster one is a test, no promise."""
+"""Another layout as a change: where recipes decide against the price, the faster one is tested first."""
 
 from __future__ import annotations
 
