@@ -24,7 +24,7 @@ help:
 	@echo "                        where it cannot, install one, or the tests of shared searches fail and say so)"
 	@echo "make test-long          run the longest tests: kills, workers, whole documents, real folders"
 	@echo "make mutants            change the code on lines that differ from main, and print what no test sees"
-	@echo "make check              format, lint, types, import contracts, wheel contents"
+	@echo "make check              format, lint, types, import contracts, budgets of the features, wheel contents"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make figures DATA=FOLDER run all benchmarks with the seed of the week and publish what they find (ALL=1: every"
 	@echo "                        group; ONLY=TEXT: some of them; SEED=N; CHECK=1: run a kept run again and compare)"
@@ -77,6 +77,7 @@ check-style: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.budgets
 
 check-mypy: $(VENV)/.check
 	$(BIN)/mypy
