@@ -168,7 +168,11 @@ class _Reader:
             for name, value in facts_of(key, table).items()
             if value is not None
         )
-        return Situation.of([*self.derived, *stated])
+        named = str(self.raw.get("model") or "").strip()
+        own = (
+            [StatedFact(name="checkpoint", value=named, origin=self._origin("model"))] if "/" in named else []
+        )
+        return Situation.of([*self.derived, *own, *stated])
 
     def _attempt(self, key: str, read: Callable[[], object]) -> object:
         try:

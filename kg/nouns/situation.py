@@ -73,6 +73,12 @@ class Situation:
         return iter(self.facts.values())
 
     @property
+    def checkpoint(self) -> str:
+        """The model as a hub or a folder has it, where it is named so; else empty."""
+        fact = self.facts.get("checkpoint")
+        return "" if fact is None else str(fact.value)
+
+    @property
     def has_script(self) -> bool:
         """Whether a launch script states what runs: then it states all of it."""
         return any(fact.origin is FactOrigin.SCRIPT and fact.name.startswith("current.") for fact in self)

@@ -21,19 +21,29 @@ _WIDTH = 76
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+")
 _LISTS = frozenset({"ModelConfig"})
 """Fields of MindIE's config.json that hold a list of objects, of which a plan sets the first."""
+UNNAMED = "MODEL"
+"""Stands in a command for a model whose files are not named."""
 _PROGRAMS = {
-    "vllm-ascend": "vllm serve MODEL",
-    "vllm": "vllm serve MODEL",
-    "sglang": "python -m sglang.launch_server --model-path MODEL",
-    "tensorrt-llm": "trtllm-serve MODEL",
+    "vllm-ascend": f"vllm serve {UNNAMED}",
+    "vllm": f"vllm serve {UNNAMED}",
+    "sglang": f"python -m sglang.launch_server --model-path {UNNAMED}",
+    "tensorrt-llm": f"trtllm-serve {UNNAMED}",
 }
 """What a start is pasted after; the flags of others go into their launch script."""
 
 
-def pasted(settings: Sequence[PlanSetting], framework: str) -> list[str]:
-    """Settings as a shell takes them: exports, one command of the framework, fields of files."""
+def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = "") -> list[str]:
+    """Settings as a shell takes them: exports, one command of the framework, fields of files.
+
+    Args:
+        settings: What to set.
+        framework: Whose command it is.
+        checkpoint: The model that is served, as its command takes it; ``MODEL`` where that is not known.
+    """
     words = [*flag_words(settings), *object_words(settings)]
     program = _PROGRAMS.get(framework, "")
+    if checkpoint:
+        program = program.replace(UNNAMED, shell_word(checkpoint))
     lines = wrapped_command([program, *words] if program and words else words)
     return [*export_lines(settings), *lines, *field_lines(settings)]
 
@@ -49,11 +59,11 @@ ENGINES: Mapping[str, frozenset[str]] = MappingProxyType(
 """Frameworks whose launch a form of an answer is."""
 
 
-def launch_text(settings: Sequence[PlanSetting], framework: str) -> str:
+def launch_text(settings: Sequence[PlanSetting], framework: str, checkpoint: str = "") -> str:
     """Settings as the framework is launched with them: a JSON file where it reads one, else shell lines."""
     fields = [item for item in settings if _is_field(item) and item.file.endswith(".json")]
     if not fields:
-        return "".join(f"{line}\n" for line in pasted(settings, framework))
+        return "".join(f"{line}\n" for line in pasted(settings, framework, checkpoint))
     content: dict[str, Any] = {}
     for item in fields:
         _put(content, item.key, item.value)

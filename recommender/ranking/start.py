@@ -59,6 +59,7 @@ class StartConfiguration:
         settings: What to set, in the order to write it.
         expected: What it is expected to reach.
         because: What it rests on, a line each.
+        checkpoint: The model as its command takes it; empty where that is not known.
         id: From question, settings and knowledge version; an outcome refers to it. Empty for a kernel.
         recipes: Ids of the recipes that it rests on.
         agreement: How far recipes for such problems divide the work as it does, 0 to 1: a doubling apart
@@ -73,6 +74,7 @@ class StartConfiguration:
     settings: tuple[PlanSetting, ...] = ()
     expected: tuple[ExpectedValue, ...] = ()
     because: tuple[str, ...] = field(default=())
+    checkpoint: str = ""
     id: str = ""
     recipes: tuple[str, ...] = ()
     agreement: float | None = None
@@ -85,7 +87,7 @@ class StartConfiguration:
     @property
     def paste_lines(self) -> list[str]:
         """It as people paste it: exports, one command with flags and JSON, fields of files."""
-        return pasted(self.settings, self.framework)
+        return pasted(self.settings, self.framework, self.checkpoint)
 
     def launch_text(self, form: str) -> str:
         """It as an engine is launched with it.
@@ -98,7 +100,7 @@ class StartConfiguration:
         """
         if self.framework not in ENGINES[form]:
             raise InputError(f"the plan is for {self.framework}, not for {form}", hint=f"--software {form}")
-        return launch_text(self.settings, self.framework)
+        return launch_text(self.settings, self.framework, self.checkpoint)
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""

@@ -11,9 +11,11 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import spelling_in
 from kg.terms.meanings import divides
 from kg.terms.metrics import priced_as
+from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
+from recommender.ranking.paste import UNNAMED
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
@@ -115,6 +117,8 @@ def written(
         settings += stretched_positions(situation, screen.release())
     settings = _with_current(settings, situation, screen, is_divided=draft.is_divided_anew)
     settings = list(_switched(settings, screen.release()))
+    checkpoint = _checkpoint(settings, chosen, draft)
+    is_other = any(line.startswith(UNNAMED) for line in checkpoint)
     return StartConfiguration(
         framework=framework.id,
         version=framework.version,
@@ -122,8 +126,9 @@ def written(
         fits=chosen.option.fits if chosen else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=_expected(chosen.option, situation.problem) if chosen else (),
-        because=(*_checkpoint(settings, chosen, draft), *beside, *_because(draft, chosen, runs)),
+        because=(*checkpoint, *beside, *_because(draft, chosen, runs)),
         recipes=_recipes(draft, chosen),
+        checkpoint="" if is_other else situation.problem.situation.checkpoint,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
 
@@ -303,13 +308,14 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
     priced = str(chosen.settings.get("precision", "")) if chosen else ""
     is_asked = bool(draft.situation.problem.workload.precision) and not draft.situation.is_training
     is_narrowed = is_asked and priced not in {"", draft.weight_format, *SIXTEEN_BIT}
-    if is_narrowed or any(item.origin is Origin.RECIPE for item in quantised):
+    is_named_so = bool(priced) and read_name(draft.situation.problem.situation.checkpoint).weights == priced
+    if not is_named_so and (is_narrowed or any(item.origin is Origin.RECIPE for item in quantised)):
         precision = f" ({priced})" if priced else ""
         lines.append(
-            f"MODEL is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"
+            f"{UNNAMED} is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"
         )
     if any(item.value == DRAFT_MODEL for item in settings):
-        lines.append(f"{DRAFT_MODEL} is a draft model trained for MODEL")
+        lines.append(f"{DRAFT_MODEL} is a draft model trained for {UNNAMED}")
     return lines
 
 

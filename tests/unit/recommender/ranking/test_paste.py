@@ -50,6 +50,11 @@ def test_a_start_is_one_command_that_a_shell_takes() -> None:
     assert len(words) == 8
 
 
+def test_a_named_checkpoint_is_what_the_command_serves() -> None:
+    lines = pasted([setting("--max-num-seqs", 64)], "vllm", "/models/my model")
+    assert words_of(lines)[:3] == ["vllm", "serve", "/models/my model"]
+
+
 def test_a_long_command_goes_on_in_the_next_line() -> None:
     flags = [setting(f"--a-rather-long-flag-{number}", number) for number in range(12)]
     lines = pasted(flags, "vllm")
