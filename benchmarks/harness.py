@@ -30,10 +30,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
 EACH = "each"
 """Stands for the drawn groups where every group is asked."""

@@ -7,18 +7,15 @@ import os
 import shutil
 import signal
 import threading
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from recommender.workspace.workspace import Workspace
 from tests.postgres_server import NoServerError, PostgresServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 _DATABASES = count()

@@ -17,21 +17,17 @@ import math
 import random
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import data
-from ingest.knowledge.files import read_knowledge
+from ingest.knowledge.files import Noun, read_knowledge
+from kg.nouns.entities import Source
 from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, HardwareProfile, Model, Strategy
 from kg.terms.setting_registry import registry, softwares
 from recommender.store.shipped_knowledge import recipes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.knowledge.files import Noun
-    from kg.nouns.entities import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

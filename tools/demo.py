@@ -17,14 +17,12 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 RAW = argparse.RawDescriptionHelpFormatter
 EXAMPLE = "data/examples/bert-large-8x910.yaml"

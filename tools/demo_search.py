@@ -18,17 +18,15 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from benchmarks.harness import last_line
-
-if TYPE_CHECKING:
-    from recommender.search.engine.search import Search
-    from recommender.search.objectives.modelled import CostModel
-    from recommender.search.run.preparation import Prepared
-    from recommender.search.run.task import Task
+from recommender.search.engine.search import Search
+from recommender.search.objectives.modelled import CostModel
+from recommender.search.run.preparation import Prepared
+from recommender.search.run.task import Task
 
 ASKED, KNOWN = "bert-large-8x910", "bert-large-8x910b3"
 EVALUATIONS, PATIENCE = 60, 10

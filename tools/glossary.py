@@ -10,15 +10,10 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tools.source_tree import ROOT, modules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tools.source_tree import SourceModule
+from tools.source_tree import ROOT, SourceModule, modules
 
 PAGE = ROOT / "docs" / "glossary.md"
 DESKS = "recommender.workspace."

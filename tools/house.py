@@ -15,17 +15,12 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 import networkx as nx
 
 from kg.terms.meanings import own_names, plain_name, programs, settings_of
-from tools.source_tree import PACKAGES, ROOT, modules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from tools.source_tree import SourceModule
+from tools.source_tree import PACKAGES, ROOT, SourceModule, modules
 
 MOST_MODULES = 20
 SCRIPTS = ("benchmarks", "tools", "examples")

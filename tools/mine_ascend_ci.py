@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
@@ -20,9 +20,6 @@ from ingest.reading import FileReport, read
 from kg.errors import InputError
 from kg.nouns.recipe import Recipe
 from tools.shipped_names import shipped_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REPOSITORY = "https://github.com/vllm-project/vllm-ascend/blob"
 MATRICES = ".github/workflows/configs/{}_config.yaml"

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ingest.knowledge.files import ARCHITECTURES
 from ingest.questions.launches.model_config import SIZES, TEXT_PARTS
 from ingest.questions.launches.model_facts import structure
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def facts_of(config: Mapping[str, object]) -> dict[str, int | str]:

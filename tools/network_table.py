@@ -16,16 +16,13 @@ import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
 from kg.triples.names import normalise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 COLUMNS = ("name", "parameters", "flops_per_sample", "image_size", "activations_per_sample", "source", "note")
 TIMM = ("pt291-cu130-pro6000maxq", "pt240-cu124-rtx3090", "pt113-cu117-rtx3090")

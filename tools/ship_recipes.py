@@ -12,18 +12,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ingest.formats.recipes.recipe_jsonl import write
 from ingest.reading import FileReport, read
 from kg.nouns.recipe import Recipe
 from kg.triples.names import slug
 from tools.shipped_names import shipped_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 LICENCES = {
     "vllm-project/vllm-ascend": "Apache-2.0",

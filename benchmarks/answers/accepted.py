@@ -14,8 +14,9 @@ import json
 import re
 import shlex
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks import harness
 from benchmarks.answers.knowledge import raw_question
@@ -25,13 +26,9 @@ from benchmarks.worlds.world import fresh_workspace
 from kg.errors import TuningError
 from kg.nouns.release import release_key
 from kg.terms.setting_registry import registry, softwares
+from recommender.workspace.workspace import Workspace
 from tools.oracle.facts import Facts, facts
 from tools.oracle.judge import judge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from recommender.workspace.workspace import Workspace
 
 PROGRAMS = {"llama-factory": "llamafactory"}
 """Programs that recipes name otherwise."""

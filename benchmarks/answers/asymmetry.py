@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import harness
 from benchmarks.worlds.cost_tables import tables
 from benchmarks.worlds.shipped import ShippedKnowledge
 from embeddings.encoder import ProblemEncoder
 from embeddings.weights import BlockWeights
+from kg.nouns.entities import Problem
+from kg.triples.hardware_tree import HardwareTree
 from recommender.calibration.design import device_row
 from recommender.calibration.similarity_fit import draw
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Problem
-    from kg.triples.hardware_tree import HardwareTree
 
 LEAST = 50
 RIDGE = 10.0

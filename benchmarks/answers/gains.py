@@ -14,8 +14,8 @@ one half, the share that helped).
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pyoxigraph import NamedNode
@@ -28,6 +28,7 @@ from kg.nouns.effects import Effect
 from kg.nouns.entities import Kind, Source
 from kg.nouns.gain import NORMAL_90, Gain
 from kg.terms.metrics import SAME_GAIN
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.iris import name_of
 from kg.triples.serialisation import all_of, from_graph
@@ -42,11 +43,6 @@ from recommender.ranking.changes.posterior import (
     posterior,
 )
 from recommender.ranking.plan.candidate import LEAST_LOG_GAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.triples.graph import GraphStore
 
 GROUPS = {
     metric: "throughput" if "throughput" in group else min(group)

@@ -12,11 +12,13 @@ import math
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import harness
 from benchmarks.answers.unseen import counts, questions
@@ -29,11 +31,6 @@ from recommender.calibration.outlook import Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES, circumstances
 from recommender.ranking.cases.evidence import ConfigurationReader
 from recommender.ranking.cases.reference import reference_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 LISTS = (1, 3, 5, 10)
 METHODS = ("ours", "nearest", "popular", "robust")

@@ -22,7 +22,9 @@ import gzip
 import json
 import math
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,13 +41,8 @@ from recommender.ranking.kernels.domain import KernelDomain, generated_domain
 from recommender.ranking.kernels.planning import CUBE_LOG_SPREAD, LOG_SPREAD
 from recommender.ranking.kernels.question import KernelQuestion, kernel_question
 from recommender.ranking.kernels.score import tile_times
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from recommender.ranking.kernels.tile_times import TileTimes
-    from recommender.workspace.workspace import Workspace
+from recommender.ranking.kernels.tile_times import TileTimes
+from recommender.workspace.workspace import Workspace
 
 TIMED = {
     "kerneltuner_gemm": "gemm",

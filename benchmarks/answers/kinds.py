@@ -12,10 +12,10 @@ answered questions in which every law held. The last line is one JSON object.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from benchmarks import harness
 from benchmarks.kinds.command_line import CommandLine
@@ -23,11 +23,7 @@ from benchmarks.kinds.laws import LAWS, judge_reply
 from benchmarks.kinds.panel import KindPanel
 from benchmarks.kinds.prices import PRICES, judge_prices
 from benchmarks.kinds.replies import Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from benchmarks.kinds.situations import PanelSituation
+from benchmarks.kinds.situations import PanelSituation
 
 QUICK = 100
 SHOWN = 3

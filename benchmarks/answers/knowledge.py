@@ -20,9 +20,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import data
 from benchmarks import harness
@@ -41,12 +42,7 @@ from recommender.applicability.gate import judge
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.release import setting_key
 from recommender.store.shipped_knowledge import recipes as shipped_recipes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from recommender.workspace.workspace import Workspace
-
+from recommender.workspace.workspace import Workspace
 
 COVERAGE = Path(__file__).resolve().parents[2] / "docs" / "knowledge-coverage.md"
 VENDORS = frozenset({"huawei", "nvidia", "amd", "intel"})

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.calibration.outlook import ABSTAIN_ABOVE, Checked, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 CLASSES = ("same_vendor", "other_class", "other_vendor", "known_device")
 LEAST_PROBLEMS, LEAST_DEVICES = 300, 5

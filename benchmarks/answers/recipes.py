@@ -17,8 +17,9 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks import harness
 from benchmarks.harness import mean, share
@@ -26,23 +27,18 @@ from benchmarks.worlds.world import fresh_workspace
 from ingest.questions.launches.megatron import stated_network
 from ingest.questions.launches.options import parse_options
 from kg.errors import TuningError
-from kg.nouns.recipe import experts_spread
+from kg.nouns.entities import Problem
+from kg.nouns.layout import ParallelLayout
+from kg.nouns.recipe import Recipe, experts_spread
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.triples.model_finder import DECISIVE
+from recommender.ranking.plan.planner import Planned
 from recommender.ranking.starts.finder import StartFinder
 from recommender.ranking.starts.layout_choice import TRUST_IN_TIMES, choose_layouts, degrees
 from recommender.ranking.starts.layout_options import layout_options
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.recipe import Recipe
-    from recommender.ranking.plan.planner import Planned
-    from recommender.ranking.starts.starts import Starts
-    from recommender.workspace.workspace import Workspace
+from recommender.ranking.starts.starts import Starts
+from recommender.workspace.workspace import Workspace
 
 PHASES = {
     "serve": "serving",

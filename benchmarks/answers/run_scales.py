@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from recommender.cost_model.measured.correction import SCALES, ErrorScales
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.ranking.measured.measured_run import MeasuredRun
+from recommender.ranking.measured.measured_run import MeasuredRun
 
 BLOCK, BLOCKS = 260, 6
 """Runs whose likelihood is taken together, and how many such draws a fit sees."""

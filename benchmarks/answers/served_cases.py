@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
 from benchmarks.answers.served_work import Work
-from kg.nouns.entities import Kind, Problem, Trust, WorkloadKind
+from kg.nouns.entities import Configuration, Kind, Problem, Trust, WorkloadKind
+from kg.nouns.values import Value
+from kg.rows.trials import TrialStore
 from kg.terms.dialects import degrees_of, layout_of
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import from_graph
 from recommender.ranking.deployments.deployment import Deployment
 from recommender.ranking.measured.runs import framework_id
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Configuration
-    from kg.nouns.values import Value
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
 
 RATE = "tokens/s/device"
 """Unit of a throughput that counts input and output tokens of each device in use."""

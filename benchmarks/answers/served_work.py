@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.nouns.entities import Limit
+from kg.nouns.values import Value
+from kg.triples.hardware_tree import HardwareTree
 from recommender.cost_model.question import Question, QuestionFacts
-from recommender.ranking.deployments.deployment import rated_deployments
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kg.nouns.entities import Limit
-    from kg.nouns.values import Value
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.ranking.deployments.deployment import RatedDeployment
+from recommender.ranking.deployments.deployment import RatedDeployment, rated_deployments
 
 ENGINES = ("tensorrt-llm", "vllm", "atom", "sglang")
 """Engines in the order in which deployments of one price are proposed: by measured over modelled time in the

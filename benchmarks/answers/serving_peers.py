@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from typing import TYPE_CHECKING
 
+from benchmarks.answers.served_work import DeploymentQuestion
 from kg.nouns.layout import ParallelLayout
-
-if TYPE_CHECKING:
-    from benchmarks.answers.served_work import DeploymentQuestion
 
 SYSTEMS = {
     "h200": "h200_sxm",

@@ -11,13 +11,15 @@ is asked of the export of the one after ``kb merge`` of the other. Printed: equa
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 import time
+from collections.abc import Iterable
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyoxigraph
+from pyoxigraph import NamedNode
 
 import data
 from benchmarks import harness
@@ -28,12 +30,6 @@ from kg.triples.queries import query_named, text_of
 from kg.triples.validation import validate
 from kg.triples.vocabulary import RDF_TYPE, TG
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterable
-
-    from pyoxigraph import NamedNode
 
 EFFECTS = "cases/effects.jsonl"
 

@@ -7,14 +7,11 @@ after; a strategy's own name stands for its switch.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from benchmarks.worlds.shipped import NotExpressibleError
+from kg.nouns.values import Value
 from recommender.cost_model.settings.dialects import OFF, translate
 from recommender.cost_model.settings.plans import PHASES, canonical_name
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 Row = dict[str, str]
 Settings = dict[str, object]

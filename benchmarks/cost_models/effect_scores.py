@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.cost_models.effect_settings import Comparison, balanced, compare_all, document
-from benchmarks.harness import share
+from benchmarks.harness import Run, share
+from benchmarks.worlds.shipped import ShippedKnowledge
 from recommender.cost_model.workloads.steps import ceiling, speedup_without
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from benchmarks.harness import Run
-    from benchmarks.worlds.shipped import ShippedKnowledge
 
 
 def effects(run: Run, known: ShippedKnowledge) -> dict[str, object]:

@@ -13,7 +13,6 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,12 +20,9 @@ from benchmarks.cost_models.effect_changes import SIZES, Row, Settings, settings
 from benchmarks.worlds.shipped import A2, A3, NotExpressibleError, ShippedKnowledge
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.machine import Machine
-    from recommender.cost_model.workloads.steps import Steps
-
+from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.machine import Machine
+from recommender.cost_model.workloads.steps import Steps
 
 STAND_INS = {
     "LLM": "llama-2-7b", "LLM dense": "llama-2-7b", "SSM": "llama-2-7b", "LLM MoE": "qwen3-30b-a3b",

@@ -17,14 +17,16 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks import harness
 from benchmarks.cost_models.effect_scores import effects, rank_correlation
 from benchmarks.cost_models.floors import FLOORS, Work, floor_values, work_of
+from benchmarks.cost_models.published_question import PublishedQuestion
 from benchmarks.cost_models.published_rows import question_of, read_rows
 from benchmarks.harness import Run, mean, percentile, share
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
@@ -35,13 +37,7 @@ from recommender.cost_model.fit.anchoring import fit_anchors
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.question import Question
 from recommender.cost_model.step_runs import measured_step, modelled_value
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from benchmarks.cost_models.published_question import PublishedQuestion
-    from recommender.cost_model.workloads.steps import Steps
+from recommender.cost_model.workloads.steps import Steps
 
 ENOUGH = 5
 """Known rows of an engine from which its rows are scored."""

@@ -6,19 +6,15 @@ prefills and trains. A constant share of the peak. The nearest known row, scaled
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import PHASES, number_of
 from recommender.cost_model.workloads.inference import feeds_forward
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from recommender.cost_model.question import Question
-    from recommender.cost_model.workloads.steps import Steps
+from recommender.cost_model.workloads.steps import Steps
 
 FLOORS = ("roofline_scaled", "constant_mfu", "nearest_scaled")
 

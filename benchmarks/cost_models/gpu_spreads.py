@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
@@ -20,10 +21,6 @@ from benchmarks import harness
 from benchmarks.cost_models.end_to_end import points, read
 from benchmarks.worlds.shipped import ShippedKnowledge
 from recommender.cost_model.fit.anchoring import nine_tenths
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 NORMAL_90 = 1.645
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from benchmarks.cost_models.published_question import (
     PublishedQuestion,
@@ -19,15 +20,10 @@ from benchmarks.cost_models.published_question import (
 )
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import UnknownEntityError
-from recommender.cost_model.machine import device_and_server, machine
+from kg.nouns.values import Value
+from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.machine import Machine, device_and_server, machine
 from recommender.cost_model.settings.dialects import translate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.machine import Machine
 
 
 def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuestion:

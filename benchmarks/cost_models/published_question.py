@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,8 @@ from kg.errors import InputError
 from kg.terms.model_name import read_name
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.facts.device import precision
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.machine import Machine
+from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import csv
 import gzip
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from benchmarks.cost_models.published_cases import question_of_case
 from benchmarks.cost_models.published_question import (
@@ -24,15 +25,10 @@ from benchmarks.cost_models.row_recipes import recipe_of
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.terms.metrics import metric_of_words
 from recommender.cost_model.estimate import sweep
+from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.machine import Machine
 from recommender.cost_model.settings.engine_defaults import largest_captured
 from recommender.cost_model.workloads.inference import feeds_forward
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.machine import Machine
-
 
 DIES_OF_A3 = 16
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from benchmarks.cost_models.published_question import priced_format
 from kg.nouns.layout import DEGREES
-from kg.nouns.recipe import Role
+from kg.nouns.recipe import Recipe, Role
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
+from kg.triples.hardware_tree import HardwareTree
 from recommender.cost_model.machine import device_and_server
 from recommender.cost_model.question import Question, QuestionFacts
 from recommender.cost_model.settings.dialects import translate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.recipe import Recipe
-    from kg.nouns.values import Value
-    from kg.triples.hardware_tree import HardwareTree
 
 LENGTHS = {"seq_len": "seq_len", "input_len": "input_len", "output_len": "output_len"}
 USUAL_LENGTH = 4096

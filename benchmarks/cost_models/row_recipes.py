@@ -10,19 +10,15 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from benchmarks.worlds.shipped import NotExpressibleError
 from kg.nouns.recipe import Recipe, Role
+from kg.nouns.values import Value
 from recommender.cost_model.settings.dialects import translate
 from recommender.store.shipped_knowledge import recipes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
 
 SWITCHES = (
     "async_scheduling", "draft_graph", "fused_dispatch", "sequence_parallel", "captured_rows", "graph",

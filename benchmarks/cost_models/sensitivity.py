@@ -10,9 +10,10 @@ and the number of weights. Spearman over matrices; then the three profiles on se
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch  # noqa: TID253  the model that is measured
@@ -23,9 +24,6 @@ from benchmarks import harness
 from ingest.knowledge.files import read_knowledge
 from ingest.layers.layer import Layer
 from recommender.answers.sensitivity import KEPT, kind_of, rank
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 def sentences() -> list[str]:

@@ -20,12 +20,14 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks import harness
 from benchmarks.green.batch_jobs import JOBS, batch_jobs
+from benchmarks.harness import Run
 from ingest.formats.intensity.registry import read_intensity
 from recommender.green.backtest import (
     BacktestResult,
@@ -41,11 +43,6 @@ from recommender.green.intervals import CLASSES, STEP, WINDOW_DAYS, interval_fac
 from recommender.green.placement import best_start, cheapest_slots
 from recommender.green.promises import promise_record
 from recommender.green.series import IntensitySeries, series_from
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from benchmarks.harness import Run
 
 CELLS = (
     (1, 12), (4, 12), (4, 24), (8, 24), (8, 48), (16, 48), (24, 48), (8, 96), (24, 96), (48, 96)

@@ -6,18 +6,16 @@ import io
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 from unittest.mock import patch
 
 from cli.main import main
 from recommender.workspace.workspace import Workspace
 from tunegraph.places import Places
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 BUDGET_S = 5
 """CPU seconds that any question may take (DESIGN.md section 14, law 14)."""

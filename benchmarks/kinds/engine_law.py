@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from benchmarks.kinds.launches import SIZES
+from benchmarks.kinds.replies import Reply
 from benchmarks.kinds.situations import TRAINERS
 from kg.errors import UnknownEntityError
 from kg.terms.setting_registry import softwares
 from tools.oracle.facts import facts
 from tools.oracle.judge import judge
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from benchmarks.kinds.replies import Reply
 
 _FILLED = {"SERVER_RANK": "0"}
 """What a user fills in, as a parser takes it."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from random import Random
 
 from benchmarks.kinds.situations import TRAINERS, LaunchForm, LaunchSetting
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from random import Random
 
 _STARTS = {
     "vllm": (("vllm", "serve"), ("python3", "-m", "vllm.entrypoints.openai.api_server", "--model")),

@@ -8,17 +8,13 @@ limit admits the load, a flag is one that the release's parser takes.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from benchmarks.kinds.engine_law import is_taken_by_the_engine
-from benchmarks.kinds.replies import settings_of
+from benchmarks.kinds.replies import Reply, settings_of
+from benchmarks.kinds.situations import PanelSituation
 from benchmarks.kinds.sources import stacks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from benchmarks.kinds.replies import Reply
-    from benchmarks.kinds.situations import PanelSituation
 
 _BITS = {
     "bf16": 16,

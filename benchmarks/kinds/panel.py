@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from benchmarks.kinds.launches import LAUNCHED, launch_text, problem_text
 from benchmarks.kinds.situations import LaunchForm, LaunchSetting, PanelSituation
@@ -22,10 +23,6 @@ from benchmarks.kinds.sources import (
     official_recipes,
     programs,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 _RECIPE_SHARE = 0.5
 _PARSED, _UNLISTED = 3.0, 0.5

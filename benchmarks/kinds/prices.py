@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from benchmarks.kinds.command_line import CommandLine, CommandResult
-    from benchmarks.kinds.replies import Reply
+from benchmarks.kinds.command_line import CommandLine, CommandResult
+from benchmarks.kinds.replies import Reply
 
 PRICES = ("price of predict", "price of estimate", "price of size")
 _DIGITS = 3

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from benchmarks.kinds.command_line import CommandResult
-    from benchmarks.kinds.situations import PanelSituation
+from benchmarks.kinds.command_line import CommandResult
+from benchmarks.kinds.situations import PanelSituation
 
 
 @dataclass(frozen=True)

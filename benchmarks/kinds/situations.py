@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from benchmarks.kinds.sources import ListedChip, ListedModel
-
+from benchmarks.kinds.sources import ListedChip, ListedModel
 
 TRAINERS = ("megatron-lm", "mindspeed-llm", "mindspeed")
 """Programs whose scripts look alike, and state the sizes of the model by flags."""

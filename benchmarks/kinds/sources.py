@@ -9,19 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 import data
 from kg.terms.setting_registry import softwares
 from tools.oracle.facts import facts, releases
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _ROOT = Path(data.__file__).parent
 _SIXTEEN_GB = 16e9

@@ -24,9 +24,10 @@ import math
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import harness
 from kg.nouns.entities import Better, Kind, Status
@@ -36,11 +37,6 @@ from recommender.experiment.mixture import least_pairs, watch
 from recommender.experiment.running import Experiment
 from recommender.experiment.schemes import SESSION, by_regression
 from recommender.measuring.outcome import RunOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 ALPHAS = (0.05, 0.01)
 NOISE = 0.02

@@ -11,12 +11,12 @@ CPU time is user + system of this process. The last line is JSON.
 from __future__ import annotations
 
 import math
+import random
 import shutil
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks import harness
 from kg.nouns.effects import Effect
@@ -38,9 +38,6 @@ from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.experiment.concluding import Conclusion
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    import random
 
 DEVICES = ("ascend-910b3", "ascend-910b2", "ascend-910a", "nvidia-h100-sxm")
 MODELS = ("llama-2-7b", "qwen3-32b", "bert-large")

@@ -18,28 +18,25 @@ from __future__ import annotations
 import random
 import statistics
 from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from benchmarks import harness
+from benchmarks.harness import Run
 from benchmarks.learning.season_beliefs import START, Beliefs, play
 from benchmarks.learning.season_hypotheses import KERNELS, judge, kernel_tables
 from benchmarks.worlds.season_worlds import TABLES, foreign_world, static_knowledge, tables
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
 from kg.nouns.entities import Kind, Trust
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.names import Names
 from recommender.evolution.components import fit_components
 from recommender.evolution.reliabilities import SourcedGain, distrusted_sources
 from recommender.ranking.changes.posterior import Prior, effect_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from benchmarks.harness import Run
-    from kg.triples.hardware_tree import HardwareTree
-    from kg.triples.names import Names
 
 POLICIES = ("static", "ours")
 PROBLEMS, POOL, NOISE = 200, 40, 0.02

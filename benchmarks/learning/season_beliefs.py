@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.nouns.effects import Context, DatedGain, Effect, to_unats
 from kg.nouns.entities import Kind, Trust
+from kg.nouns.gain import Gain
+from kg.triples.hardware_tree import HardwareTree
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -21,12 +23,6 @@ from recommender.ranking.changes.posterior import (
     effect_state,
     posterior,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kg.nouns.gain import Gain
-    from kg.triples.hardware_tree import HardwareTree
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NEAREST = 40

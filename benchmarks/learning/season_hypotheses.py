@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import numpy as np
 
 from ingest.reading import read
 from kg.nouns.effects import Context, Effect
@@ -17,17 +19,11 @@ from kg.nouns.gain import NORMAL_90, Gain
 from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
+from kg.triples.names import Names
 from recommender.evolution.proposing import ProposalSetting, interpolate, recombine
 from recommender.ranking.changes.bottlenecks import Match
 from recommender.ranking.changes.posterior import Prior
 from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-
-    from kg.triples.names import Names
 
 KERNELS = (
     "kerneltuner_gemm",

@@ -5,24 +5,20 @@ The rules here look at the files' own words and at the remedies shown; they do n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 from benchmarks.profiles import gpu_traces
 from benchmarks.profiles.fault_scores import mean
+from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Bottleneck, HardwareProfile, Strategy
 from recommender.answers.diagnose import is_training
-from recommender.answers.remedies import ProfiledRun, hardware_names, remedies_for
+from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for
+from recommender.diagnosis.diagnosis import Diagnosis, Finding
 from recommender.store.shipped_knowledge import knowledge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from ingest.profiles.facts.run import Profile
-    from recommender.answers.remedies import Remedy
-    from recommender.diagnosis.diagnosis import Diagnosis, Finding
 
 NOUNS = list(knowledge())
 STRATEGIES = [noun for noun in NOUNS if isinstance(noun, Strategy)]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from benchmarks.profiles.kernel_faults import slower
-from benchmarks.profiles.profile_files import covered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.profiles.profile_files import Random, RankFiles, Strike
+from benchmarks.profiles.profile_files import Random, RankFiles, Strike, covered
 
 
 def operators(rank: RankFiles, wanted: Callable[[str], bool]) -> list[tuple[str, dict[str, Any], list[int]]]:

@@ -20,9 +20,10 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,24 +38,19 @@ from benchmarks.profiles import (
     simulated_scores,
 )
 from benchmarks.profiles.fault_scores import Score, mean
-from benchmarks.profiles.profile_faults import FAULTS
+from benchmarks.profiles.profile_faults import FAULTS, KnownFault
+from benchmarks.profiles.profile_files import Random
+from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
 from kg.nouns.knowledge import Bottleneck, Cause
 from recommender.diagnosis.analysis import analyse, new_losses, views
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import diagnose
+from recommender.diagnosis.evidence import SoftEvidence
 from recommender.diagnosis.rank.view import View
 from recommender.diagnosis.repair.fix_tests import repair
 from recommender.diagnosis.thresholds import Thresholds
 from recommender.store.shipped_knowledge import knowledge
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from benchmarks.profiles.profile_faults import KnownFault
-    from benchmarks.profiles.profile_files import Random
-    from ingest.profiles.facts.run import Profile
-    from recommender.diagnosis.evidence import SoftEvidence
 
 COSTS = (0.1, 0.4)
 """Share of the altered step that a fault costs: drawn evenly between."""

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.profiles import profile_faults
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from benchmarks.profiles.profile_faults import KnownFault
+from benchmarks.profiles.profile_faults import KnownFault
 
 
 class Score:

@@ -7,12 +7,10 @@ device; names of kernels, calls and ranges are those that PyTorch, cuBLAS, Tensi
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 LAYERS, STEPS = 24, 3
 _ELEMENT = "void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>, at::detail::Array<char*, 3>>(int)"

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from benchmarks.profiles.kernel_faults import is_vector
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.profiles.profile_files import Random, RankFiles
+from benchmarks.profiles.profile_files import Random, RankFiles
 
 
 def gaps(count: int) -> Callable[[RankFiles, float, Random], None]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.profiles.profile_files import Random, RankFiles, Strike
+from benchmarks.profiles.profile_files import Random, RankFiles, Strike
 
 
 def has(rank: RankFiles, *columns: str) -> bool:

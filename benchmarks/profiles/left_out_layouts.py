@@ -8,19 +8,16 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.profiles.profile_faults import FAULTS
+from benchmarks.profiles.profile_files import Random
+from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from benchmarks.profiles.profile_files import Random
-    from ingest.profiles.facts.run import Profile
 
 COSTS = (0.1, 0.4)
 """Share of the altered step that a fault costs, as in the altered folders."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,11 +54,8 @@ from benchmarks.profiles.kernel_faults import (
     round_trips,
     unfused,
 )
+from benchmarks.profiles.profile_files import Random, RankFiles, Strike
 from benchmarks.profiles.shape_faults import changing, head_size, inner_axis, uneven_batch
-
-if TYPE_CHECKING:
-    from benchmarks.profiles.profile_files import Random, RankFiles, Strike
-
 
 KERNELS, HOST, COMMUNICATION = "kernels", "host", "communication"
 

@@ -11,13 +11,11 @@ import csv
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path  # noqa: TC003  dataclasses look at annotations
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 NAME = {"kernel": ("Name", "Op Name"), "kind": ("Type", "OP Type"), "core": ("Accelerator Core", "Task Type"),
         "start": ("Start Time(us)", "Task Start Time(us)"), "duration": ("Duration(us)", "Task Duration(us)"),

@@ -12,22 +12,17 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks import harness
 from benchmarks.profiles import mechanism_scores
 from benchmarks.profiles.diagnosis import NETWORK, THRESHOLDS
+from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.causes.confidence import confidence_of
-from recommender.diagnosis.diagnosis import diagnose
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ingest.profiles.facts.run import Profile
-    from recommender.diagnosis.diagnosis import Diagnosis
+from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 
 SMALL = 1e-2
 """Weight of the square of the slope: keeps the curve finite where the rows are separable."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from benchmarks.profiles.communication_faults import collective_wait
 from benchmarks.profiles.host_faults import call, gaps
 from benchmarks.profiles.kernel_faults import has, slower
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.profiles.profile_files import Random, RankFiles
+from benchmarks.profiles.profile_files import Random, RankFiles
 
 INNER, INNER_TILE = 260, 512
 """Inner axis of a product that its tiles of 256 elements hold in two, the second all but empty."""

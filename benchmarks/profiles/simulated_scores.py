@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.profiles import profile_files
 from benchmarks.profiles.simulated_runs import HOME, LEFT_OUT, Chip, World, simulate
+from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.profiles.facts.run import Profile
 
 
 def _pauses(count: int, each: float, random: np.random.Generator) -> dict[int, float]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kg.nouns.entities import Configuration
-    from recommender.ranking.cases.ranker import Ranking
+from kg.nouns.entities import Configuration
+from recommender.ranking.cases.ranker import Ranking
 
 UNTRIED = math.log(10)
 """Log regret of a configuration that a problem's table does not have."""

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.harness import Run
 from benchmarks.worlds.world import World, sampled
+from embeddings.weights import BlockWeights
+from kg.nouns.entities import Problem
 from kg.nouns.knowledge import Level
 from kg.triples.hardware_tree import Distance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.harness import Run
-    from embeddings.weights import BlockWeights
-    from kg.nouns.entities import Problem
-    from recommender.backtest.subset import SubsetRanker
-    from recommender.calibration.mixture import ExpertMixture
+from recommender.backtest.subset import SubsetRanker
+from recommender.calibration.mixture import ExpertMixture
 
 CLASSES = ("same_vendor", "other_class", "other_vendor", "known_device")
 TASK_FOLDS = 5

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from recommender.search.belief.acquisition import log_expected_improvement
 from recommender.search.engine.pareto import non_dominated
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def worth(

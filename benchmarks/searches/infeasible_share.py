@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +29,9 @@ from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
 from recommender.search.run.assembly import SearchPlace, evaluator_of
 from recommender.search.run.memory_tally import fit_tally
+from recommender.search.run.task import Task
 from recommender.space.made.layouts import layout_space
-
-if TYPE_CHECKING:
-    from recommender.search.run.task import Task
-    from recommender.space.space import SearchSpace
+from recommender.space.space import SearchSpace
 
 TRAINING = (
     ("bert-large", "ascend-910b3", 8, "atlas-800t-a2", {"seq_len": 128, "global_batch": 512}),

@@ -11,7 +11,7 @@ rule foretells. The last line is JSON.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +22,8 @@ from ingest.reading import read
 from kg.nouns.entities import Case, Status
 from recommender.cost_model.facts.device import Device
 from recommender.space.expressions import Expression
+from recommender.space.made.generated import GeneratedSpace
 from recommender.space.made.kernels import kernel_space
-
-if TYPE_CHECKING:
-    from recommender.space.made.generated import GeneratedSpace
 
 FILES = (
     "vllm_sglang_moe_winners",

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space
 from kg.nouns.entities import Status
+from kg.nouns.values import Settings
+from recommender.search.belief.mixture import Mixture
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Settings
-    from recommender.search.belief.mixture import Mixture
 
 
 def evaluation(space: Space, settings: Settings) -> Evaluation:

@@ -13,16 +13,14 @@ import json
 import math
 import random
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from benchmarks.worlds.kernel_spaces import CAP, Space
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 ASKED = 20 * CAP
 """Proposals after which a tool that repeats itself or leaves the space is stopped."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES
+from benchmarks.worlds.part_worlds import World
 from kg.nouns.values import Settings
 from recommender.search.belief.acquisition import log_expected_improvement
 from recommender.search.engine.composition import Composition
 from recommender.search.engine.search import DESIGN, Search
-
-if TYPE_CHECKING:
-    from benchmarks.worlds.part_worlds import World
-    from recommender.search.evaluations import Evaluation
+from recommender.search.evaluations import Evaluation
 
 WAYS = ("parts", "joint", "in_turn", "amdahl")
 TURN = 25

@@ -7,17 +7,14 @@ configurations does; the toys are functions in common use and four with conditio
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import optuna
 
 from benchmarks import harness
 from recommender.search.bridges.optuna_sampler import SearchSampler
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LEAST = 1e-4
 """Regret below which studies count as equal: a hundredth of a percent of what chance misses."""

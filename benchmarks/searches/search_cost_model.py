@@ -16,20 +16,23 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches.hypervolume_gain import worth
 from benchmarks.worlds.shipped import ShippedKnowledge
+from ingest.questions.aims import KnownOperator
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import Better, Status
 from kg.nouns.values import Settings
 from kg.rows.trials import TrialStore
 from recommender.cost_model.estimate import estimate_question
 from recommender.ranking.measured.near_runs import NearRuns
+from recommender.retrieval.neighbours import Retriever
 from recommender.search.engine import proposal as proposing
 from recommender.search.engine.pareto import hypervolume, non_dominated
 from recommender.search.engine.search import Search
@@ -37,12 +40,6 @@ from recommender.search.evaluations import Evaluation
 from recommender.search.run.assembly import model_of_task
 from recommender.search.run.preparation import Tuner
 from recommender.search.run.task_file import read_task_file, shipped_names
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ingest.questions.aims import KnownOperator
-    from recommender.retrieval.neighbours import Retriever
 
 BUDGET = 60
 

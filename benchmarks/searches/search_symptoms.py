@@ -12,7 +12,7 @@ False: any diagnosis of a healthy search.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -21,15 +21,11 @@ from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.kernel_spaces import OBJECTIVES, Space, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.entities import Status
+from kg.nouns.values import Settings
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
 from recommender.search.report.history import History
 from recommender.search.report.symptoms import NOT_CONVERGING, OUT_OF_MEMORY, REGRESSION, TOO_LONG, check
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kg.nouns.values import Settings
 
 NOISE = 0.01
 

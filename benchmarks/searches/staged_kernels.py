@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,6 @@ from benchmarks.searches.stages import RULES, Staged
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 TRIES, FINALISTS, TURNS = 30, 3, 4
 """Evaluations of a noisy search, all told; finalists of the plain one and how often each is measured again."""

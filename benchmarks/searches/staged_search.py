@@ -21,7 +21,8 @@ so far over the optimum. The last line is JSON.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +39,6 @@ from benchmarks.worlds.part_worlds import VARIANTS, worlds
 from benchmarks.worlds.shipped import ShippedKnowledge
 from recommender.search.engine.search import Search
 from recommender.search.run.task_file import read_task_file, shipped_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 NOISE = (0.03, 0.1)
 """Standard deviations of a measurement, log cost: of a quiet machine, and of a busy one."""

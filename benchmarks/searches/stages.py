@@ -8,16 +8,13 @@ of a budget, as the documents have it, or a number of evaluations without gain.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recommender.search.engine.search import DESIGN, Search
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recommender.search.evaluations import Origin
+from recommender.search.evaluations import Origin
 
 FRUITLESS = 10
 """Evaluations without gain that end a stage: the patience of the documents' refinement."""

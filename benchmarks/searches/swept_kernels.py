@@ -16,7 +16,9 @@ them is a source of another.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,15 +30,10 @@ from benchmarks.worlds.shipped import ShippedKnowledge
 from benchmarks.worlds.sweep_spaces import SPACES
 from ingest.reading import read
 from kg.nouns.entities import Case
+from kg.triples.names import Names
 from recommender.search.engine.search import Search
+from recommender.search.evaluations import SourceTable
 from recommender.search.run.estimate import CostEstimate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from kg.triples.names import Names
-    from recommender.search.evaluations import SourceTable
 
 LOG = 60
 """Evaluations that are known of a source: a tenth of a space and less."""

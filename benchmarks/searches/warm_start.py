@@ -29,7 +29,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -39,14 +40,9 @@ from benchmarks.searches import kernel_tools
 from benchmarks.searches.kernel_searches import at_random, best_first, bests, rgpe, run, table
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values, spearman
 from benchmarks.worlds.shipped import ShippedKnowledge
-from kg.triples.hardware_tree import Distance
+from kg.triples.hardware_tree import Distance, HardwareTree
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import SourceTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kg.triples.hardware_tree import HardwareTree
 
 LOG = 200
 TWIN = 0.9

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import statistics
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 from recommender.report.pdf import browser_program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),

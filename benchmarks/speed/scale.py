@@ -18,6 +18,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import resource
 import shutil
 import statistics
@@ -27,16 +28,12 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks import harness
 from embeddings.index import INDEX_NAME
-
-if TYPE_CHECKING:
-    import random
-
-    from kg.nouns.entities import Case, Problem
-    from recommender.workspace.workspace import Workspace
+from kg.nouns.entities import Case, Problem
+from recommender.workspace.workspace import Workspace
 
 QUESTIONS = 400
 COLD_RUNS = 7

@@ -13,9 +13,9 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 import data
 from benchmarks import harness
@@ -31,9 +31,6 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 K = 50
 QUESTIONS = 300

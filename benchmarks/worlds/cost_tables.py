@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.reading import read
 from kg.nouns.entities import Better, Case
+from kg.triples.names import Names
 from recommender.calibration.similarity_fit import CostTable
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kg.triples.names import Names
 
 
 def tables(folder: Path, names: Names) -> list[CostTable]:

@@ -6,21 +6,17 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.nouns.entities import Better, Case, Objective, Status
+from kg.nouns.values import Settings
+from kg.triples.names import Names
 from recommender.space.parameters import Parameter, ParameterKind
 from recommender.space.space import SearchSpace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Settings
-    from kg.triples.names import Names
 
 CAP = 100
 """Evaluations after which a run has missed."""

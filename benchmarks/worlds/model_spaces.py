@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.searches.kernel_searches import evaluation as plain_evaluation
 from benchmarks.searches.search_cost_model import World
 from benchmarks.worlds.kernel_spaces import Space
+from benchmarks.worlds.shipped import ShippedKnowledge
+from kg.nouns.values import Settings
 from recommender.cost_model.estimate import estimate_question
+from recommender.search.evaluations import Evaluation
 from recommender.search.run.assembly import model_of_task
 from recommender.space.parts import SearchPart, subspace
-
-if TYPE_CHECKING:
-    from benchmarks.worlds.shipped import ShippedKnowledge
-    from kg.nouns.values import Settings
-    from recommender.search.evaluations import Evaluation
-    from recommender.space.space import SearchSpace
+from recommender.space.space import SearchSpace
 
 SPLIT = {
     "device": (

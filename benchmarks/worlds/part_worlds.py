@@ -13,21 +13,18 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.searches.kernel_searches import evaluation as plain_evaluation
 from benchmarks.worlds.kernel_spaces import Space
 from kg.nouns.values import Settings
+from recommender.search.evaluations import Evaluation
+from recommender.space.parameters import Parameter
 from recommender.space.parts import SearchPart
 from recommender.space.space import SearchSpace
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recommender.search.evaluations import Evaluation
-    from recommender.space.parameters import Parameter
 
 VARIANTS = ("apart", "tied", "coupled")
 TIED = "block_size_x"

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
@@ -19,17 +19,12 @@ from benchmarks.learning.season_beliefs import Arrival, Beliefs
 from ingest.reading import read
 from kg.errors import TuningError
 from kg.nouns.effects import Context
-from kg.nouns.entities import Better, Case, Kind
+from kg.nouns.entities import Better, Case, Kind, Problem
 from kg.nouns.knowledge import Level
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kg.nouns.entities import Problem
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from kg.triples.names import Names
-    from recommender.cost_model.workloads.steps import Steps
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.names import Names
+from recommender.cost_model.workloads.steps import Steps
 
 TABLES = (
     "aiconfigurator_moe_parallel", "aiconfigurator_attention_backend", "aiconfigurator_gemm_backend",

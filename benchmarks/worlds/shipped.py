@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import data
 from ingest.knowledge.files import read_knowledge
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Model
+from kg.nouns.values import Value
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import facts_of
 from kg.triples.names import Names
@@ -19,9 +19,6 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, to_triples
 from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.cost_model.machine import Machine, machine
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 A2 = ("ascend-910b1", 8, "atlas-800t-a2")
 """Device, count and server of the Ascend machine that most public measurements are of."""

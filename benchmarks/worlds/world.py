@@ -5,23 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
+from benchmarks.harness import Run
 from ingest.reading import read
 from kg.nouns.entities import Case, Problem
+from kg.rows.trials import TrialStore
+from kg.triples.hardware_tree import HardwareTree
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from benchmarks.harness import Run
-    from kg.rows.trials import TrialStore
-    from kg.triples.hardware_tree import HardwareTree
 
 _BATCH = 20_000
 

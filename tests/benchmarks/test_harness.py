@@ -6,15 +6,12 @@ import datetime
 import json
 import math
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks import harness
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = [f"family {number}" for number in range(50)]
 

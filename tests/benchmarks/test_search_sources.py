@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -11,10 +11,7 @@ from benchmarks.searches import swept_kernels
 from benchmarks.searches.warm_start import chosen_sources
 from benchmarks.worlds.kernel_spaces import Space
 from kg.nouns.values import Settings
-from kg.triples.hardware_tree import Distance
-
-if TYPE_CHECKING:
-    from kg.triples.hardware_tree import HardwareTree
+from kg.triples.hardware_tree import Distance, HardwareTree
 
 COUNT = 200
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.answers.served_work import DeploymentDomain, DeploymentQuestion, Deployments, Work
 from kg.errors import MissingFactError
-
-if TYPE_CHECKING:
-    from recommender.ranking.deployments.deployment import RatedDeployment
-    from recommender.workspace.workspace import Workspace
+from recommender.ranking.deployments.deployment import RatedDeployment
+from recommender.workspace.workspace import Workspace
 
 WORK = Work(device="h200", model="llama-3-3-70b", precision="fp8", input_len=1024.0, output_len=1024.0)
 DOMAIN = DeploymentDomain(frameworks=("sglang", "vllm"), counts=(2,), most_at_once=4.0, drafts=True)

@@ -6,14 +6,11 @@ import gzip
 import json
 import math
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from benchmarks.answers import unseen
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEVICES = ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "AMD Instinct MI300X")
 

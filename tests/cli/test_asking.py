@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCRIPT = """
 export HCCL_BUFFSIZE=200

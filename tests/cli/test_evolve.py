@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kg.nouns.outcomes import Outcome
 from kg.triples.serialisation import all_of
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 QUESTION = ("--model", "qwen3-32b", "--phase", "serving", "--hardware", "ascend-910c")
 MATMUL = (

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import data
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHIPPED = {name.partition("/")[2] for name in data.files("examples", "")} - {"index.json"}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pyoxigraph import Triple
@@ -15,9 +16,6 @@ from kg.triples.vocabulary import RDF_TYPE, TG
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
 from tests.oxigraph_server import oxigraph_server, program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def triples_in(path: Path) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,10 +13,6 @@ import yaml
 from recommender.workspace.workspace import Workspace
 from tests.cli.cases import case_line
 from tests.unit.ingest.corpora.publisher import Publisher, archive, digest_of, publishing, sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TABLES = {
     f"configs/E=8,N={width},device_name=NVIDIA_H200.json": json.dumps({"64": {"BLOCK_SIZE_M": 64}}).encode()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Bottleneck, Cause, HardwareProfile, ModelFamily, Strategy
 from kg.triples.serialisation import all_of
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 QUESTION = ("--model", "千问3-32B", "--phase", "推理", "--hardware", "昇腾910B3", "--count", 4, "-k", 2)
 

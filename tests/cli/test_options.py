@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.problem_options import ProblemOptions
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_options_are_laid_over_the_file(tmp_path: Path) -> None:

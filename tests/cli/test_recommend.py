@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recommender.workspace.workspace import Workspace
 from tests.shipped_hardware import add_hardware
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TRAINING = ("--model", "bert-large", "--phase", "training")
 B3 = ("--hardware", "910b3")

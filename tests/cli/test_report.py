@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recommender.report.document import ReportDocument
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 QUESTION = "model: qwen3-32b\nhardware: ascend-910b3\ncount: 8\nphase: serving\nshape: {input_len: 2048, output_len: 256}\n"
 BENCH = """\

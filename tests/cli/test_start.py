@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import typer
 
 import tunegraph
 from cli.app import app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OURS = ("tunegraph", "kg", "embeddings", "recommender", "ingest", "cli", "data")
 HEAVY = {

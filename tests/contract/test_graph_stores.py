@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple
@@ -14,10 +15,6 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
 from kg.triples.remote.store import RemoteStore
 from tests.oxigraph_server import oxigraph_server, program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

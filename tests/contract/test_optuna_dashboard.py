@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import sys
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from wsgiref.util import setup_testing_defaults
 
 import numpy as np
@@ -22,9 +23,6 @@ from recommender.search.log.study import SearchLog
 from recommender.search.log.workers import worker
 from recommender.search.run.objective import evaluation_of
 from recommender.space.space_file import read_space
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 optuna = pytest.importorskip("optuna")
 

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,16 +17,12 @@ from embeddings.text_encoder import (
     DEFAULT_MODEL,
     INSTALL_HINT,
     OnnxTextEncoder,
+    TextEncoder,
     encoder_folder,
 )
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
 from kg.whole_files import sha256_of
 from tests.hashing_encoder import HashingEncoder
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from embeddings.text_encoder import TextEncoder
 
 TEXTS = [
     "gemm operator on ascend 910b3, ascend 910b, huawei; minimise latency",

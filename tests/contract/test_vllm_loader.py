@@ -14,9 +14,10 @@ import json
 import logging
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -24,10 +25,6 @@ from ingest.exporting import write_folder
 from ingest.reading import read
 from kg.nouns.entities import Case
 from recommender.search.objectives.recorded_table import PlainNames
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 LAYERS = "model_executor/layers"
 LOADERS = {

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import struct
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from tests.docs.blocks import ROOT, blocks
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _TRAIN = """\
 import json, sys

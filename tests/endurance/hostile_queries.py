@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
 
 from recommender.service.access import MOST_BODY_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 FORM, QUERY, UPDATE = (
     "application/x-www-form-urlencoded",

@@ -24,10 +24,11 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import numpy as np
@@ -41,13 +42,7 @@ from recommender.service.app import TuningService
 from recommender.service.server import listening_socket, make_server
 from recommender.service.sparql import LIMITS
 from recommender.workspace.workspace import Workspace
-from tests.endurance.hostile_queries import hostile_requests
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from multiprocessing.connection import Connection
-
-    from tests.endurance.hostile_queries import HostileRequest
+from tests.endurance.hostile_queries import HostileRequest, hostile_requests
 
 GRACE_S = 0.5
 """After the deadline, an answer is late."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.endurance.hostile_queries import hostile_requests
 from tests.endurance.sparql_endpoint import fault_of, measure
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JSON = b'{"head": {"vars": ["s"]}, "results": {"bindings": [{"s": {"type": "uri", "value": "urn:a"}}]}}'
 XML = (

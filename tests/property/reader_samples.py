@@ -5,13 +5,10 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def compact(value: object) -> bytes:

@@ -6,8 +6,6 @@ library changes its tiling, where a weight stops fitting the cache, where sizes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,10 +20,10 @@ from recommender.cost_model.workloads.training import training_step
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
-    from recommender.cost_model.operators.kinds import CalibratedOperator
+from numpy.typing import NDArray
+
+from recommender.cost_model.operators.kinds import CalibratedOperator
 
 BASE = reference_device()
 STEMS = [stem for stem in KINDS if stem != "collective"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 from kg.errors import InputError
 from kg.triples.serialisation import TABLES, all_of
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KNOWLEDGE = """
 hardware:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
 
 from benchmarks.kinds.command_line import BUDGET_S, CommandLine
 from cli.app import app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NUMBERS = ("3", "1e6", "999983", "1000000000", "1000000000000000000")
 """From few to more than anything is: odd, prime, and with many divisors."""

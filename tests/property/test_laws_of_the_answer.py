@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,6 @@ from benchmarks.kinds.replies import Reply
 from benchmarks.kinds.situations import LaunchForm, PanelSituation
 from benchmarks.kinds.sources import EngineParsers
 from kg.terms.dialects import statement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SEED = 202648
 FEW, MANY = 40, 2000

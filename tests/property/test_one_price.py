@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
+from recommender.answers.answer import Answer
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.priced_step import price
 from recommender.evolution.screening import HypothesisScreen
 from recommender.search.run.task import TaskModel
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, with_cases
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from recommender.answers.answer import Answer
 
 CHAT = {"input_len": 1024, "output_len": 1024}
 MEASURED: list[dict[str, Any]] = [

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.nouns.situation import assumption_line
 from recommender.answers.capacity import CapacityRequest
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 MODELS = ("qwen3-32b", "llama-3-1-8b", "qwen3-30b-a3b", "deepseek-r1")
 PLACES = (("ascend-910b3", 8), ("h100-sxm", 8), ("ascend-910c", 16))

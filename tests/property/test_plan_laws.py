@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,19 +15,13 @@ from kg.nouns.framework import Framework
 from kg.nouns.recipe import Recipe
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
+from kg.terms.setting_registry import ReleaseSettings
 from kg.triples.serialisation import all_of
+from recommender.answers.answer import Answer
 from recommender.cost_model.priced_step import price
-from recommender.ranking.plan_setting import Origin
+from recommender.ranking.plan.plan import Plan
+from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.answers.answer import Answer
-    from recommender.ranking.plan.plan import Plan
-    from recommender.ranking.plan_setting import PlanSetting
 
 CHAT = {"input_len": 2048, "output_len": 512}
 QUESTIONS: list[dict[str, Any]] = [

@@ -9,9 +9,9 @@ import random
 import re
 import tempfile
 import zlib
+from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -33,9 +33,6 @@ from recommender.store.ingestion import Options
 from recommender.store.inspection import Severity
 from recommender.workspace.workspace import Workspace
 from tests.property.reader_samples import BESIDE, SAMPLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class EveryName:

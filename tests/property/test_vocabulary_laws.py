@@ -6,14 +6,14 @@ The spellings are those of the programs' own parsers and documents, written down
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
 from ingest.formats.recipes.recipe_commands import command_parts
 from ingest.questions.launches.launch import read_launch
 from kg.nouns.entities import Better, Hardware, Kind, Objective, Problem, Workload, WorkloadKind
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from kg.terms.circumstances import circumstances
 from kg.terms.conditions import Condition, Truth
 from kg.terms.dialects import degrees_of, statement
@@ -24,11 +24,6 @@ from kg.triples.oxigraph_store import OxigraphStore
 from recommender.applicability.question_facts import question_facts
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.feasibility import rules
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
 
 LONG = {
     "tp": "tensor_parallel",

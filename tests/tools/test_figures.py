@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.benchmarks.test_scripts import SCRIPTS
 from tools import figures
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TABLE = {
     "a bench": {

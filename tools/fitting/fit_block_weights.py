@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.harness import last_line
 from benchmarks.worlds.cost_tables import tables
@@ -29,14 +30,7 @@ from embeddings.onnx_export import export
 from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.weights import BlockWeights
 from recommender.calibration.similarity import PARTS, part_of
-from recommender.calibration.similarity_fit import SEEDS, draw, fit_similarity, fit_without
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.calibration.similarity_fit import TransferSample
+from recommender.calibration.similarity_fit import SEEDS, TransferSample, draw, fit_similarity, fit_without
 
 PATH = Path(__file__).parents[2] / "data" / "retrieval" / "weights.json"
 

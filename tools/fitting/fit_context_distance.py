@@ -21,20 +21,17 @@ import math
 import random
 import statistics
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.harness import last_line
 from benchmarks.protocols.processes import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 PATH = ROOT / "data" / "retrieval" / "context_distance.json"
 CORPORA = (

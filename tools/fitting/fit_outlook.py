@@ -13,10 +13,10 @@ import json
 import random
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.answers import unseen
 from benchmarks.answers.outlook_figures import figures, left_out, show
@@ -27,9 +27,6 @@ from benchmarks.worlds.world import load
 from recommender.calibration.outlook import Checked, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from tools.fitting.fit_ranking import SHARE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PATH = ROOT / "data" / "retrieval" / "outlook.json"
 

@@ -17,11 +17,11 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,15 +32,19 @@ from benchmarks.protocols.groups import standard_error
 from benchmarks.protocols.processes import ROOT, one_thread
 from benchmarks.worlds.world import load
 from kg.nouns.knowledge import Level
-from recommender.calibration.mixture import COPYING, FILE, PLACES, SITUATIONS, ExpertMixture, listed
+from recommender.calibration.mixture import (
+    COPYING,
+    FILE,
+    PLACES,
+    SITUATIONS,
+    EvidenceClass,
+    ExpertMixture,
+    Weights,
+    listed,
+)
 from recommender.calibration.mixture_fit import MOST_REGRET, WITHIN, MixtureFit, OpenQuestion
 from recommender.ranking.cases.evidence import ConfigurationReader
 from recommender.ranking.cases.experts import program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from recommender.calibration.mixture import EvidenceClass, Weights
 
 SHARE = {
     "*": 1.0,

@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 import data
 from embeddings.onnx_export import export
@@ -28,9 +28,6 @@ from kg.nouns.values import Settings
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 TEXTS = 3000
 SEED = 0

@@ -14,12 +14,13 @@ import argparse
 import math
 import os
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.answers import unseen
 from benchmarks.harness import last_line
@@ -28,11 +29,6 @@ from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import load
 from recommender.calibration import trees
 from recommender.calibration.mixture_fit import MOST_REGRET
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 SHIPPED = "shipped"
 SIZES = {

@@ -13,17 +13,14 @@ import argparse
 import csv
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recommender.green import power_curve
 from recommender.green.power_curve import FIELDS, PowerCurve, fit_cap, fit_clock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Table = list[tuple[float, float, float]]
 

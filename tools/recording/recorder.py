@@ -7,21 +7,17 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from queue import Queue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tools.recording.forker import Forker
-from tools.recording.questions import write_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tools.recording.questions import Chain
+from tools.recording.questions import Chain, write_file
 
 LONGEST_TEXT = 40_000
 """Characters of a written file up to which its text is recorded; of a longer one its digest."""

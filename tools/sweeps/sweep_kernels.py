@@ -21,15 +21,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from benchmarks.harness import last_line
 from benchmarks.protocols.processes import ROOT
 from benchmarks.worlds.sweep_spaces import BUILDS, SPACES, THREADS, SweptSpace
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def build(space: SweptSpace, config: dict[str, str | int], binary: Path) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from benchmarks.profiles.host_faults import call
 from benchmarks.profiles.kernel_faults import has
+from benchmarks.profiles.profile_files import Random, RankFiles
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.profiles.profile_files import Random, RankFiles
-
-    Edit = Callable[[list[RankFiles], float, Random], bool]
+Edit = Callable[[list[RankFiles], float, Random], bool]
 
 
 def kernels(rank: RankFiles, *parts: str) -> list[int]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from benchmarks.profiles.mechanisms.edits import called, model_of, pauses, streaming, vector_kernel
-
-if TYPE_CHECKING:
-    from benchmarks.profiles.profile_files import Random, RankFiles
+from benchmarks.profiles.profile_files import Random, RankFiles
 
 
 def slow_host(ranks: list[RankFiles], cost: float, random: Random) -> bool:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from benchmarks.profiles.kernel_faults import has, number, slower
 from benchmarks.profiles.mechanisms.edits import kernels, on_cores
-
-if TYPE_CHECKING:
-    from benchmarks.profiles.profile_files import Random, RankFiles
+from benchmarks.profiles.profile_files import Random, RankFiles
 
 
 def throttled(ranks: list[RankFiles], cost: float, random: Random) -> bool:

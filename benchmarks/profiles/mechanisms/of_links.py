@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.profiles.communication_faults import longer, operators
 from benchmarks.profiles.kernel_faults import slower
 from benchmarks.profiles.mechanisms.edits import on_cores
-
-if TYPE_CHECKING:
-    from benchmarks.profiles.profile_files import Random, RankFiles
+from benchmarks.profiles.profile_files import Random, RankFiles
 
 
 def reductions(rank: RankFiles) -> list[tuple[str, dict[str, Any], list[int]]]:

@@ -8,9 +8,8 @@ analyser is looked at. The list was fixed before the inference was changed, and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from benchmarks.profiles.mechanisms.edits import beside_products, in_pieces
+from benchmarks.profiles.mechanisms.edits import Edit, beside_products, in_pieces
 from benchmarks.profiles.mechanisms.of_hosts import (
     blocking,
     collected,
@@ -39,9 +38,6 @@ from benchmarks.profiles.mechanisms.of_links import (
     straggler_elsewhere,
     uneven_batch,
 )
-
-if TYPE_CHECKING:
-    from benchmarks.profiles.mechanisms.edits import Edit
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,11 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import Run
 from tests.cli.search.toy import QUICK, ended, search, started, task, trials, until
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 
 @pytest.mark.long

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Run
 from tests.cli.search.toy import search, task, trials
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 
 @pytest.mark.long

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import Run
 from tests.cli.search.toy import QUICK, search, task, trials
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 
 def test_a_search_finds_the_best_and_says_what_it_gained(run: Run, place: Path) -> None:

@@ -7,13 +7,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Ran, Run
-
+from tests.cli.conftest import Ran, Run
 
 QUICK = "import sys, json; x, y = map(float, sys.argv[1:3]); print(json.dumps({'t': 1 + (x - 3) ** 2 + y}))"
 

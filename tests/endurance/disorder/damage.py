@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from random import Random
+from typing import Any
 
 from tests.endurance.disorder.acts import act, examine, look
 from tests.endurance.disorder.children import run
 from tests.endurance.disorder.places import content, editor, reader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-    from random import Random
 
 PARTS = ("graph", "trials.sqlite3", "vectors.log", "workspace.json", "learned", "versions", "imports")
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from random import Random
+from typing import Any
 
 from tests.endurance.disorder.acts import ACTS, EVALUATIONS, ONE_STEP, act, look
 from tests.endurance.disorder.children import run
 from tests.endurance.disorder.conditions import clear
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-    from random import Random
 
 START = {"restore": "grown"}
 """Workspace that a command begins with; ``base`` for the others."""

@@ -6,15 +6,12 @@ import hashlib
 import json
 import shutil
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from recommender.store.editor import Editor
 from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.store.editor import Editor
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -8,8 +8,9 @@ import math
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -18,13 +19,8 @@ import yaml
 import data
 from ingest.knowledge.cross_references import check_knowledge
 from ingest.knowledge.files import Noun, read_knowledge
-from kg.nouns.knowledge import Bottleneck, Cause, Confidence, FaultPattern, Strategy
+from kg.nouns.knowledge import Bottleneck, Cause, Concept, Confidence, FaultPattern, Strategy
 from kg.triples.names import normalise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kg.nouns.knowledge import Concept
 
 SHARED = Path(os.environ.get("TUNEGRAPH_SHARED", Path(data.__file__).parents[2] / "shared")) / "data"
 EFFECTS_TABLE = SHARED / "tuning_effects.csv"

@@ -4,19 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from embeddings import index_building
 from embeddings.index import UNINDEXED_ROWS, ProblemIndex
 from kg.errors import IndexMismatchError, WorkspaceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 D = 16
 ROWS = UNINDEXED_ROWS + 500

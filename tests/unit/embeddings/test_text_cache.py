@@ -3,21 +3,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from embeddings.text_cache import CachedTextEncoder, TextCache
 from embeddings.text_encoder import OnnxTextEncoder
 from kg.errors import MissingDependencyError
 from tests.hashing_encoder import HashingEncoder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 
 class Counting(HashingEncoder):

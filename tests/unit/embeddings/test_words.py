@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from embeddings.words import words
-from kg.nouns.entities import Better, WorkloadKind
+from kg.nouns.entities import Better, Problem, WorkloadKind
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kg.nouns.entities import Problem
-    from kg.triples.hardware_tree import HardwareTree
+from kg.triples.hardware_tree import HardwareTree
 
 
 def test_words_name_what_where_why_and_no_numbers(

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,9 +10,6 @@ from ingest.reading import FileReport, read
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import Case
 from kg.triples.names import ResolvedModel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class PlainNames:

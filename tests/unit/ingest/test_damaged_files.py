@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import random
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from ingest.door.records import NameResolver
 from ingest.reading import FileReport, discover, read
 from kg.errors import InputError
 from kg.nouns.entities import Case
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 SAMPLES = (
     "optuna/journal.log",

@@ -8,18 +8,14 @@ import subprocess
 import time
 import tracemalloc
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from ingest.door.records import NameResolver
 from ingest.reading import FileReport, discover, read
 from kg.errors import InputError
 from kg.nouns.entities import Case
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 BAD_ROWS = 20_000
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ingest.door.records import NameResolver
 from ingest.reading import FileReport, read
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 
 def content(path: Path) -> Any:

@@ -5,21 +5,18 @@ import json
 import os
 import pickle
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ingest.door.records import NameResolver
 from ingest.files import content as content_module
 from ingest.reading import FileReport, discover, read
 from kg.errors import InputError
 from kg.nouns.entities import Case
 from kg.nouns.recipe import Recipe
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 
 def row(value: object = 1.5, **config: object) -> dict[str, Any]:

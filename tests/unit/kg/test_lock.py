@@ -7,15 +7,12 @@ import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import WorkspaceError
 from kg.lock import WriterLock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOLD = """
 import sys, time

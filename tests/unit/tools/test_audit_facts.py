@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tools.audit_facts import draw, main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.long

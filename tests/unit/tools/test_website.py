@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tools.shipping.website import ROOT, write_sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_every_page_is_there_and_every_link_has_a_target(tmp_path: Path) -> None:

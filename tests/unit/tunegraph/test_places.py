@@ -6,16 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import tunegraph
 from kg.errors import WorkspaceError
+from recommender.workspace.workspace import Workspace
 from tunegraph.places import Places
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
 
 
 def test_a_stated_workspace_wins_over_the_environment_and_that_over_the_users_own(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import ast
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path  # noqa: TC003 (a cached function takes one)
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

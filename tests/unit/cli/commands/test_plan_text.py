@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from cli.commands.plan_text import show_plan
@@ -11,14 +9,12 @@ from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, Wo
 from kg.nouns.gain import Gain
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from recommender.answers.answer import Answer
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_change import NotHere, PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 
 def setting(key: str, value: Value = True) -> PlanSetting:

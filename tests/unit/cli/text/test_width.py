@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.text.width import LEAST_WIDTH, PIPE_WIDTH, columns_of, line_width, wrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WORDS = st.lists(st.text("abcdefghij-/.=昇腾训练", min_size=1, max_size=12), min_size=1, max_size=30)
 

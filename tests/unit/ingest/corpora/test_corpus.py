@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ingest.corpora.corpus import MAXIMUM_BYTES, choose, is_plain, read_corpora
 from ingest.formats.registry import FORMATS
 from kg.errors import CaseFormatError, InputError, UnknownEntityError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENTRY = """\
 corpora:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import tarfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,10 +11,6 @@ from ingest.corpora.corpus import Corpus
 from ingest.corpora.fetching import fetch
 from kg.errors import FetchError, InputError
 from tests.unit.ingest.corpora.publisher import Publisher, archive, digest_of, publishing, sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FILES = {"data/one.json": b'{"a": 1}' * 5000, "data/two words.json": b"second " * 3000}
 

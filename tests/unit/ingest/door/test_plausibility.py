@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -8,10 +9,6 @@ from ingest.door.plausibility import LOOKED_AT, mark_implausible
 from ingest.door.records import NameResolver, Records
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 FACTS: dict[str, Mapping[str, float | str]] = {
     "rtx-2080-ti": {"memory_bandwidth_bytes_per_s": 616e9, "peak_fp32_flops": 13.45e12},

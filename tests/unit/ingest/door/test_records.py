@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -9,9 +10,6 @@ from ingest.door.records import NameResolver, RecordError, Records
 from ingest.door.writing import to_record
 from kg.nouns.entities import Better, Kind, Status
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Record = dict[str, Any]
 

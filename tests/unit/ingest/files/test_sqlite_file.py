@@ -7,19 +7,15 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from ingest.door.records import NameResolver
 from ingest.files.content import ContentError
 from ingest.files.sqlite_file import ComputedContentError, open_untrusted, tables
 from ingest.profiles.databases.databases import Database
 from ingest.reading import FileReport, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 GENERATED = "value_json TEXT GENERATED ALWAYS AS (printf('%.*c', 900000000, '1')) VIRTUAL"
 OPTUNA = (

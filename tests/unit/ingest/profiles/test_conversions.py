@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ingest.profiles.conversions import is_rocpd
 from ingest.profiles.folders import read_profile
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FORMS = {
     "a.pftrace": "rocprofv3 --output-format csv",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ingest.profiles.folders import read_profile
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MEGA = 1 << 20
 ROWS = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from ingest.questions.bounds import (
@@ -15,9 +13,7 @@ from ingest.questions.bounds import (
     number_of,
 )
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
+from kg.nouns.values import Value
 
 
 @pytest.mark.parametrize("stated", [None, 1, 8, 1000, LARGEST_SYSTEM])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,6 @@ from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better, Hardware, WorkloadKind
 from kg.nouns.values import Settings
 from kg.triples.names import ResolvedModel, ResolvedName
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 KNOWN: dict[str, dict[str, ResolvedName]] = {
     "hardware": {

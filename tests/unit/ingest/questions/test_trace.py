@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ingest.questions.trace import read_trace
 from kg.errors import CaseFormatError, InputError
 from kg.nouns.situation import FactOrigin
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def written(path: Path, *rows: object) -> Path:

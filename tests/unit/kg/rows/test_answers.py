@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.rows import answers
 from kg.rows.answers import AnsweredQuestion, AnswerFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_what_is_remembered_is_recalled_by_the_beginning_of_its_id(tmp_path: Path) -> None:

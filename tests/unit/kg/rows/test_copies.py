@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,10 +22,6 @@ from kg.nouns.values import Settings
 from kg.rows.copies import copied_devices, mark_copied_devices, repeated_rows
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

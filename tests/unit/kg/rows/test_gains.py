@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kg.nouns.entities import Baseline, Better, Kind
 from kg.nouns.values import Settings
 from kg.rows.gains import gains, gains_with_sources
+from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
 from tests.unit.kg.rows.samples import OTHER_SOURCE, SOURCE, problem, trial
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kg.rows.trial_rows import Trial
 
 
 @pytest.fixture

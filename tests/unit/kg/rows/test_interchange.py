@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyoxigraph
 import pytest
@@ -22,10 +24,6 @@ from kg.triples.validation import validate
 from kg.triples.vocabulary import NAMESPACE
 from recommender.store.ingestion import Options
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 KNOWLEDGE = """\
 sources:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.nouns.values import Settings
 from kg.rows.interning import InternedValues
 from kg.rows.trials_file import open_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_equal_settings_and_words_have_one_key(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +12,6 @@ from kg.nouns.values import Settings
 from kg.rows import seals
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PROBLEM = Problem(
     workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -20,9 +20,6 @@ from kg.nouns.values import Settings
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
 from tests.unit.kg.rows.samples import OTHER_SOURCE, SOURCE, blocks, key_of, problem, trial
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def test_a_row_comes_back_whole(store: TrialStore) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import WorkspaceError
 from kg.rows.trials import TrialStore
 from tests.unit.kg.rows.samples import problem, trial
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_reader_beside_the_writer_sees_what_is_committed(path: Path, store: TrialStore) -> None:

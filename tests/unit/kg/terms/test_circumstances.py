@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kg.nouns.entities import Kind
+from kg.nouns.values import Value
 from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_shape
 from kg.terms.dialects import degrees_of
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 
 @pytest.mark.parametrize(

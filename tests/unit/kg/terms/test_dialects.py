@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kg.nouns.layout import ParallelLayout
+from kg.nouns.values import Value
 from kg.terms.dialects import degrees_of, layout_of, positive, spelling_in, spelt, statement
 from kg.terms.meanings import kinds, programs, settings_of
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 
 @pytest.mark.parametrize("program", programs())

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg.nouns.values import Value
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.terms.setting_registry import SettingRegistry, registry
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
 
 
 def broken(conflict: str, settings: Mapping[str, Value]) -> bool:

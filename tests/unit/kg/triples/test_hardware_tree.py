@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kg.errors import WorkspaceError
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import Distance, HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-
-if TYPE_CHECKING:
-    from kg.triples.graph import GraphStore
 
 SOURCE = Source(title="a data sheet")
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
+from kg.nouns.values import Value
 from kg.triples import iris
 from kg.triples.vocabulary import NAMESPACE, PREFIXES, RDF_JSON
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 
 def xsd(name: str) -> NamedNode:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kg.errors import AmbiguousEntityError, UnknownEntityError
@@ -18,12 +16,10 @@ from kg.nouns.knowledge import (
     ModelFamily,
     Strategy,
 )
+from kg.triples.graph import GraphStore
 from kg.triples.names import Names, ResolvedName, normalise, slug
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-
-if TYPE_CHECKING:
-    from kg.triples.graph import GraphStore
 
 SOURCE = Source(title="a document")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 from pyoxigraph import Literal, NamedNode
@@ -33,13 +32,11 @@ from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.values import Settings
 from kg.triples import iris
 from kg.triples import vocabulary as names
+from kg.triples.graph import GraphStore, Term
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.queries import NamedQuery, catalogue, query_named
 from kg.triples.rdflib_store import RdflibStore
 from kg.triples.serialisation import problem_triples, to_triples
-
-if TYPE_CHECKING:
-    from kg.triples.graph import GraphStore, Term
 
 BOOK = Source(title="A book", url="https://example.org/book", path="page 1")
 PROBLEM = Problem(

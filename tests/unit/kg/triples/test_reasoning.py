@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 import owlrl
 import rdflib
@@ -16,9 +16,6 @@ from kg.triples.serialisation import problem_triples, to_triples
 from kg.triples.vocabulary import Shared
 from tests.unit.kg.nouns.test_outcomes import outcome
 from tests.unit.kg.triples.test_queries import BOOK, NOUNS, PROBLEM
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 AXIOMS = """
 @prefix owl: <http://www.w3.org/2002/07/owl#> .

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyoxigraph import Literal, NamedNode, Triple
@@ -10,10 +11,6 @@ from pyoxigraph import Literal, NamedNode, Triple
 from kg.errors import WorkspaceError
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import KEPT, newest, open_newest, publish
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 S, P = NamedNode("http://example.org/s"), NamedNode("http://example.org/p")
 

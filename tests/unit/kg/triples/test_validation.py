@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pyoxigraph import Literal, NamedNode, Triple
@@ -53,9 +54,6 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import TABLES, problem_triples, to_triples
 from kg.triples.validation import KNOWLEDGE, knowledge_part, validate
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 BOOK = Source(title="A book", url="https://example.org/book", commit="abc", licence="MIT", note="read twice")
 

@@ -1,20 +1,16 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
 from ingest.door.columns import Quantity, quantity
+from ingest.door.records import NameResolver
 from ingest.formats.cases.mapping_draft import suggest_mapping
 from ingest.reading import FileReport, read
 from kg.errors import CaseFormatError, InputError
 from kg.nouns.entities import Case, Status
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 TABLE = "Device,GPUs,tile,Latency (ms),State,Extra\nA100,2,16,3.5,done,x\n"
 TABLE += "A100,2,32,,crashed,y\nA100,2,8,4,odd,z\n"

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.door.records import Records
-
-if TYPE_CHECKING:
-    from ingest.door.records import NameResolver
-    from kg.nouns.entities import Case
+from ingest.door.records import NameResolver, Records
+from kg.nouns.entities import Case
 
 
 @pytest.fixture

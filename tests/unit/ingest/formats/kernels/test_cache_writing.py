@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from ingest.door.records import NameResolver
 from ingest.exporting import write_folder
 from ingest.reading import read
 from kg.nouns.entities import Case, Status
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 
 def test_a_cache_is_read_again_as_it_was(

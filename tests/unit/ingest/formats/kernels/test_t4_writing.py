@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from ingest.exporting import write_folder
 from ingest.formats.kernels.t4_writing import t4_of_choices
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 pytest.importorskip("kernel_tuner", reason="Kernel Tuner is an optional extra")
 

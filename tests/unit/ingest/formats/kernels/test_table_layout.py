@@ -2,15 +2,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ingest.door.records import NameResolver
 from ingest.formats.kernels.table_layout import file_name_facts
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case, Kind, Status
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from ingest.door.records import NameResolver
 
 CONFIG = {"BLOCK_SIZE_M": 16, "num_warps": 4, "waves_per_eu": 2}
 

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from ingest.door.records import Records
+from ingest.door.records import NameResolver, Records
 from ingest.files.content import ContentError
 from ingest.formats.models.mindformers import _configuration
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
-
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 
 @pytest.mark.parametrize("link", ["a" * 5_000 + ".yaml", "a\x00b.yaml"])

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from ingest.door.records import NameResolver
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case, Kind, Status
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 
 def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from ingest.door.records import NameResolver
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case, Kind
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 
 def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.reading import FileReport, read
 from kg.nouns.recipe import Authority, Recipe, Role
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.unit.ingest.conftest import PlainNames
+from tests.unit.ingest.conftest import PlainNames
 
 ADDRESS = "https://github.com/vllm-project/vllm-ascend/blob/" + "c" * 40 + "/x.yaml"
 ONE_NODE = """test_name: "a server"

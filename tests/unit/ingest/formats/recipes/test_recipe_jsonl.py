@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,7 @@ from ingest.formats.recipes.recipe_jsonl import write
 from ingest.reading import FileReport, read
 from kg.nouns.recipe import Authority, Recipe, Role
 from kg.nouns.setting import SettingPlace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.unit.ingest.conftest import PlainNames
+from tests.unit.ingest.conftest import PlainNames
 
 RECORD: dict[str, Any] = {
     "role": "decode",

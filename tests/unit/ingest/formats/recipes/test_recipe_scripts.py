@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.reading import FileReport, read
 from kg.nouns.recipe import Authority, Recipe, Role
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.unit.ingest.conftest import PlainNames
+from tests.unit.ingest.conftest import PlainNames
 
 ADDRESS = "https://github.com/o/r/blob/" + "b" * 40 + "/serve.sh"
 SERVE = """#!/bin/bash

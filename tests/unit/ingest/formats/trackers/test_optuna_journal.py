@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from ingest.door.records import NameResolver
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 CHOICES = json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": [16, "wide", None]}})
 

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from ingest.door.records import NameResolver
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case, Status
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
 
 REPORT = {"trial_id": "a", "training_iteration": 1, "time_total_s": 1.0, "done": False}
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from ingest.profiles.folders import read_profile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STRINGS = {
     "buffer_records": [

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from ingest.profiles.facts.run import Rank
 from ingest.profiles.folders import read_profile
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.profiles.facts.run import Rank
 
 Event = dict[str, object]
 

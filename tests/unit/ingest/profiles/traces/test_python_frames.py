@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from ingest.profiles.facts.run import Rank
 from ingest.profiles.folders import read_profile
 from ingest.profiles.traces.python_frames import short_name
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.profiles.facts.run import Rank
 
 Event = dict[str, object]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ingest.questions.launches.gguf import read_gguf
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SIZES = {
     "block_count": 36, "embedding_length": 4096, "feed_forward_length": 12288, "attention.head_count": 32,

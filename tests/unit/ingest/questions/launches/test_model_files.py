@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from ingest.questions.launches.model_files import read_model_file, with_named_fi
 from kg.errors import InputError
 from tests.unit.ingest.questions.launches.test_gguf import SIZES, header, named
 from tests.unit.ingest.questions.launches.test_mindformers import TASK
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONFIG = {"num_hidden_layers": 7, "hidden_size": 64, "num_attention_heads": 2}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
@@ -12,9 +12,6 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.remote.publication import copy_graph, publish_graph
 from kg.triples.vocabulary import HEADER
 from tests.oxigraph_server import oxigraph_server, program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 A, B = NamedNode("http://e/a"), NamedNode("http://e/b")
 

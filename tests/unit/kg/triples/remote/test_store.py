@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import io
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING
 
 import pytest
 from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple
 
 from kg.errors import FetchError, InputError
 from kg.triples.remote.store import RemoteStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SELECT = "SELECT ?s WHERE { ?s ?p ?o }"
 ROWS = b'{"head":{"vars":["s"]},"results":{"bindings":[{"s":{"type":"uri","value":"http://e/a"}}'

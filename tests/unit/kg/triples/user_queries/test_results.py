@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QuerySolutions, RdfFormat, Store, Triple, parse
 
 from kg.errors import QueryLimitError
+from kg.triples.graph import Term
 from kg.triples.user_queries.results import TABLE_FORMATS, formats_of, written
 from kg.triples.user_queries.sparql import Cell, QueryResult
-
-if TYPE_CHECKING:
-    from kg.triples.graph import Term
 
 IRI = NamedNode("https://example.org/a")
 TERMS: tuple[Term, ...] = (

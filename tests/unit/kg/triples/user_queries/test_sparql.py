@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyoxigraph import Literal, NamedNode, Triple
@@ -17,10 +18,6 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.user_queries.sparql import Cell, Limits, ask
 from kg.triples.user_queries.sparql_child import answer, refusal
 from kg.triples.vocabulary import TG
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
