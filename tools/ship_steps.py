@@ -11,8 +11,8 @@ import argparse
 from pathlib import Path
 
 import data
+from benchmarks.protocols.anchoring import fit_anchors
 from recommender.cost_model.anchors import STEPS_FILE
-from recommender.cost_model.fit.anchoring import fit_anchors
 from recommender.cost_model.step_runs import measured_steps, read_runs
 from recommender.workspace.workspace import Workspace
 

@@ -24,9 +24,9 @@ from benchmarks import harness
 from benchmarks.answers.unseen import counts, questions
 from benchmarks.protocols.baselines import LONGEST, UNTRIED, Defaults, nearest_copied, random_choice
 from benchmarks.protocols.folds import CLASSES, Fold, folds
+from benchmarks.protocols.mixture_fit import WITHIN
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import World, load_both
-from recommender.calibration.mixture_fit import WITHIN
 from recommender.calibration.outlook import Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES, circumstances
 from recommender.ranking.cases.evidence import ConfigurationReader

@@ -41,12 +41,12 @@ from benchmarks.answers import outlook_figures
 from benchmarks.protocols.baselines import UNTRIED, Defaults, nearest_copied, random_choice
 from benchmarks.protocols.folds import CLASSES, Fold, folds
 from benchmarks.protocols.groups import standard_error
+from benchmarks.protocols.mixture_fit import MOST_REGRET, WITHIN
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import World, load_both
 from kg.errors import WorkspaceError
 from kg.nouns.values import Settings
 from recommender.calibration.mixture import ExpertMixture
-from recommender.calibration.mixture_fit import MOST_REGRET, WITHIN
 from recommender.calibration.outlook import LISTED, Outlook
 from recommender.calibration.similarity import Similarity, part_of
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES

@@ -29,11 +29,11 @@ from benchmarks.cost_models.floors import FLOORS, Work, floor_values, work_of
 from benchmarks.cost_models.published_question import PublishedQuestion
 from benchmarks.cost_models.published_rows import question_of, read_rows
 from benchmarks.harness import Run, mean, percentile, share
+from benchmarks.protocols.anchoring import fit_anchors
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, plain
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep, kind_of
 from recommender.cost_model.estimate import estimate, sweep
-from recommender.cost_model.fit.anchoring import fit_anchors
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.question import Question
 from recommender.cost_model.step_runs import measured_step, modelled_value

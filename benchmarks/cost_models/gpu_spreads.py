@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks import harness
 from benchmarks.cost_models.end_to_end import points, read
+from benchmarks.protocols.anchoring import nine_tenths
 from benchmarks.worlds.shipped import ShippedKnowledge
-from recommender.cost_model.fit.anchoring import nine_tenths
 
 NORMAL_90 = 1.645
 

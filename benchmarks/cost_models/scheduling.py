@@ -7,7 +7,7 @@ fitted to it, so a seed draws nothing but requests. Beside one another:
 * ``closed_form``: the composition of the answers of today (``recommender.cost_model.workloads.serving_flow``) gets that
   function instead of its operators, and what a user knows of the load: lengths, users or rate, limits of the engine,
   drafts with their mean acceptance, the share of the prompts that is shared. It knows no blocks.
-* ``loop``: the replay (``recommender.cost_model.loop``) of the very requests of the row.
+* ``loop``: the replay (``benchmarks.scheduler``) of the very requests of the row.
 * ``loop_other_requests``: the same with others, drawn alike: what not knowing the requests costs.
 
 Errors are absolute, of a figure over the table's; the wait for what cannot be answered is infinitely wrong.
@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import harness
+from benchmarks.scheduler.load import LoopSettings
+from benchmarks.scheduler.replay import replay
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.loop.load import LoopSettings
-from recommender.cost_model.loop.replay import replay
 from recommender.cost_model.settings.plans import SERVING, columns
 from recommender.cost_model.workloads.serving_flow import StepTimes, serving_flow, step_plan
 from tools.oracle.scheduling import TABLE, read_table

@@ -29,6 +29,7 @@ from benchmarks.answers import unseen
 from benchmarks.harness import last_line
 from benchmarks.protocols.folds import Fold, folds
 from benchmarks.protocols.groups import standard_error
+from benchmarks.protocols.mixture_fit import MOST_REGRET, WITHIN, MixtureFit, OpenQuestion
 from benchmarks.protocols.processes import ROOT, one_thread
 from benchmarks.worlds.world import load
 from kg.nouns.knowledge import Level
@@ -42,7 +43,6 @@ from recommender.calibration.mixture import (
     Weights,
     listed,
 )
-from recommender.calibration.mixture_fit import MOST_REGRET, WITHIN, MixtureFit, OpenQuestion
 from recommender.ranking.cases.evidence import ConfigurationReader
 from recommender.ranking.cases.experts import program
 

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from benchmarks.answers import unseen
 from benchmarks.harness import last_line
 from benchmarks.protocols.folds import folds
+from benchmarks.protocols.mixture_fit import MOST_REGRET
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import load
 from recommender.calibration import trees
-from recommender.calibration.mixture_fit import MOST_REGRET
 
 SHIPPED = "shipped"
 SIZES = {

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.green import power_curve
-from recommender.green.power_curve import FIELDS, PowerCurve, fit_cap, fit_clock
+from recommender.green.power_curve import PowerCurve
+from tools.green.power_curve_fit import FIELDS, fit_cap, fit_clock, fit_near
 
 Table = list[tuple[float, float, float]]
 
@@ -111,7 +111,7 @@ def pooled_fit(tables: list[Table], kind: str) -> PowerCurve:
         return np.asarray(np.sign(found) * np.sqrt(soft))
 
     start, free = (CLOCK_START, FIELDS[:4]) if kind == "clock" else (CAP_START, FIELDS)
-    return power_curve.fit_near(residual, start, free, width=1e3, rounds=400)
+    return fit_near(residual, start, free, width=1e3, rounds=400)
 
 
 def left_out(tables: dict[str, list[Table]], kind: str) -> tuple[float, float, int]:

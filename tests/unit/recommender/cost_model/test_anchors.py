@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.protocols.anchoring import LEAST_SPREAD, fit_anchors, nine_tenths
 from recommender.cost_model.anchors import Anchors, MeasuredStep, StepKey, shipped_anchors
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.fit.anchoring import LEAST_SPREAD, fit_anchors, nine_tenths
 from recommender.cost_model.operators.kinds import shipped
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip

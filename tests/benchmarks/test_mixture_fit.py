@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.protocols.mixture_fit import MixtureFit, OpenQuestion
 from kg.triples.hardware_tree import Distance
 from recommender.calibration.mixture import COPYING, EXPERTS, EvidenceClass, listed
-from recommender.calibration.mixture_fit import MixtureFit, OpenQuestion
 
 HERE = EvidenceClass(Distance.SAME_VENDOR, dense=True)
 RNG = np.random.default_rng(3)

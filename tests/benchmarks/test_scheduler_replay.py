@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recommender.cost_model.loop.load import LoopSettings
-from recommender.cost_model.loop.replay import replay
-from tests.unit.recommender.cost_model.loop.test_engine import Asked, settings_of
+from benchmarks.scheduler.load import LoopSettings
+from benchmarks.scheduler.replay import replay
+from tests.benchmarks.test_scheduler_engine import Asked, settings_of
 
 if TYPE_CHECKING:
-    from recommender.cost_model.loop.load import Floats
+    from benchmarks.scheduler.load import Floats
 
 ASKED = Asked(100, 20, gap=1.0)
 
@@ -36,7 +36,7 @@ def test_one_user_waits_for_its_own_steps_alone() -> None:
 
 
 def test_steps_taken_together_are_the_same_as_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    from recommender.cost_model.loop.engine import LoopEngine
+    from benchmarks.scheduler.engine import LoopEngine
 
     loads = [
         {"users": 3, "async_scheduling": one, "engines": many, "lockstep": bound}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from benchmarks.scheduler.engine import FreeBlocks, LoopEngine, LoopSequence, blocks_of
+from benchmarks.scheduler.load import LoopSettings
 from kg.errors import InputError
-from recommender.cost_model.loop.engine import FreeBlocks, LoopEngine, LoopSequence, blocks_of
-from recommender.cost_model.loop.load import LoopSettings
 
 
 @dataclass(frozen=True)

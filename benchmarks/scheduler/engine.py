@@ -11,13 +11,13 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from benchmarks.scheduler.load import BLOCK
 from kg.errors import InputError
-from recommender.cost_model.loop.load import BLOCK
 
 if TYPE_CHECKING:
     import random
 
-    from recommender.cost_model.loop.load import LoopRequest, LoopSettings
+    from benchmarks.scheduler.load import LoopRequest, LoopSettings
 
 ENDLESS = 1 << 30
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.cost_model.loop.engine import LoopEngine, LoopPlan, LoopSequence
+from benchmarks.scheduler.engine import LoopEngine, LoopPlan, LoopSequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from recommender.cost_model.loop.load import LoopRequest, LoopSettings, LoopStepTime
+    from benchmarks.scheduler.load import LoopRequest, LoopSettings, LoopStepTime
 
 Floats = NDArray[np.float64]
 
@@ -187,7 +187,7 @@ class _Replay:
         self._groups = [_Group(engines, settings, step_time) for engines in together]
         self._events: list[tuple[float, int, int, int]] = []
         self._order = 0
-        self._numbers = random.Random(settings.seed)  # noqa: S311  # no secret
+        self._numbers = random.Random(settings.seed)  # no secret
         self._coming = next(requests)
         self._first_engine, self._published = 0, PUBLISHED_S
         self._in_flight = [0] * settings.engines
