@@ -36,8 +36,8 @@ UNITS = {
 
 _HEAD = """# Glossary
 
-The words of the code, each with the one module that defines it. `python -m tools.glossary` makes this page
-from the code; a test fails when it is stale.
+The words of the code under the one module that defines them, with the units of their fields in brackets.
+`python -m tools.glossary` makes this page from the code; a test fails when it is stale.
 """
 
 
@@ -58,7 +58,8 @@ class Term:
     units: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"| `{self.name}` | {self.line} | {', '.join(self.units)} | `{self.home}` |"
+        units = f" [{', '.join(self.units)}]" if self.units else ""
+        return f"* `{self.name}`{units}: {self.line}"
 
 
 def term(node: ast.ClassDef, home: str) -> Term:
@@ -72,7 +73,7 @@ def term(node: ast.ClassDef, home: str) -> Term:
     units = list(dict.fromkeys(unit for name in fields if (unit := _unit(name))))
     if "nats" in doc and "nats" not in units:
         units.append("nats")
-    return Term(node.name, home, doc.split("\n", maxsplit=1)[0].replace("|", "\\|"), tuple(units))
+    return Term(node.name, home, doc.split("\n", maxsplit=1)[0], tuple(units))
 
 
 def _unit(name: str) -> str:
@@ -116,8 +117,10 @@ def page() -> str:
     """The page."""
     parts = [_HEAD]
     for title, terms in (("Nouns", nouns()), ("Results", results())):
-        parts += [f"\n## {title}\n\n| word | what it is | units of its fields | home |\n|---|---|---|---|\n"]
-        parts += [f"{one}\n" for one in terms]
+        parts.append(f"\n## {title}\n")
+        for home in sorted({one.home for one in terms}):
+            parts.append(f"\n`{home}`\n\n")
+            parts += [f"{one}\n" for one in terms if one.home == home]
     return "".join(parts)
 
 

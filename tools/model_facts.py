@@ -19,7 +19,7 @@ from ingest.questions.launches.model_facts import structure
 
 
 def facts_of(config: Mapping[str, object]) -> dict[str, int | str]:
-    """Facts that a configuration states, by the names of ``docs/fact-names.md``.
+    """Facts that a configuration states, by the names of ``docs/knowledge-format.md``.
 
     A width that no layer uses is left out: that of the dense block of a network of experts alone, those of
     grouped heads where one latent row is cached.

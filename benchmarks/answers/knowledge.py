@@ -9,16 +9,16 @@ taken, or the registry says that this release dropped it or does not have it yet
 misspelt or stands in the wrong object. What is not taken is listed.
 
 Strategies: how many have a scope that a question can decide, which apply to every model on every device, and which have
-neither settings nor the kind of their work. Experts: how many actions of docs/knowledge-coverage.md name strategies of
-the graph. Recipes: how many ship, each with an address. Offers: settings that the gate lets through to a file of
+neither settings nor the kind of their work. Experts: how many actions that experts try first (``expert_actions.csv``) name strategies
+of the graph. Recipes: how many ship, each with an address. Offers: settings that the gate lets through to a file of
 questions (JSON lines with ``question.args`` and ``question.facts``) although the release has dropped them or has them by
 default. The last line is JSON.
 """
 
 from __future__ import annotations
 
+import csv
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ from recommender.applicability.release import setting_key
 from recommender.store.shipped_knowledge import recipes as shipped_recipes
 from recommender.workspace.workspace import Workspace
 
-COVERAGE = Path(__file__).resolve().parents[2] / "docs" / "knowledge-coverage.md"
+ACTIONS = Path(__file__).with_name("expert_actions.csv")
 VENDORS = frozenset({"huawei", "nvidia", "amd", "intel"})
 TABLES = {
     "--shape": "shape",
@@ -122,9 +122,8 @@ def scopes(strategies: Sequence[Strategy]) -> dict[str, Any]:
 def actions(strategies: Sequence[Strategy]) -> dict[str, Any]:
     """Actions that experts try first, and those without a strategy of the graph."""
     there = {item.id for item in strategies}
-    text = COVERAGE.read_text(encoding="utf-8")
-    rows = [line.strip("| \n").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    found = {row[0]: re.findall(r"`([^`]+)`", row[1]) for row in rows if row[0] != "action"}
+    with ACTIONS.open(encoding="utf-8", newline="") as stream:
+        found = {row["action"]: row["strategies"].split() for row in csv.DictReader(stream)}
     refused = [name for name, ids in found.items() if not ids or set(ids) - there]
     return {"actions": len(found), "covered": len(found) - len(refused), "refused": refused}
 

@@ -1,4 +1,4 @@
-"""Cases as rows of one table, with a column for each field of the record (docs/case-format.md).
+"""Cases as rows of one table, with a column for each field of the record (docs/formats.md).
 
 A column is called by the path of its field: ``task.op``, ``task.shape.M``, ``config.block_size_x``. An empty
 cell is no value; a cell that is not a simple word is JSON, so ``16`` is a number, ``"16"`` a text and

@@ -1,6 +1,6 @@
 """The one door for cases: the form of a record, and its conversion to a case.
 
-Every reader turns its rows into records of the form in ``docs/case-format.md`` and passes them through
+Every reader turns its rows into records of the form in ``docs/formats.md`` and passes them through
 :class:`Records`. Behind this door names are canonical, units SI and numbers sane; nothing is checked again.
 """
 

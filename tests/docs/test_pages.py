@@ -9,8 +9,8 @@ import pytest
 from tests.docs.blocks import ROOT
 
 DOCS = ROOT / "docs"
-MOST_WORDS = 1500
-GENERATED = {"figures-by-class.md", "figures-rotating.md", "glossary.md"}
+MOST_WORDS = 2000
+GENERATED = {"figures-rotating.md", "glossary.md"}
 FOLDERS = ("benchmarks", "cli", "data", "embeddings", "ingest", "kg", "recommender", "tools", "tunegraph")
 SUFFIXES = {".py", ".ttl", ".yaml"}
 ELSEWHERE = {"performance-summary.md", "performance-summary-archive.md"}  # pages of other repositories

@@ -1,4 +1,4 @@
-"""Case JSONL: one JSON object a line (docs/case-format.md), uncompressed or gzip."""
+"""Case JSONL: one JSON object a line (docs/formats.md), uncompressed or gzip."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def write(cases: Iterable[Case]) -> Iterator[str]:
 
 FORMAT = Format(
     name="cases",
-    title="case JSONL (docs/case-format.md)",
+    title="case JSONL (docs/formats.md)",
     sniff=sniff,
     read=read,
 )

@@ -1,4 +1,4 @@
-"""Recipe JSONL: one recipe a line (docs/recipes.md), plain or gzip."""
+"""Recipe JSONL: one recipe a line (docs/formats.md), plain or gzip."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def write(recipes: Iterable[Recipe]) -> Iterator[str]:
 
 FORMAT = Format(
     name="recipes",
-    title="recipe JSONL (docs/recipes.md)",
+    title="recipe JSONL (docs/formats.md)",
     sniff=sniff,
     read=read,
 )

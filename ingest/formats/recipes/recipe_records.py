@@ -1,4 +1,4 @@
-"""The door for recipes: what a record may say (docs/recipes.md), and the recipe it becomes."""
+"""The door for recipes: what a record may say (docs/formats.md), and the recipe it becomes."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _FACT_UNITS = (
     ("_s", "s"),
     ("_share", "1"),
 )
-"""Units that the names of facts end in, the longer ending first; see docs/fact-names.md."""
+"""Units that the names of facts end in, the longer ending first; see docs/knowledge-format.md."""
 
 
 FACT = NounTable(

@@ -1,7 +1,7 @@
 """The facts of a device that the cost model uses; a missing one is refused by name.
 
 Units: operations and bytes per second, bytes, hertz, watt. The names of facts are those of
-``docs/fact-names.md``.
+``docs/knowledge-format.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Spaces of kernels: which kernels can be made one for, and in which of the ways to write them.
 
 Rules leave out what cannot run; one whose fact is unknown is skipped, and that is said. Names of facts:
-``docs/fact-names.md``.
+``docs/knowledge-format.md``.
 """
 
 from __future__ import annotations

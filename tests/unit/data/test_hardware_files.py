@@ -229,7 +229,7 @@ def test_facts_are_well_formed(path: Path) -> None:
 
 
 def test_every_fact_name_is_in_the_documentation() -> None:
-    page = (ROOT / "docs" / "fact-names.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "knowledge-format.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`([a-z0-9_]+)`", page))
     patterns = [re.compile(p.replace("*", r"\w+")) for p in re.findall(r"`([a-z0-9_*]+)`", page)]
     used = {name for node in NODES for name in node.get("facts", {})}

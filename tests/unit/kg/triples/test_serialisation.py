@@ -30,23 +30,13 @@ from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.queries import catalogue
 from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
 from kg.triples.vocabulary import PREFIXES, RDF_TYPE, TG, Shared
 
 BOOK = Source(
     title="ai-dynamo/aiconfigurator", url="https://github.com/ai-dynamo/aiconfigurator", licence="Apache-2.0"
 )
-DOCUMENT = "".join(
-    (Path(__file__).parents[4] / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    for page in (
-        "ontology",
-        "ontology-questions",
-        "ontology-classes",
-        "ontology-evidence",
-        "ontology-knowledge",
-    )
-)
+DOCUMENT = (Path(__file__).parents[4] / "docs" / "ontology.md").read_text(encoding="utf-8")
 PROBLEM = Problem(
     workload=Workload(
         kind=WorkloadKind.OPERATOR,
@@ -121,14 +111,6 @@ def test_the_documented_example_is_what_is_written() -> None:
     turtle = DOCUMENT.partition("```turtle")[2].partition("```")[0]
     documented = {quad.triple for quad in parse(turtle, RdfFormat.TURTLE)}
     assert documented == set(problem_triples(PROBLEM, 3, [BOOK]))
-
-
-def test_the_document_names_every_term_and_every_query() -> None:
-    for name, term in vars(TG).items():
-        if name.isupper():
-            assert f"`tg:{term.value.removeprefix(names.TERMS)}`" in DOCUMENT
-    for query in catalogue().values():
-        assert f"| `{query.name}` |" in DOCUMENT
 
 
 def test_the_documented_questions_are_answered() -> None:

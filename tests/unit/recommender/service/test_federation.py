@@ -1,4 +1,4 @@
-"""Two workspaces behind SPARQL endpoints, and the one query of docs/ontology-questions.md over both."""
+"""Two workspaces behind SPARQL endpoints, and the one query of docs/ontology.md over both."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ hardware:
 
 def documented_query() -> str:
     """The query over two endpoints, as the page has it."""
-    page = (ROOT / "docs" / "ontology-questions.md").read_text()
+    page = (ROOT / "docs" / "ontology.md").read_text()
     [query] = [block for block in page.split("```sparql\n")[1:] if "SERVICE" in block]
     return query.partition("```")[0]
 
