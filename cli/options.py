@@ -62,9 +62,12 @@ CommandOption = Annotated[
     str | None,
     typer.Option(
         "--from-command",
-        help="A launch command or script to read (never run), or - for standard input: torchrun with "
-        "Megatron options, msrun, vllm serve, sglang.launch_server.",
+        help="A launch to read (never run), or - for standard input: a command, script, compose file or "
+        "manifest, LLM(...) in Python, or a server's log.",
     ),
+]
+ServerOption = Annotated[
+    int | None, typer.Option("--server", min=1, help="With --from-command: which of several launches.")
 ]
 ConfigOption = Annotated[
     Path | None, typer.Option("--config-json", help="A model's config.json, GGUF file, or MindFormers YAML.")
@@ -79,7 +82,7 @@ SmiOption = Annotated[
 
 
 def facts_at_hand(
-    *, from_command: str | None, config_json: Path | None, smi: Path | None
+    *, from_command: str | None, config_json: Path | None, smi: Path | None, server: int | None = None
 ) -> list[LaunchFacts]:
     """Read the texts that people have: a command wins over a model's sizes, those over a table of devices.
 
@@ -99,13 +102,14 @@ def facts_at_hand(
         facts.append(read_model_file(config_json))
     if from_command is not None:
         from ingest.questions.launches.launch import read_launch
-        from ingest.questions.launches.model_files import with_named_files
+        from ingest.questions.launches.model_files import text_beside, with_named_files
 
         if from_command == "-":
-            raw, folder = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1), Path()
-            launch = read_launch(texts.decode_text(raw, "standard input"), "standard input")
+            raw, folder, place = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1), Path(), "standard input"
+            text = texts.decode_text(raw, place)
         else:
-            folder = Path(from_command).parent
-            launch = read_launch(texts.read_text(Path(from_command)), Path(from_command).name)
+            folder, place = Path(from_command).parent, Path(from_command).name
+            text = texts.read_text(Path(from_command))
+        launch = read_launch(text, place, beside=lambda name: text_beside(folder, name), server=server)
         facts += with_named_files(launch, folder) if config_json is None else [launch]
     return facts

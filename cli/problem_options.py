@@ -21,6 +21,7 @@ from cli.options import (
     PhaseOption,
     PrecisionOption,
     ProblemFile,
+    ServerOption,
     ShapeOption,
     SmiOption,
     SoftwareOption,
@@ -54,6 +55,7 @@ class ProblemOptions:
     current: CurrentOption = None
     software: SoftwareOption = None
     from_command: CommandOption = None
+    server: ServerOption = None
     config_json: ConfigOption = None
     smi: SmiOption = None
     trace: TraceOption = None
@@ -68,7 +70,9 @@ class ProblemOptions:
         from ingest.questions.problem_file import read_problem_file
         from kg.nouns.situation import FactOrigin
 
-        parts = facts_at_hand(from_command=self.from_command, config_json=self.config_json, smi=self.smi)
+        parts = facts_at_hand(
+            from_command=self.from_command, config_json=self.config_json, smi=self.smi, server=self.server
+        )
         if self.trace is not None:
             from ingest.questions.trace import read_trace
 

@@ -32,7 +32,7 @@ SweepOption = Annotated[
 ]
 
 
-@asks("operator")
+@asks("operator", "server")
 def estimate(
     context: typer.Context,
     question: ProblemOptions,

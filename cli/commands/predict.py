@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recommender.answers.benefit import Benefit, Expected, Prediction
 
 
-@asks("operator")
+@asks("operator", "server")
 def predict(
     context: typer.Context,
     question: ProblemOptions,

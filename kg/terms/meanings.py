@@ -147,6 +147,11 @@ def long_names(program: str) -> dict[str, str]:
     }
 
 
+def has_own_fields(carrier: str) -> bool:
+    """Whether the fields of an object are settings of their own, known by their last names."""
+    return plain_name(carrier) in _fields()
+
+
 def own_names() -> tuple[str, ...]:
     """The names of this program for what settings state."""
     return tuple(_programs()[OWN])

@@ -15,7 +15,7 @@ import yaml
 from tools.source_tree import ROOT
 
 FOLDER = ROOT / "data" / "settings"
-NAMES = ("acts_on", "left_out", "meanings", "purposes")
+NAMES = ("acts_on", "launches", "left_out", "meanings", "purposes")
 """Tables that every question reads."""
 COMPILED = FOLDER / "compiled" / "tables.json"
 

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.questions.launches.launch import NOT_TUNED_ENVIRONMENT
 from ingest.questions.launches.shell import UNKNOWN
+from ingest.questions.launches.variables import NOT_TUNED_ENVIRONMENT
 from kg.nouns.recipe import RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import positive, statement

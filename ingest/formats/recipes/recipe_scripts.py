@@ -6,19 +6,21 @@ A script names neither its address nor its hardware: the options ``source`` and 
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ingest.door.records import RecordError
 from ingest.files.content import ContentError
 from ingest.formats.format import Format
-from ingest.formats.recipes.recipe_commands import command_parts
+from ingest.formats.recipes.recipe_commands import READ, command_parts
 from ingest.formats.recipes.recipe_records import recipe
 from ingest.questions.launches import megatron
 from ingest.questions.launches.options import parse_options
+from ingest.questions.launches.program import StartedProgram, started_program
 from ingest.questions.launches.shell import read_script
+from ingest.questions.launches.trainers import devices_of
 from kg.errors import Fault
-from kg.nouns.recipe import SIZES, Authority, devices_of
+from kg.nouns import recipe as nouns
+from kg.nouns.recipe import SIZES, Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +36,6 @@ _LAUNCHES = re.compile(
     r"^[^#\n]*\b(vllm\s+serve|sglang[. ](launch_server|serve)|torchrun|msrun)\b", re.MULTILINE
 )
 _ASCEND = re.compile(r"ASCEND|HCCL|TASK_QUEUE|_NPU_|torch_npu|mindspeed", re.IGNORECASE)
-_TORCH = frozenset({"torchrun", "torch.distributed.run", "torch.distributed.launch", "msrun"})
 
 
 def sniff(head: Head) -> bool:
@@ -69,27 +70,17 @@ def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
 
 def _launch(command: ShellCommand, text: str) -> tuple[str, Sequence[str], str, int | None] | None:
     """Framework, options, model and devices of a launch; None if the command is none."""
-    words = command.words
-    names = [PurePosixPath(word).name for word in words]
+    started = started_program(command.words)
+    if not isinstance(started, StartedProgram) or started.signs.id not in READ:
+        return None
+    program, words = started.signs.id, started.words
     on_ascend = bool(_ASCEND.search(text))
-    for at, name in enumerate(names):
-        rest = words[at + 1 :]
-        if name == "vllm" and rest[:1] == ("serve",):
-            return "vllm-ascend" if on_ascend else "vllm", rest[1:], _served(rest[1:], "model"), None
-        if words[at] == "sglang.launch_server" or (name == "sglang" and rest[:1] == ("serve",)):
-            return "sglang", rest, _served(rest, "model_path"), None
-        if name in _TORCH or words[at] in _TORCH:
-            script = next((place for place, word in enumerate(rest) if word.endswith(".py")), len(rest))
-            launcher, options = parse_options(rest[:script]), parse_options(rest[script + 1 :])
-            if not megatron.is_megatron(options):
-                return None
-            each = launcher.positive("nproc_per_node", "local_worker_num")
-            all_of_them = launcher.positive("worker_num") or (
-                each * (launcher.positive("nnodes") or 1) if each else None
-            )
-            framework = "mindspeed-llm" if on_ascend else "megatron-lm"
-            return framework, rest[script + 1 :], megatron.model_hint("", options), all_of_them
-    return None
+    if started.signs.reader == "server":
+        framework = "vllm-ascend" if on_ascend and program == "vllm" else program
+        return framework, words, _served(words, "model_path" if program == "sglang" else "model"), None
+    options = parse_options(words)
+    framework = "mindspeed-llm" if on_ascend else program
+    return framework, words, megatron.model_hint("", options), devices_of(started, options)
 
 
 def _served(words: Sequence[str], option: str) -> str:
@@ -117,7 +108,7 @@ def _record(
         model = re.sub(r"[_\W]+", "-", content.path.stem)
         records.guess(f"line {command.line}: the model is not set in the script; named after the file")
     if devices is None:
-        devices = devices_of(parts.layout)
+        devices = nouns.devices_of(parts.layout)
         if not any(name in parts.layout for name in SIZES):
             records.guess(f"line {command.line}: one device, since no parallel size is set")
     return {

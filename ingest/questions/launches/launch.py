@@ -1,73 +1,111 @@
-"""Launch commands, alone or in a shell script, as questions."""
+"""Launches as questions: a command, a script, a manifest, a program in Python, or a server's own log."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from ingest.door.values import parse_value
-from ingest.questions.launches import megatron, serving
+from ingest.files.content import ContentError
+from ingest.files.safe_yaml import load_yaml
+from ingest.questions.launches import megatron, mindformers, serving, trainers
+from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
-from ingest.questions.launches.options import LaunchOptions, parse_options
+from ingest.questions.launches.manifests import is_manifest, manifest_commands
+from ingest.questions.launches.options import LaunchOptions, add_file, parse_options
+from ingest.questions.launches.program import (
+    POSITIONAL,
+    StartedProgram,
+    UnknownStart,
+    known_programs,
+    program_signs,
+    started_program,
+)
 from ingest.questions.launches.releases import release_of_image
-from ingest.questions.launches.shell import UNKNOWN, read_script, readable
-from kg.errors import InputError
-from kg.terms.meanings import long_names
+from ingest.questions.launches.shell import UNKNOWN, Script, read_script
+from ingest.questions.launches.variables import batch_job, reaching, settings_among, visible_devices
+from kg.errors import InputError, UnknownEntityError
+from kg.nouns.setting import SettingPlace
+from kg.terms.meanings import long_names, plain_name, programs
+from kg.terms.setting_registry import registry, softwares
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ingest.questions.launches.shell import ShellCommand
 
-KNOWN = "torchrun or python with Megatron options, msrun, vllm serve, sglang.launch_server"
+    Beside = Callable[[str], str | None]
+    """The text of a file by the name that a launch gives it; None where it is not there."""
 
-_TORCH = frozenset({"torchrun", "torch.distributed.run", "torch.distributed.launch", "deepspeed"})
 _SHELLS = frozenset({"bash", "sh", "zsh"})
-_NOT_TUNED = frozenset({"run_mode", "config"}) | megatron.NOT_TUNED
-NOT_TUNED_ENVIRONMENT = re.compile(
-    r"PATH$|^(HOME|LD_|PYTHON|HF_|HOST|MASTER_|NODE_?RANK|RANK|GLOO_|TP_SOCKET|WANDB|LANG|LC_|http|no_proxy)"
-    r"|SOCKET_IFNAME|IF_IP|IFNAME|_URL$|_ADDR$|_PORT$|_DIR$|LOG_(PATH|DIR)|TOKEN$|KEY$|VISIBLE_DEVICES$",
-    re.IGNORECASE,
-)
-"""Variables of places, ranks and keys: they are no settings to tune."""
-
-_VISIBLE = (
-    "ASCEND_RT_VISIBLE_DEVICES",
-    "ASCEND_VISIBLE_DEVICES",
-    "CUDA_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES",
-)
 _MOST_NESTED = 3
+_ALIKE = 0.6
+"""Likeness (``difflib``'s ratio) from which a script's name is taken for that of a program; a choice."""
 
 
-def read_launch(text: str, place: str, *, depth: int = 0) -> LaunchFacts:
-    """The facts of the first launch in a command or script.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One launch of a text.
+
+    Attributes:
+        facts: What it says.
+        command: The command, as it stands in the text; of a text that another shell runs, that shell's.
+        started: The program that it starts.
+        is_nested: Whether it stands in a text that another shell runs, or in no shell at all.
+    """
+
+    facts: LaunchFacts
+    command: ShellCommand
+    started: StartedProgram
+    is_nested: bool = False
+
+    @property
+    def role(self) -> str:
+        """The part of a deployment that it serves: ``prefill``, ``decode``, or empty."""
+        traits = self.facts.question.get("traits")
+        return str(traits.get("role", "")) if isinstance(traits, dict) else ""
+
+    def __str__(self) -> str:
+        question = self.facts.question
+        count = question.get("count")
+        where = "" if count is None else f" on {count} device" + "s" * (count != 1)
+        kind = f"{self.role} server" if self.role else self.started.signs.id
+        return f"{kind} of {question.get('model', 'a model not told')}{where}"
+
+
+def read_launch(
+    text: str, place: str, *, beside: Beside = lambda _: None, server: int | None = None
+) -> LaunchFacts:
+    """The facts of the launch in a command or script; of several, the one that is asked for.
 
     Args:
         text: The script; it is read, never executed.
         place: Name of the text in errors and notes.
-        depth: Number of shells around it.
+        beside: Reads the files that it names.
+        server: Number of the launch among several, from 1; None for the first.
 
     Raises:
         InputError: It launches nothing that is known.
     """
-    script = read_script(text)
-    found: list[LaunchFacts] = []
-    for command in script.commands:
-        facts = _launch(command, place, depth)
-        if facts is not None:
-            found.append(_released(facts, command.words))
+    found, notes = _launches(text, place, beside)
     if not found:
-        raise InputError(f"{place}: no launch is found in it", hint=f"known: {KNOWN}")
-    notes = [*found[0].notes]
+        raise InputError(f"{place}: no launch is found in it", hint=f"known: {known_programs()}")
+    if server is not None and not 1 <= server <= len(found):
+        raise InputError(
+            f"{place}: there is no launch {server}", hint=f"it has {len(found)}: {_listed(found)}"
+        )
+    chosen = found[(server or 1) - 1]
+    notes = [*chosen.facts.notes, *notes]
     if len(found) > 1:
-        notes.append(f"{len(found)} launches are found; the first is read")
-    notes += script.notes
-    if not depth:
-        notes = [f"{place}: {note}" for note in notes]
-    return replace(found[0], notes=tuple(notes))
+        notes.insert(len(chosen.facts.notes), _of_several(found, chosen))
+    return replace(chosen.facts, notes=tuple(f"{place}: {note}" for note in dict.fromkeys(notes)))
+
+
+def read_launches(text: str, place: str, beside: Beside = lambda _: None) -> tuple[Launch, ...]:
+    """All launches of a text, in their order; none where it launches nothing that is known."""
+    return tuple(_launches(text, place, beside)[0])
 
 
 def launch_command(text: str) -> ShellCommand:
@@ -76,78 +114,188 @@ def launch_command(text: str) -> ShellCommand:
     Raises:
         InputError: There is none.
     """
-    for command in read_script(text).commands:
-        names = {PurePosixPath(word).name for word in command.words}
-        if not (names & _SHELLS and "-c" in command.words) and _launch(command, "", 0) is not None:
-            return command
-    raise InputError("no launch stands in the script itself", hint=f"known: {KNOWN}")
+    for launch in read_launches(text, ""):
+        if not launch.is_nested:
+            return launch.command
+    raise InputError("no launch stands in the script itself", hint=f"known: {known_programs()}")
 
 
-def _launch(command: ShellCommand, place: str, depth: int) -> LaunchFacts | None:
-    words = command.words
-    names = [PurePosixPath(word).name for word in words]
-    environment = _settings(command.environment)
-    visible = _visible(command.environment)
-    for at, name in enumerate(names):
-        word, rest = words[at], words[at + 1 :]
-        if name in _SHELLS and "-c" in rest and depth < _MOST_NESTED:
-            inner = rest[rest.index("-c") + 1 :][:1]
-            return read_launch(inner[0], place, depth=depth + 1) if inner and _may_launch(inner[0]) else None
-        if name == "vllm" and rest[:1] == ("serve",):
-            return serving.read_vllm(parse_options(rest[1:], long_names("vllm")), environment)
-        if word.startswith("vllm.entrypoints") or name.startswith("vllm-openai"):  # an image's entry point
-            return serving.read_vllm(parse_options(rest, long_names("vllm")), environment)
-        if word == "sglang.launch_server" or (name == "sglang" and rest[:1] == ("serve",)):
-            return serving.read_sglang(parse_options(rest, long_names("sglang")), environment)
-        if name in {"msrun", "msrun_launcher.sh"}:
-            return _msrun(name, rest, environment)
-        if word in _TORCH or name in _TORCH:
-            return _torch(rest, environment, visible, place)
-        if name.endswith(".py"):
-            options = parse_options(rest)
-            if not megatron.is_megatron(options):
-                return None
-            return _counted(megatron.read_megatron(options, LaunchOptions(), environment, place), visible)
-    return None
+def _listed(found: Sequence[Launch]) -> str:
+    return "; ".join(f"{number} {launch}" for number, launch in enumerate(found, 1))
 
 
-def _torch(
-    words: Sequence[str], environment: Mapping[str, object], visible: int | None, place: str
-) -> LaunchFacts | None:
-    """A process per device: options of the launcher up to the script, those of the script after it."""
-    script = next((at for at, word in enumerate(words) if word.endswith(".py")), None)
-    module = next((at for at, word in enumerate(words) if word in {"-m", "--module"}), None)
-    if script is None and module is not None:
-        script = module + 1
-    if script is None:
-        return None
-    launcher, options = parse_options(words[:script]), parse_options(words[script + 1 :])
-    facts = megatron.read_megatron(options, launcher, environment, place)
-    return _counted(facts, visible if "nproc_per_node" not in launcher.values else None)
+def _of_several(found: Sequence[Launch], chosen: Launch) -> str:
+    """Which of several launches is planned, and how another is picked."""
+    number = found.index(chosen) + 1
+    if len({json.dumps(one.facts.question, sort_keys=True, default=str) for one in found}) == 1:
+        return f"{len(found)} servers alike: the plan is for each of them"
+    return f"{len(found)} launches: {_listed(found)}; this is a plan for {number}, --server N picks another"
 
 
-def _msrun(name: str, words: Sequence[str], environment: Mapping[str, object]) -> LaunchFacts:
-    """MindSpore: the settings stand in a YAML file that is named, not in the command."""
-    if name == "msrun_launcher.sh":
-        inner = words[0].split() if words else []
-        launcher = parse_options([])
-        if len(words) > 1 and words[1].isdigit():
-            launcher.values["worker_num"] = int(words[1])
-        options = parse_options(inner[1:])
+def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list[str]]:
+    """The launches of a text in the first of its forms that has any, and notes on the text."""
+    calls = [*logged_arguments(text), *engine_calls(text)]
+    forms = (manifest_commands(text) if is_manifest(text) else [], calls)
+    for commands in forms:
+        found, notes = _started(commands, Script(commands=(), notes=()), place, beside, is_shell=False)
+        if found:
+            return found, notes
+    nodes, each = batch_job(text)
+    given = {
+        "SLURM_NNODES": nodes,
+        "SLURM_JOB_NUM_NODES": nodes,
+        "SLURM_GPUS_PER_NODE": each,
+        "SLURM_GPUS_ON_NODE": each,
+    }
+    script = read_script(text, {name: str(value) for name, value in given.items() if value})
+    found, notes = _started(script.commands, script, place, beside, is_shell=True)
+    if nodes and each:
+        found = [replace(one, facts=_on_job(one, nodes, each)) for one in found]
+    return found, notes
+
+
+def _on_job(launch: Launch, nodes: int, each: int) -> LaunchFacts:
+    """The facts of a trainer with all devices of its job, where it does not itself state them."""
+    if launch.started.signs.reader == "server" or launch.started.devices("all"):
+        return launch.facts
+    stated = launch.started.devices("nodes")
+    count = (launch.started.devices("each") or each) * (stated or nodes)
+    return replace(launch.facts, question={**launch.facts.question, "count": count})
+
+
+def _started(
+    commands: Iterable[ShellCommand],
+    script: Script,
+    place: str,
+    beside: Beside,
+    *,
+    is_shell: bool,
+    depth: int = 0,
+) -> tuple[list[Launch], list[str]]:
+    """The launches among commands, also in the texts that their shells run.
+
+    Raises:
+        UnknownEntityError: They start one program alone, and nothing tells which.
+    """
+    found: list[Launch] = []
+    unknown: list[UnknownStart] = []
+    notes = list(script.notes)
+    for command in commands:
+        words, names = command.words, [PurePosixPath(word).name for word in command.words]
+        environment = reaching(words, names, command.environment)
+        shell = next(
+            (at for at, name in enumerate(names) if name in _SHELLS and "-c" in names[at + 1 :]), None
+        )
+        if shell is not None and depth < _MOST_NESTED:
+            inner_text = words[words.index("-c", shell) + 1 :][:1]
+            inner = read_script(inner_text[0] if inner_text else "", environment)
+            image = command.image or next((word for word in words[:shell] if release_of_image(word)), "")
+            under = [replace(one, image=image) for one in inner.commands]
+            deeper, more = _started(under, inner, place, beside, is_shell=False, depth=depth + 1)
+            found += [replace(one, command=command) for one in deeper]
+            notes += more if deeper else []
+            continue
+        started = started_program(words)
+        if isinstance(started, UnknownStart):
+            unknown.append(started)
+        elif started is not None:
+            facts = _facts(started, environment, script.used, place, beside)
+            facts = _released(facts, (*words, command.image))
+            found.append(Launch(facts=facts, command=command, started=started, is_nested=not is_shell))
+    if unknown and not found and not depth:
+        first = unknown[0]
+        near = get_close_matches(PurePosixPath(first.script).stem, program_signs(), 1, _ALIKE)
+        raise UnknownEntityError(
+            f"{place}: {first.launcher} starts {first.script}, whose name and options tell no program",
+            hint=f"did you mean {near[0]}?"
+            if near
+            else f"known: {known_programs()}; --software NAME tells it",
+        )
+    return found, notes
+
+
+def _facts(
+    started: StartedProgram, variables: Mapping[str, str], used: frozenset[str], place: str, beside: Beside
+) -> LaunchFacts:
+    """The facts of one launch, by the kind of its program's options."""
+    signs = started.signs
+    environment, visible = settings_among(variables, used, signs.id), visible_devices(variables)
+    given = parse_options(
+        started.words,
+        _full_names(signs.id),
+        _switches(signs.id) if signs.reader == "server" else lambda _: False,
+        overrides=signs.reader == "trainer",
+    )
+    read = _add_files(started, given, beside)
+    if signs.reader == "server":
+        facts = serving.read_server(started, given, environment)
+    elif signs.reader == "mindformers":
+        facts = mindformers.read_launch(started, given, environment)
+    elif signs.reader == "megatron":
+        launcher = LaunchOptions()
+        for options in started.launchers.values():
+            launcher.values |= options.values
+            launcher.unknown |= options.unknown
+            launcher.unseen += options.unseen
+        facts = megatron.read_megatron(given, launcher, environment, place)
+        facts = replace(facts, question={**facts.question, "software": {signs.id: ""}})
+        if "count" not in facts.question and (count := trainers.devices_of(started, given)) is not None:
+            facts = replace(facts, question={**facts.question, "count": count})
     else:
-        script = next((at for at, word in enumerate(words) if word.endswith(".py")), len(words))
-        launcher, options = parse_options(words[:script]), parse_options(words[script + 1 :])
-    mode = str(options.values.get("run_mode", "train"))
-    question: dict[str, object] = {"phase": "serving" if mode in {"predict", "eval"} else "training"}
-    count = launcher.positive("worker_num")
-    if count is not None:
-        question["count"] = count
-    settings = {k: v for k, v in options.values.items() if k not in _NOT_TUNED}
-    question["current"] = {**environment, **settings}
-    files = (str(options.values["config"]),) if "config" in options.values else ()
-    notes = [f"{NOT_READ} {name}" for name in files]
-    notes += [*launcher.unreadable(megatron.NOT_TUNED), *options.unreadable(_NOT_TUNED)]
-    return LaunchFacts(question=question, notes=tuple(notes), files=files)
+        facts = trainers.read_trainer(started, given, environment)
+    notes = tuple(note for note in facts.notes if note.removeprefix(f"{NOT_READ} ") not in read)
+    facts = replace(facts, notes=notes)
+    if visible is None or "count" in facts.question:
+        return facts
+    return replace(facts, question={**facts.question, "count": visible})
+
+
+def _add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> set[str]:
+    """Add the settings of the files that a launch names, where those are there; which were read."""
+    read: set[str] = set()
+    if started.signs.reader == "mindformers":
+        return read
+    names = [str(given.values[name]) for name in started.signs.file if name in given.values]
+    if POSITIONAL in started.signs.file or started.signs.reader == "megatron":
+        names += [word for word in given.others if word.endswith((".yaml", ".yml", ".json"))]
+    for name in names or started.signs.beside:
+        text = beside(name) if UNKNOWN not in name else None
+        try:
+            content = None if text is None else load_yaml(text.encode())
+        except ContentError as error:
+            raise InputError(f"{name}: {error}") from None
+        if isinstance(content, dict):
+            add_file(given, content)
+            read.add(name)
+    return read
+
+
+def _full_names(program: str) -> Callable[[str], str]:
+    """The first spelling of an option of a program, without dashes, by any of its spellings."""
+    names = long_names(program) if program in programs() else {}
+    release = registry(program).at("") if program in softwares() else None
+
+    def full_name(written: str) -> str:
+        name = plain_name(written)
+        if name not in names and release is not None and not written.startswith("--"):
+            found = release.look_up(written, SettingPlace.FLAG, suggest=False).setting
+            return name if found is None else plain_name(found.key)
+        return names.get(name, name)
+
+    return full_name
+
+
+def _switches(program: str) -> Callable[[str], bool]:
+    """Whether an option of a program takes no value, by its registry."""
+    if program not in softwares():
+        return lambda _: False
+    release = registry(program).at("")
+
+    def is_switch(name: str) -> bool:
+        found = release.look_up(f"--{name.replace('_', '-')}", SettingPlace.FLAG, suggest=False)
+        return found.setting is not None and found.setting.type == "bool"
+
+    return is_switch
 
 
 def _released(facts: LaunchFacts, words: Sequence[str]) -> LaunchFacts:
@@ -162,32 +310,3 @@ def _released(facts: LaunchFacts, words: Sequence[str]) -> LaunchFacts:
 def _is_part(program: str, stated: Mapping[str, object]) -> bool:
     """Whether a program, or what it is the plugin of, is launched without a release."""
     return any(not version and program in {name, f"{name}-ascend"} for name, version in stated.items())
-
-
-def _counted(facts: LaunchFacts, visible: int | None) -> LaunchFacts:
-    """The same facts, with the number of visible devices where the command does not state a number."""
-    if visible is None or "count" in facts.question:
-        return facts
-    return replace(facts, question={**facts.question, "count": visible})
-
-
-def _may_launch(text: str) -> bool:
-    return any(mark in text for mark in ("vllm", "sglang", "torchrun", "msrun", ".py", "torch.distributed"))
-
-
-def _settings(environment: Mapping[str, str]) -> dict[str, object]:
-    """Exported variables that may be settings and have a known value."""
-    return {
-        name: parse_value(readable(value))
-        for name, value in environment.items()
-        if value and UNKNOWN not in value and not NOT_TUNED_ENVIRONMENT.search(name)
-    }
-
-
-def _visible(environment: Mapping[str, str]) -> int | None:
-    """The number of visible devices; None if it is not stated."""
-    for name in _VISIBLE:
-        devices = environment.get(name, "")
-        if re.fullmatch(r"\d+(\s*,\s*\d+)*", devices):
-            return devices.count(",") + 1
-    return None

@@ -68,11 +68,6 @@ _STRUCTURE = re.compile(
 """Beginnings of options that describe the model or the run, and do not affect speed either."""
 
 
-def is_megatron(given: LaunchOptions) -> bool:
-    """True if the options are those of a training script of this kind."""
-    return bool({"tensor_model_parallel_size", "num_layers", "micro_batch_size"} & set(given.values))
-
-
 def read_megatron(
     given: LaunchOptions, launcher: LaunchOptions, environment: Mapping[str, object], place: str
 ) -> LaunchFacts:

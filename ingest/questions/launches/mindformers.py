@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.safe_yaml import load_yaml
-from ingest.questions.launches.launch_facts import LaunchFacts
+from ingest.questions.launches import megatron
+from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.model_config import config_facts
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
@@ -18,6 +19,10 @@ from kg.nouns.situation import FactOrigin
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ingest.questions.launches.options import LaunchOptions
+    from ingest.questions.launches.program import StartedProgram
+
+_NOT_TUNED = frozenset({"run_mode", "config"}) | megatron.NOT_TUNED
 _EXPERTS: Mapping[str, str] = MappingProxyType(
     {
         "expert_num": "num_experts",
@@ -33,6 +38,26 @@ _SETTINGS = ("parallel_config", "recompute_config", "runner_config")
 """Sections whose values are settings; those of ``model_config`` that are no sizes are not."""
 
 _PARALLEL = ("data_parallel", "model_parallel", "pipeline_stage", "context_parallel")
+
+
+def read_launch(
+    started: StartedProgram, given: LaunchOptions, environment: Mapping[str, object]
+) -> LaunchFacts:
+    """The facts of a launch, whose settings stand in a YAML file that it names."""
+    mode = str(given.values.get("run_mode", "train"))
+    question: dict[str, object] = {
+        "phase": "serving" if mode in {"predict", "eval"} else "training",
+        "software": {started.signs.id: ""},
+    }
+    if (count := started.devices("all")) is not None:
+        question["count"] = count
+    settings = {name: value for name, value in given.values.items() if name not in _NOT_TUNED}
+    question["current"] = {**environment, **settings}
+    files = (str(given.values["config"]),) if "config" in given.values else ()
+    notes = [f"{NOT_READ} {name}" for name in files] + given.unreadable(_NOT_TUNED)
+    for launcher in started.launchers.values():
+        notes += launcher.unreadable(megatron.NOT_TUNED)
+    return LaunchFacts(question=question, notes=tuple(notes), files=files)
 
 
 def read_mindformers(raw: bytes, place: str) -> LaunchFacts:

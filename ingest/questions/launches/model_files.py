@@ -38,6 +38,15 @@ def read_model_file(path: Path) -> LaunchFacts:
     return read_config(read_text(path), path.name)
 
 
+def text_beside(folder: Path, name: str) -> str | None:
+    """The text of a small file by the name that a script gives it; None where it is not there."""
+    try:
+        path = folder / name
+        return read_text(path) if "\0" not in name and path.is_file() else None
+    except OSError:  # a name too long for a path
+        return None
+
+
 def with_named_files(launch: LaunchFacts, folder: Path) -> list[LaunchFacts]:
     """A launch, and before it the facts of the files of its model that it names and that are there.
 

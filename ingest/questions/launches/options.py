@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ingest.door.values import parse_value
 from ingest.questions.launches.shell import UNKNOWN, readable
+from kg.terms.meanings import has_own_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from kg.nouns.values import Value
 
@@ -20,6 +21,10 @@ _ARGUMENTS = re.compile(r"\0\$\{?\w*(ARGS?|OPTS?|OPTIONS|PARAMS|ARGUMENTS)(\[[@*
 
 _OPTION = re.compile(r"--?[A-Za-z]")
 _NEGATIVE = re.compile(r"-?\d")
+_OVERRIDE = re.compile(r"\+{0,2}[A-Za-z_][\w.-]*=")
+"""A setting of Hydra, OmegaConf or MaxText: a path and its value in one word."""
+_TRUTH = frozenset({"true", "false", "0", "1", "yes", "no", "on", "off"})
+_PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
 
 
 @dataclass(slots=True)
@@ -27,11 +32,12 @@ class LaunchOptions:
     """Options of a command, by their names without dashes in front and with ``_`` for ``-``.
 
     Attributes:
-        values: What each is set to; a flag is true. Several values are one text.
+        values: What each is set to; a flag is true. Several numbers are one text, several words a list.
         unknown: Options whose value could not be filled in, and the text in its place.
         others: Words that belong to no option.
         unseen: Variables that hold options and are not set in the script.
-        places: Where a field of a JSON object stands, as ``additional_config.a.b``, by its name.
+        places: How each is written where its name does not show it: ``-fa``, ``--max_model_len``, or of a
+            field of a JSON object its path, as ``additional_config.a.b``.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -65,27 +71,44 @@ class LaunchOptions:
         return None
 
 
-def parse_options(words: Sequence[str], short: dict[str, str] | None = None) -> LaunchOptions:
+def parse_options(
+    words: Sequence[str],
+    full_name: Callable[[str], str] | None = None,
+    is_switch: Callable[[str], bool] = lambda _: False,
+    *,
+    overrides: bool = False,
+) -> LaunchOptions:
     """The options among the words of a command.
 
     Args:
         words: Without the command itself.
-        short: Full names of short options, such as ``{"tp": "tensor_parallel_size"}``.
+        full_name: Gives the name of an option as it is written, such as ``tensor_parallel_size`` of ``-tp``.
+        is_switch: Whether an option takes no value, so that a word behind it is one of its own.
+        overrides: Words such as ``trainer.nnodes=2`` are settings too.
     """
     found = LaunchOptions()
     name = ""
     parts: dict[str, list[str]] = {}
     for word in words:
         if _OPTION.match(word) and not _NEGATIVE.match(word):
-            name, equals, value = word.lstrip("-").partition("=")
-            name = name.replace("-", "_")
-            name = (short or {}).get(name, name)
+            written, equals, value = word.partition("=")
+            plain = written.lstrip("-").replace("-", "_")
+            name = plain if full_name is None else full_name(written)
             parts[name] = [value] if equals else []
+            if (
+                written not in {f"--{name.replace('_', '-')}", f"--no-{name.replace('_', '-')}"}
+                and name == plain
+            ):
+                found.places[name] = written
         elif _ARGUMENTS.fullmatch(word):
             found.unseen.append(readable(word))
-        elif name:
+        elif overrides and (match := _OVERRIDE.match(word)):
+            name = ""
+            parts[match[0].strip("+=")] = [word[match.end() :]]
+        elif name and not (is_switch(name) and word.lower() not in _TRUTH):
             parts[name].append(word)
         else:
+            name = ""
             found.others.append(word)
     for option, words_of in parts.items():
         texts = words_of
@@ -96,6 +119,24 @@ def parse_options(words: Sequence[str], short: dict[str, str] | None = None) -> 
     return found
 
 
+def add_file(found: LaunchOptions, content: Mapping[str, object]) -> None:
+    """Add the keys of a configuration file as options; what the command itself says wins."""
+    for key, value in content.items():
+        name = str(key).replace("-", "_")
+        if name in found.values or name in found.unknown:
+            continue
+        if isinstance(value, dict):
+            _put_object(found, name, value)
+        elif isinstance(value, list):
+            found.values[name] = " ".join(map(str, value)) if _are_numbers(value) else tuple(map(str, value))
+        elif isinstance(value, str | int | float | bool):
+            found.values[name] = value
+
+
+def _are_numbers(items: Sequence[object]) -> bool:
+    return all(_NEGATIVE.match(str(item)) for item in items)
+
+
 def _put(found: LaunchOptions, option: str, texts: list[str]) -> None:
     text = " ".join(texts)
     if UNKNOWN in text:
@@ -104,37 +145,65 @@ def _put(found: LaunchOptions, option: str, texts: list[str]) -> None:
         negated = option.startswith("no_")
         found.values[option.removeprefix("no_")] = not negated
     elif text.lstrip().startswith("{"):
-        _put_object(found, option, text)
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            found.unknown[option] = "no JSON"
+            return
+        _put_object(found, option, content)
+    elif len(texts) > 1 and not _are_numbers(texts):
+        found.values[option] = tuple(texts)
     else:
         found.values[option] = _value(text)
 
 
-def _put_object(found: LaunchOptions, option: str, text: str) -> None:
-    """A JSON object as a value: its innermost names are the settings that documents speak of."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        found.unknown[option] = "no JSON"
-        return
+def _put_object(found: LaunchOptions, option: str, content: Mapping[str, object]) -> None:
+    """A JSON object as a value: its fields by the names that documents speak of, each with its path.
+
+    An object whose fields are settings of their own, such as ``compilation_config``, gives them by their last
+    names; of any other the whole path is the name, since a ``tp_size`` of a peer says nothing of this engine.
+    """
     prefix = "speculative_" if option == "speculative_config" else ""
     for name, value, path in _leaves(content, option):
         plain = name.replace("-", "_")
         key = plain if not prefix or "speculative" in plain else prefix + plain
-        found.values[key] = _value(value) if isinstance(value, str) else value
-        found.places[key] = path
+        if not has_own_fields(option) or key in found.values:
+            key = path
+        found.values[key] = value
+        if "." in path:
+            found.places[key] = path
 
 
-def _leaves(content: dict[str, object], carrier: str, depth: int = 0) -> Iterable[tuple[str, Value, str]]:
-    """Innermost names with their values and where they stand."""
-    for name, value in content.items():
+def _leaves(content: Mapping[str, object], carrier: str, depth: int = 0) -> Iterator[tuple[str, Value, str]]:
+    """Innermost names with their values and where they stand.
+
+    An object that dotted paths cannot hold (keys with dots, nothing, texts that look like JSON) is one value.
+    """
+    if depth > _DEEPEST or not content or not all(map(_is_plain, content, content.values())):
+        yield carrier.rpartition(".")[2], json.dumps(content), carrier
+        return
+    for name, item in content.items():
         path = f"{carrier}.{name}"
-        if isinstance(value, dict) and depth < 4:
+        is_list = name in _LISTS and isinstance(item, list) and item and isinstance(item[0], dict)
+        value = item[0] if is_list else item  # type: ignore[index]  # a list with something in it
+        if isinstance(value, dict):
             for inner, leaf, place in _leaves(value, path, depth + 1):
                 yield (str(name) if inner in {"enabled", "enable"} else inner), leaf, place
-        elif isinstance(value, str | int | float | bool):
+        elif isinstance(value, str | int | float):
             yield str(name), value, path
-        elif value is not None:
+        else:
             yield str(name), json.dumps(value), path
+
+
+_DEEPEST = 4
+_LISTS = frozenset({"ModelConfig"})
+"""Fields of MindIE's config.json that hold a list of objects, of which one is served."""
+
+
+def _is_plain(name: str, value: object) -> bool:
+    if value is None or (isinstance(value, str) and value[:1] in {"[", "{"}):
+        return False
+    return _PLAIN_KEY.fullmatch(str(name)) is not None
 
 
 def _value(text: str) -> Value:

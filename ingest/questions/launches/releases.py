@@ -12,8 +12,9 @@ _PROGRAMS = (
     ("mindie", re.compile(rf"(?:^|/)mindie[\w-]*:v?(?P<release>{_NUMBER})", re.IGNORECASE)),
     ("vllm", re.compile(rf"(?:^|/)vllm(?:-openai)?[\w-]*:v?(?P<release>{_NUMBER})(?!\S*_vllm_)")),
     ("vllm", re.compile(rf"(?:^|/)vllm[\w-]*:\S*_vllm_v?(?P<release>{_NUMBER})")),
+    *((name, re.compile(rf"^{name}==(?P<release>{_NUMBER})")) for name in ("vllm", "vllm-ascend", "sglang")),
 )
-"""Program by the name of its image; ROCm's image of vLLM has the release of vLLM behind its own
+"""Program by the name of its image or package; ROCm's image of vLLM has the release of vLLM behind its own
 (https://hub.docker.com/r/rocm/vllm/tags)."""
 _VERSION = re.compile(rf"v?({_NUMBER})(?:\+\S*)?$")
 

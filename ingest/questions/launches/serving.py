@@ -1,44 +1,54 @@
-"""Servers of language models: ``vllm serve`` (and its older entry points) and ``sglang.launch_server``."""
+"""Servers of models by their options: vLLM, SGLang, TensorRT-LLM, LMDeploy, llama.cpp, MindIE and others."""
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ingest.questions.launches.launch_facts import LaunchFacts
+from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.shell import UNKNOWN, readable
 from kg.terms.dialects import layout_of
-from kg.terms.meanings import degree_of, table
+from kg.terms.meanings import degree_of, programs, table
 from kg.terms.model_name import read_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.questions.launches.options import LaunchOptions
+    from ingest.questions.launches.program import StartedProgram
 
 NOT_TUNED = frozenset(table("left_out")["server"])
 """Options of addresses, users and logs of a server, which do not affect speed."""
 
 _NO_FORMAT = frozenset({"auto", "half", "float"})
+_ROLES: Mapping[str, str] = MappingProxyType(
+    {"kv_producer": "prefill", "kv_consumer": "decode", "prefill": "prefill", "decode": "decode"}
+)
+"""Words by which engines are told their part of a deployment, and that part."""
+_ROLE_KEYS = ("kv_transfer_config.kv_role", "disaggregation_mode")
 
 
-def read_vllm(given: LaunchOptions, environment: Mapping[str, object]) -> LaunchFacts:
-    """The facts of ``vllm serve`` or ``python -m vllm.entrypoints...``; devices by its defaults."""
-    positional = next((word for word in given.others if not word.startswith("-")), None)
-    return _told("vllm", given, environment, given.text("model") or positional)
-
-
-def read_sglang(given: LaunchOptions, environment: Mapping[str, object]) -> LaunchFacts:
-    """The facts of ``sglang.launch_server``."""
-    return _told("sglang", given, environment, given.text("model_path", "model"))
-
-
-def _told(
-    engine: str, given: LaunchOptions, environment: Mapping[str, object], model: str | None
+def read_server(
+    started: StartedProgram, given: LaunchOptions, environment: Mapping[str, object]
 ) -> LaunchFacts:
-    question: dict[str, object] = {"phase": "serving", "software": {engine: ""}}
+    """The facts of a server; its devices by the program's defaults where it states no sizes.
+
+    Args:
+        started: The program.
+        given: Its options, with those of its files.
+        environment: Variables that it gets.
+    """
+    signs = started.signs
+    positional = next((word for word in given.others if not word.startswith("-")), None)
+    model = given.text(*signs.model) or (positional if signs.positional else None)
+    question: dict[str, object] = {"phase": "serving", "software": {signs.id: ""}}
     notes = given.unreadable(NOT_TUNED - {"model", "model_path"})
-    if not any(degree_of(name) for name in given.unknown):
-        question["count"] = layout_of(given.values, engine).devices
+    if (whole := given.positive(*signs.all)) is not None:
+        question["count"] = whole
+    elif signs.id in programs() and not any(degree_of(name) for name in given.unknown):
+        layout = layout_of(given.values, signs.id)
+        if layout.devices > 1 or _divides(signs.id):
+            question["count"] = layout.devices
     if model and UNKNOWN in model:
         notes.append(f"could not be read: the model is {readable(model)}")
     elif model:
@@ -46,10 +56,18 @@ def _told(
     dtype, is_quantised = given.text("dtype"), "quantization" in given.values
     if dtype and dtype not in _NO_FORMAT and not (is_quantised or read_name(model or "").weights):
         question["precision"] = dtype  # of quantised weights it is what they are widened to
-    settings = {name: value for name, value in given.values.items() if name not in NOT_TUNED}
+    role = next((role for key in _ROLE_KEYS if (role := _ROLES.get(str(given.values.get(key))))), "")
+    if role:
+        question["traits"] = {"role": role, "disaggregated": True}
+    skipped = {*NOT_TUNED, *signs.file, *signs.model}
+    settings = {name: value for name, value in given.values.items() if name not in skipped}
     question["current"] = {**environment, **settings}
     if places := {name: path for name, path in given.places.items() if name in settings}:
         question["places"] = places
-    if "config" in given.values:
-        notes.append(f"not read: the settings in {given.values['config']}")
+    notes += [f"{NOT_READ} {given.values[name]}" for name in signs.file if name in given.values]
     return LaunchFacts(question=question, notes=tuple(notes))
+
+
+def _divides(program: str) -> bool:
+    """Whether a program runs on one device where it is not told to divide the model."""
+    return program != "llama.cpp"  # it spreads the layers over all devices that it sees

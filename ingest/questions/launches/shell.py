@@ -52,13 +52,17 @@ class ShellCommand:
         start: Offset behind the statement before; comments may stand between the two.
         environment: Variables that were exported to it.
         end: Offset in the text (with Unix line ends) behind its last word.
+        spans: Where each word stands in the text, from and to; words of one variable share its place.
+        image: Of the container that it runs in, or the package that it is of; empty if that is not told.
     """
 
     words: tuple[str, ...]
-    line: int
-    start: int
-    end: int
+    line: int = 1
+    start: int = 0
+    end: int = 0
     environment: Mapping[str, str] = field(default_factory=dict)
+    spans: tuple[tuple[int, int], ...] = ()
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +72,22 @@ class Script:
     Attributes:
         commands: Its commands in their order.
         notes: Constructs that were not followed.
+        used: Variables that the script itself reads.
     """
 
     commands: tuple[ShellCommand, ...]
     notes: tuple[str, ...]
+    used: frozenset[str] = frozenset()
 
 
-def read_script(text: str) -> Script:
-    """The commands of a script; any text gives some."""
-    return _Reader(text.replace("\r\n", "\n")).script()
+def read_script(text: str, environment: Mapping[str, str] | None = None) -> Script:
+    """The commands of a script; any text gives some.
+
+    Args:
+        text: The script.
+        environment: Variables that are exported to it.
+    """
+    return _Reader(text.replace("\r\n", "\n"), environment or {}).script()
 
 
 def readable(word: str) -> str:
@@ -87,12 +98,14 @@ def readable(word: str) -> str:
 class _Reader:
     """Reads one script from its beginning to its end."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, environment: Mapping[str, str]) -> None:
         self.text = text
         self.at = 0
-        self.variables: dict[str, str] = {}
+        self.variables: dict[str, str] = dict(environment)
         self.arrays: dict[str, list[str]] = {}
-        self.exported: set[str] = set()
+        self.exported: set[str] = set(environment)
+        self.used: set[str] = set()
+        self.spans: list[tuple[int, int]] = []
         self.notes: list[str] = []
         self.branches = 0
         self.end = 0
@@ -110,7 +123,9 @@ class _Reader:
             self.notes.append(f"only the first {_MOST_STATEMENTS} commands were read")
         if self.branches:
             self.notes.append("conditions and loops were not followed: what is set last in the text counts")
-        return Script(commands=tuple(commands), notes=tuple(dict.fromkeys(self.notes)))
+        return Script(
+            commands=tuple(commands), notes=tuple(dict.fromkeys(self.notes)), used=frozenset(self.used)
+        )
 
     def _command(self, words: list[str], start: int) -> ShellCommand | None:
         while words and words[0] in _AROUND:
@@ -145,11 +160,13 @@ class _Reader:
             start=start,
             end=self.end,
             environment={**shared, **own},
+            spans=tuple(self.spans[-len(words) :]),
         )
 
     def _statement(self) -> list[str]:
         """The words up to the end of a command."""
         words: list[str] = []
+        self.spans = []
         while self.at < len(self.text):
             letter = self.text[self.at]
             if self.text.startswith("\\\n", self.at):
@@ -166,7 +183,10 @@ class _Reader:
             elif letter in "()":
                 self.at += 1
             else:
-                words += self._word()
+                begin = self.at
+                found = self._word()
+                words += found
+                self.spans += [(begin, self.at)] * len(found)
                 self.end = self.at
         return words
 
@@ -311,6 +331,7 @@ class _Reader:
             return [self._value(name[0])]
         if rest.startswith((":-", "-", ":=", "=")):
             default = rest.lstrip(":")[1:]
+            self.used.add(name[0])
             known = self.variables.get(name[0], "")
             return [known] if known else [self._filled(default)]
         if rest:
@@ -319,11 +340,12 @@ class _Reader:
 
     def _filled(self, text: str) -> str:
         """A default, with its own variables filled in."""
-        inner = _Reader(f'"{text}"')
-        inner.variables, inner.arrays = self.variables, self.arrays
+        inner = _Reader(f'"{text}"', {})
+        inner.variables, inner.arrays, inner.used = self.variables, self.arrays, self.used
         return " ".join(inner._word())
 
     def _value(self, name: str) -> str:
+        self.used.add(name)
         if name in self.variables:
             return self.variables[name]
         if name in self.arrays:

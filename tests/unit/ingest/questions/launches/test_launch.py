@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from ingest.questions.launches.launch import read_launch
-from kg.errors import InputError
+from ingest.questions.launches.launch import read_launch, read_launches
+from kg.errors import InputError, UnknownEntityError
 
 MEGATRON = """
 #!/bin/bash
@@ -191,10 +193,86 @@ def test_a_name_that_may_be_the_models_chooses_among_sizes(
 def test_no_launch_is_a_fault_with_what_is_known() -> None:
     with pytest.raises(InputError, match="no launch") as fault:
         read_launch("ls -la\npython plot.py --x 1", "c.sh")
-    assert "vllm serve" in fault.value.hint
+    assert "megatron-lm" in fault.value.hint
+    assert "vllm" in fault.value.hint
 
 
-def test_several_launches_are_told() -> None:
-    told = read_launch("vllm serve a/B\nvllm serve a/C", "c")
+def test_several_launches_are_told_and_one_is_picked() -> None:
+    text = "vllm serve a/B\nvllm serve a/C"
+    told = read_launch(text, "c")
     assert told.question["model"] == "a/B"
-    assert told.notes == ("c: 2 launches are found; the first is read",)
+    assert "1 vllm of a/B on 1 device; 2 vllm of a/C on 1 device; this is a plan for 1" in told.notes[0]
+    assert read_launch(text, "c", server=2).question["model"] == "a/C"
+    with pytest.raises(InputError, match="there is no launch 3"):
+        read_launch(text, "c", server=3)
+    alike = "CUDA_VISIBLE_DEVICES=0 vllm serve a/B &\nCUDA_VISIBLE_DEVICES=1 vllm serve a/B --port 81 &"
+    assert read_launch(alike, "c").notes == ("c: 2 servers alike: the plan is for each of them",)
+
+
+PAIR = """
+CUDA_VISIBLE_DEVICES=0 vllm serve a/B --kv-transfer-config '{"kv_connector": "NixlConnector", "kv_role": "kv_producer"}' &
+python -m sglang.launch_server --model-path a/B --tp 2 --disaggregation-mode decode &
+"""
+
+
+def test_prefill_and_decode_servers_have_their_roles() -> None:
+    first, second = read_launches(PAIR, "c")
+    assert (first.role, second.role) == ("prefill", "decode")
+    assert first.facts.question["traits"] == {"role": "prefill", "disaggregated": True}
+    assert "decode server of a/B on 2 devices" in read_launch(PAIR, "c").notes[0]
+
+
+def test_a_batch_job_states_the_devices_that_the_command_leaves_open() -> None:
+    head = "#!/bin/bash\n#SBATCH -N 4\n#SBATCH --gres=gpu:h100:8\n"
+    megatron = "pretrain_gpt.py --num-layers 2 --micro-batch-size 1"
+    told = read_launch(f"{head}srun torchrun --nproc_per_node 8 --nnodes $SLURM_NNODES {megatron}", "c")
+    assert told.question["count"] == 32
+    assert read_launch(f"{head}srun python {megatron}", "c").question["count"] == 32
+    assert read_launch(f"{head}srun vllm serve a/B -tp 2", "c").question["count"] == 2
+
+
+def test_what_a_launcher_starts_is_never_guessed() -> None:
+    with pytest.raises(UnknownEntityError, match=r"torchrun starts train\.py") as fault:
+        read_launch("torchrun --nproc_per_node 8 train.py --data x", "c")
+    assert "known:" in fault.value.hint
+    with pytest.raises(UnknownEntityError) as fault:
+        read_launch("accelerate_x; torchrun -m torchtitn.train", "c")
+    assert fault.value.hint
+
+
+def test_a_file_beside_the_script_states_settings_and_the_command_wins() -> None:
+    files = {"s.yaml": "model: a/B\ntensor-parallel-size: 4\nmax-num-seqs: 8\ncompilation-config: {level: 3}"}
+    told = read_launch("vllm serve --config s.yaml --max-num-seqs 16", "c", beside=files.get)
+    assert (told.question["model"], told.question["count"], told.notes) == ("a/B", 4, ())
+    assert told.question["current"] == {"tensor_parallel_size": 4, "max_num_seqs": 16, "level": 3}
+    assert read_launch("vllm serve a/B --config t.yaml", "c", beside=files.get).notes == (
+        "c: not read: the settings in t.yaml",
+    )
+    with pytest.raises(InputError, match=r"t\.yaml"):
+        read_launch("vllm serve a/B --config t.yaml", "c", beside={"t.yaml": "a: [1"}.get)
+
+
+def test_mindie_is_told_by_the_configuration_beside_it() -> None:
+    model = {"worldSize": 8, "tp": 8, "modelWeightPath": "/w/Qwen3-32B"}
+    config = {"BackendConfig": {"ModelDeployConfig": {"maxSeqLen": 8192, "ModelConfig": [model]}}}
+    told = read_launch("./bin/mindieservice_daemon", "c", beside={"conf/config.json": json.dumps(config)}.get)
+    assert (told.question["model"], told.question["count"]) == ("/w/Qwen3-32B", 8)
+
+
+def test_objects_of_flags_keep_their_place() -> None:
+    text = """vllm serve a/B --limit-mm-per-prompt '{"image": 2}' --hf-overrides '{"a": {"b.c": null}, "d": "[1]"}' \\
+    --compilation-config '{"cudagraph_mode": "FULL"}' --kv-transfer-config '{"x": {"tp_size": 4}, "y": {"tp_size": 8}}'"""
+    told = read_launch(text, "c").question
+    assert told["current"] == {
+        "limit_mm_per_prompt.image": 2, "hf_overrides": '{"a": {"b.c": null}, "d": "[1]"}', "cudagraph_mode": "FULL",
+        "kv_transfer_config.x.tp_size": 4, "kv_transfer_config.y.tp_size": 8,
+    }  # fmt: skip
+    assert told["count"] == 1
+    assert told["places"]["cudagraph_mode"] == "compilation_config.cudagraph_mode"  # type: ignore[index]
+
+
+def test_a_list_stays_a_list_and_a_switch_takes_no_word() -> None:
+    told = read_launch("vllm serve --enable-lora a/B --lora-modules x=/x y=/y --foo_bar z", "c").question
+    assert told["model"] == "a/B"
+    assert told["current"] == {"enable_lora": True, "lora_modules": ("x=/x", "y=/y"), "foo_bar": "z"}
+    assert told["places"] == {"foo_bar": "--foo_bar"}

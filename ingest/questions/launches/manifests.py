@@ -1,0 +1,114 @@
+"""Commands in manifests of containers: compose files, and whatever in Kubernetes has containers.
+
+An image stands as the first word where nothing replaces its entry point.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import yaml
+
+from ingest.files.content import ContentError
+from ingest.files.safe_yaml import load_yaml
+from ingest.questions.launches.shell import UNKNOWN, ShellCommand, read_script
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_LOOKS = re.compile(r"^\s*-?\s*(services|containers|apiVersion|kind|leaderWorkerTemplate)\s*:", re.MULTILINE)
+_DOCUMENT = re.compile(r"^---.*$", re.MULTILINE)
+_REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
+_DEEPEST = 30
+
+
+def is_manifest(text: str) -> bool:
+    """Whether a text may be a manifest."""
+    return _LOOKS.search(text) is not None
+
+
+def manifest_commands(text: str) -> list[ShellCommand]:
+    """The command of each container, in their order; none where the text is no manifest."""
+    found: list[ShellCommand] = []
+    line = 1
+    for part in _DOCUMENT.split(text):
+        try:
+            content = load_yaml(part.encode())
+        except (ContentError, yaml.YAMLError):
+            content = None
+        found += _commands(content, line, 0)
+        line += part.count("\n")
+    return found
+
+
+def _commands(content: object, line: int, depth: int) -> Iterator[ShellCommand]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(content, list):
+        for item in content:
+            yield from _commands(item, line, depth + 1)
+    elif isinstance(content, dict):
+        services = content.get("services")
+        for service in (
+            services.values() if isinstance(services, dict) and "apiVersion" not in content else ()
+        ):
+            if isinstance(service, dict):
+                yield _command(
+                    service, service.get("entrypoint"), service.get("command"), "environment", line
+                )
+        for key, value in content.items():
+            if key in {"containers", "initContainers"} and isinstance(value, list):
+                for container in value:
+                    if isinstance(container, dict):
+                        args = container.get("args")
+                        yield _command(container, container.get("command"), args, "env", line)
+            elif key != "services":
+                yield from _commands(value, line, depth + 1)
+
+
+def _command(
+    container: Mapping[str, object], entry: object, command: object, variables: str, line: int
+) -> ShellCommand:
+    environment = _variables(container.get(variables))
+    image = str(container.get("image") or "")
+    words = [*(_words(entry, environment) or [image]), *_words(command, environment)]
+
+    own = {name for word in words for name in _REFERENCE.findall(word)}
+
+    def filled(match: re.Match[str]) -> str:
+        return environment.get(match[1], f"{UNKNOWN}{match[0]}{UNKNOWN}")
+
+    shell = "-c" in words
+    return ShellCommand(
+        words=tuple(word if shell else _REFERENCE.sub(filled, word) for word in words),
+        line=line,
+        environment={name: value for name, value in environment.items() if name not in own},
+        image=image,
+    )
+
+
+def _words(command: object, environment: Mapping[str, str]) -> list[str]:
+    if isinstance(command, list):
+        return [str(item) for item in command if isinstance(item, str | int | float)]
+    if isinstance(command, str):  # compose splits it as a shell would
+        return [word for one in read_script(command, environment).commands for word in one.words]
+    return []
+
+
+def _variables(content: object) -> dict[str, str]:
+    """Variables of a container: a mapping, ``NAME=value`` words, or ``{name, value}`` entries."""
+    if isinstance(content, dict):
+        return {str(name): _text(value) for name, value in content.items()}
+    found: dict[str, str] = {}
+    for item in content if isinstance(content, list) else ():
+        if isinstance(item, str) and "=" in item:
+            name, _, value = item.partition("=")
+            found[name] = value
+        elif isinstance(item, dict) and "name" in item and "value" in item:
+            found[str(item["name"])] = _text(item["value"])
+    return found
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)

@@ -1,0 +1,256 @@
+"""The program that a command starts, by its own signs and never by what launches it.
+
+The signs are data: ``data/settings/launches.yaml``, with the document that each is from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ingest.questions.launches.options import LaunchOptions, parse_options
+from kg.terms.meanings import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_ENOUGH = 2
+"""Options of its own by which a program without a name of its own is known; a choice."""
+_MODULE = frozenset({"-m", "--module"})
+_BEFORE_NAMES = frozenset(
+    {"--name", "--hostname", "--network", "--job-name", "--container-name", "--entrypoint", "-J"}
+)
+"""Options of containers and schedulers whose value is a name that people choose."""
+POSITIONAL = "positional"
+"""Stands among names of options for a word that belongs to none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramSigns:
+    """The signs of a program in launches, and where those state what; the table's head explains each.
+
+    Attributes:
+        id: Of the program.
+        reader: Kind of its options: server, megatron, mindformers or trainer.
+        phase: What it does, where its words do not say otherwise.
+        phases: What it does by a word of its command.
+        source: Document that they are from.
+    """
+
+    id: str
+    reader: str
+    phase: str
+    source: str
+    commands: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    calls: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    logs: tuple[str, ...] = ()
+    release: str = ""
+    options: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    positional: bool = False
+    length: tuple[str, ...] = ()
+    lora: tuple[str, ...] = ()
+    all: tuple[str, ...] = ()
+    each: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    file: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    phases: Mapping[str, str] = field(default_factory=dict)
+    launcher: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedProgram:
+    """A program that a command starts.
+
+    Attributes:
+        signs: Of the program.
+        words: Its options and other words.
+        command: The words that are its sign, such as ``swift sft``; empty for a script.
+        script: Name of the script or module that is run; empty for a command of its own.
+        launchers: Options of what starts it, by the launcher, the outermost first.
+    """
+
+    signs: ProgramSigns
+    words: tuple[str, ...]
+    command: str = ""
+    script: str = ""
+    launchers: Mapping[str, LaunchOptions] = field(default_factory=dict)
+
+    @property
+    def phase(self) -> str:
+        """What it does."""
+        return self.signs.phases.get(self.command, self.signs.phase)
+
+    def devices(self, sizes: str) -> int | None:
+        """What launchers state: ``all`` devices, those of ``each`` node, or ``nodes``; None if nothing."""
+        names: dict[str, list[str]] = {name: _launchers()[name].get(sizes, []) for name in self.launchers}
+        stated = [self.launchers[name].positive(*options) for name, options in names.items()]
+        return next((size for size in reversed(stated) if size is not None), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownStart:
+    """A script that a launcher starts and that no program's signs tell.
+
+    Attributes:
+        launcher: What starts it.
+        script: Its name.
+    """
+
+    launcher: str
+    script: str
+
+
+@cache
+def program_signs() -> dict[str, ProgramSigns]:
+    """The signs of each program, in the order in which they are looked for."""
+    rows: dict[str, dict[str, Any]] = table("launches")["programs"]
+    names = {item.name for item in fields(ProgramSigns)}
+    found = {}
+    for name, own in rows.items():
+        row: dict[str, Any] = {"id": name, **rows.get(own.get("as", ""), {}), **own}
+        content: dict[str, Any] = {
+            key: tuple(item) if isinstance(item, list) else item for key, item in row.items()
+        }
+        found[name] = ProgramSigns(**{key: item for key, item in content.items() if key in names})
+    return found
+
+
+def known_programs() -> str:
+    """The programs whose launches are read, in a sentence."""
+    return ", ".join(sorted(program_signs()))
+
+
+def started_program(words: Sequence[str]) -> StartedProgram | UnknownStart | None:
+    """The program that a command starts; None where it launches nothing.
+
+    Args:
+        words: Of the command, with those of its launchers, containers and schedulers.
+    """
+    names = [PurePosixPath(word).name for word in words]
+    launchers: list[tuple[str, int]] = []
+    for at, word in enumerate(words):
+        if launcher := _launcher(names, words, at):
+            launchers.append((launcher, at))
+            if launcher == "msrun" and names[at].endswith(".sh") and at + 1 < len(words):
+                return _of_launcher_script(words, at)
+            continue
+        signs, length = _by_name(words, names, at)
+        if signs is not None and not (length == 1 and at and words[at - 1] in _BEFORE_NAMES):
+            return StartedProgram(
+                signs=signs,
+                words=tuple(words[at + length :]),
+                command=" ".join((names[at], *words[at + 1 : at + length])),
+                launchers=_options_of(launchers, words, at),
+            )
+        is_module = at > 0 and words[at - 1] in _MODULE
+        if names[at].endswith(".py") or (is_module and launchers):
+            signs = _by_script(word, words[at + 1 :], launchers)
+            if signs is not None:
+                return StartedProgram(
+                    signs=signs,
+                    words=tuple(words[at + 1 :]),
+                    script=names[at],
+                    launchers=_options_of(launchers, words, at),
+                )
+            return UnknownStart(launcher=launchers[-1][0], script=word) if launchers else None
+    return _by_image(words)
+
+
+def _of_launcher_script(words: Sequence[str], at: int) -> StartedProgram | UnknownStart | None:
+    """MindFormers' own script: the command in one word, and the number of workers behind it."""
+    inner, rest = words[at + 1].split(), words[at + 2 :]
+    script = next((place for place, word in enumerate(inner) if word.endswith(".py")), 0)
+    options = LaunchOptions()
+    if rest and rest[0].isdigit():
+        options.values["worker_num"] = int(rest[0])
+    signs = _by_script(inner[script], (), [("msrun", at)]) if inner else None
+    if signs is None:
+        return None
+    return StartedProgram(
+        signs=signs, words=tuple(inner[script + 1 :]), script=inner[script], launchers={"msrun": options}
+    )
+
+
+def _by_name(words: Sequence[str], names: Sequence[str], at: int) -> tuple[ProgramSigns | None, int]:
+    """The program whose command or module begins at a word, and how many words that takes."""
+    found: tuple[ProgramSigns | None, int] = None, 0
+    for signs in program_signs().values():
+        for command in signs.commands:
+            parts = command.split()
+            if (
+                names[at] == parts[0]
+                and [*words[at + 1 : at + len(parts)]] == parts[1:]
+                and len(parts) > found[1]
+            ):
+                found = signs, len(parts)
+        is_module = "." in words[at] and not {"=", "/"} & {*words[at]} and not found[1]
+        if is_module and any(fnmatchcase(words[at], pattern) for pattern in signs.modules):
+            found = signs, 1
+    return found
+
+
+def _by_script(word: str, rest: Sequence[str], launchers: Sequence[tuple[str, int]]) -> ProgramSigns | None:
+    """The program of a script: by the folders that it is in, its name, its options, or what launches it."""
+    name, signs = PurePosixPath(word).name, program_signs().values()
+    options = parse_options(rest)
+    given, above = {*options.values, *options.unknown}, {launcher for launcher, _ in launchers}
+    tests: tuple[Callable[[ProgramSigns], bool], ...] = (
+        lambda one: any(f"/{part}/" in f"/{word}" for part in one.paths),
+        lambda one: any(fnmatchcase(name, pattern) for pattern in one.scripts) and not _is_other(one, given),
+        lambda one: bool(given & {*one.alone}) or len(given & {*one.options}) >= _ENOUGH,
+        lambda one: bool(one.launcher) and one.launcher in above,
+    )
+    return next((one for test in tests for one in signs if test(one)), None)
+
+
+def _is_other(signs: ProgramSigns, given: set[str]) -> bool:
+    """Whether the options are not those of a program whose scripts others name alike: ``pretrain_x.py``."""
+    return bool(
+        given and signs.alone and signs.reader == "megatron" and not given & {*signs.options, *signs.alone}
+    )
+
+
+def _by_image(words: Sequence[str]) -> StartedProgram | None:
+    """The program that is the entry point of a container's image."""
+    for at, word in enumerate(words):
+        for signs in program_signs().values():
+            image = word.partition("@")[0].rpartition(":")[0] or word
+            if not word.startswith("-") and any(
+                image == one or image.endswith(f"/{one}") for one in signs.images
+            ):
+                return StartedProgram(signs=signs, words=tuple(words[at + 1 :]))
+    return None
+
+
+def _launcher(names: Sequence[str], words: Sequence[str], at: int) -> str:
+    for name, row in _launchers().items():
+        if names[at] == name or words[at] in row.get("also", ()) or names[at] in row.get("also", ()):
+            return (
+                name if [*words[at + 1 : at + 1 + len(row.get("words", ()))]] == row.get("words", []) else ""
+            )
+    return ""
+
+
+@cache
+def _launchers() -> dict[str, dict[str, Any]]:
+    return dict(table("launches")["launchers"])
+
+
+def _options_of(
+    launchers: Sequence[tuple[str, int]], words: Sequence[str], end: int
+) -> dict[str, LaunchOptions]:
+    """The options of each launcher, up to the next one or the program."""
+    ends = [*(at for _, at in launchers[1:]), end][: len(launchers)]
+    return {
+        name: parse_options(words[at + 1 : stop]) for (name, at), stop in zip(launchers, ends, strict=True)
+    }

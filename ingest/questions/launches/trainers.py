@@ -1,0 +1,76 @@
+"""Trainers that are told by flags, ``key=value`` words or a YAML file: model, length, devices, adapters."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
+from ingest.questions.launches.program import POSITIONAL
+from ingest.questions.launches.shell import UNKNOWN, readable
+from kg.terms.meanings import table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.questions.launches.options import LaunchOptions
+    from ingest.questions.launches.program import StartedProgram
+
+NOT_TUNED = frozenset(table("left_out")["trainer"])
+_PRECISIONS = ("bf16", "fp16")
+_SIZED = re.compile(r"\d[bB](?![a-z])")
+"""In the name of a configuration that a model's size names, as ``llama3_8b.toml``."""
+_FULL = frozenset({"full", "false", "none", "0"})
+
+
+def read_trainer(
+    started: StartedProgram, given: LaunchOptions, environment: Mapping[str, object]
+) -> LaunchFacts:
+    """The facts of a launch of a trainer.
+
+    Args:
+        started: The program, with what launches it.
+        given: Its options, with those of the files that it names and that are there.
+        environment: Variables exported to it.
+    """
+    signs = started.signs
+    question: dict[str, object] = {"phase": started.phase, "software": {signs.id: ""}}
+    notes = given.unreadable(NOT_TUNED)
+    if model := given.text(*signs.model):
+        question["model"] = model
+    if (length := given.positive(*signs.length)) is not None:
+        question["shape"] = {"seq_len" if started.phase == "training" else "input_len": length}
+    precision = next((name for name in _PRECISIONS if given.values.get(name) is True), None)
+    if precision := precision or given.text("mixed_precision", "trainer.precision"):
+        question["precision"] = precision.removesuffix("-mixed")
+    adapters = [str(given.values[name]).lower() for name in signs.lora if name in given.values]
+    if any(word not in _FULL for word in adapters):
+        notes.append(
+            f"only adapters are trained ({signs.lora[0]} {adapters[0]}), the model's own weights are not"
+        )
+    if (devices := devices_of(started, given)) is not None:
+        question["count"] = devices
+    files = {name: word for name in signs.file if "." in (word := str(given.values.get(name, "")))}
+    files |= {
+        word: word for word in given.others if POSITIONAL in signs.file and word.endswith((".yaml", ".yml"))
+    }
+    notes += [f"{NOT_READ} {name}" for name in files.values() if UNKNOWN not in name]
+    hint = next((stem for word in files.values() if _SIZED.search(stem := PurePosixPath(word).stem)), "")
+    if hint and "model" not in question:
+        question["model"] = hint
+    skipped = {*NOT_TUNED, *signs.model, *signs.length, *files}
+    question["current"] = {**environment, **{k: v for k, v in given.values.items() if k not in skipped}}
+    if places := {name: path for name, path in given.places.items() if name not in skipped}:
+        question["places"] = places
+    return LaunchFacts(question=question, notes=tuple(map(readable, notes)))
+
+
+def devices_of(started: StartedProgram, given: LaunchOptions) -> int | None:
+    """The devices of all nodes, by the program's own options, else by what launches it."""
+    signs = started.signs
+    if (whole := given.positive(*signs.all) or started.devices("all")) is not None:
+        return whole
+    each = given.positive(*signs.each) or started.devices("each")
+    nodes = given.positive(*signs.nodes) or started.devices("nodes")
+    return None if each is None else each * (nodes or 1)

@@ -1,0 +1,89 @@
+"""Variables that reach a program, and the devices that they and a batch job's lines state."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ingest.door.values import parse_value
+from ingest.questions.launches.shell import UNKNOWN, readable
+from kg.nouns.setting import SettingPlace
+from kg.terms.setting_registry import registry, softwares
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+NOT_TUNED_ENVIRONMENT = re.compile(
+    r"PATH$|^(HOME|LD_|PYTHON|HF_|HOST|MASTER_|NODE_?RANK|RANK|GLOO_|TP_SOCKET|WANDB|LANG|LC_|http|no_proxy|SLURM_)"
+    r"|SOCKET_IFNAME|IF_IP|IFNAME|_URL$|_ADDR$|_PORT$|_DIR$|LOG_(PATH|DIR)|TOKEN$|KEY$|VISIBLE_DEVICES$",
+    re.IGNORECASE,
+)
+"""Variables of places, ranks and keys: they are no settings to tune."""
+
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_VISIBLE = (
+    "ASCEND_RT_VISIBLE_DEVICES",
+    "ASCEND_VISIBLE_DEVICES",
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+)
+_BATCH = re.compile(r"^#SBATCH\s+(--?[\w-]+)(?:[= ]\s*(\S+))?", re.MULTILINE)
+_BATCH_NODES, _BATCH_EACH = ("-N", "--nodes"), ("--gpus-per-node", "--gres", "--gpus-per-task")
+_DIGITS = 10
+"""Of no number of devices."""
+
+
+def settings_among(environment: Mapping[str, str], used: frozenset[str], program: str) -> dict[str, object]:
+    """Exported variables that may be settings and have a known value; those of the script itself are none."""
+    return {
+        name: parse_value(readable(value))
+        for name, value in environment.items()
+        if value
+        and UNKNOWN not in value
+        and not NOT_TUNED_ENVIRONMENT.search(name)
+        and (name not in used or _is_variable(name, program))
+    }
+
+
+def _is_variable(name: str, program: str) -> bool:
+    """Whether a program, or one beneath it, reads a variable."""
+    names = [item for item in (program, f"{program}-ascend", "torch-npu") if item in softwares()]
+    return any(registry(item).at("").look_up(name, SettingPlace.ENV, suggest=False).setting for item in names)
+
+
+def visible_devices(environment: Mapping[str, str]) -> int | None:
+    """The number of visible devices; None if it is not stated."""
+    for name in _VISIBLE:
+        devices = environment.get(name, "")
+        if re.fullmatch(r"\d+(\s*,\s*\d+)*", devices):
+            return devices.count(",") + 1
+    return None
+
+
+def reaching(words: Sequence[str], names: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables that reach a program: in a container those of ``-e``, else all that are exported."""
+    if not names or names[0] not in _CONTAINERS or "run" not in words[:3]:
+        return environment
+    found: dict[str, str] = {}
+    for before, word in pairwise(words):
+        text = word if before in {"-e", "--env"} else before.removeprefix("--env=")
+        if before in {"-e", "--env"} or before.startswith("--env="):
+            name, equals, value = text.partition("=")
+            if equals or name in environment:
+                found[name] = value if equals else environment[name]
+        if before == "--gpus" and (listed := re.search(r"device=([\d,]+)", word)):
+            found["CUDA_VISIBLE_DEVICES"] = listed[1]
+    return found
+
+
+def batch_job(text: str) -> tuple[int, int]:
+    """Nodes, and devices of each, that ``#SBATCH`` lines ask for; 0 where they do not say."""
+    given = {name: value or "" for name, value in _BATCH.findall(text)}
+
+    def number(names: Iterable[str]) -> int:
+        said = next((given[name] for name in names if name in given), "")
+        digits = re.findall(r"\d+", said.rpartition(":")[2])
+        return int(digits[0]) if digits and len(digits[0]) < _DIGITS else 0
+
+    return number(_BATCH_NODES) or bool(number(_BATCH_EACH)), number(_BATCH_EACH)

@@ -1,0 +1,47 @@
+"""Engines in Python and arguments in logs."""
+
+from __future__ import annotations
+
+from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
+from ingest.questions.launches.launch import read_launch
+
+CODE = """
+import os, vllm
+from vllm import LLM as Engine, SamplingParams
+os.environ["VLLM_USE_V1"] = "1"
+MODEL = "a/B"
+llm = Engine(MODEL, tensor_parallel_size=2, enforce_eager=False, max_model_len=length,
+             limit_mm_per_prompt={"image": 2}, cuda_graph_sizes=[1, 2])
+"""
+
+
+def test_an_engine_made_in_python() -> None:
+    told = read_launch(CODE, "c").question
+    assert (told["model"], told["count"], told["software"]) == ("a/B", 2, {"vllm": ""})
+    assert told["current"] == {
+        "VLLM_USE_V1": 1, "tensor_parallel_size": 2, "enforce_eager": False, "limit_mm_per_prompt.image": 2,
+        "cuda_graph_sizes": "1 2",
+    }  # fmt: skip
+    assert read_launch(CODE, "c").notes == ("c: could not be read: --max-model-len is length",)
+    assert engine_calls("import sglang\nsglang.Engine(model_path='a/B', tp_size=2)")[0].words[2:] == (
+        "--model-path", "a/B", "--tp-size", "2",
+    )  # fmt: skip
+
+
+def test_other_programs_make_none() -> None:
+    assert engine_calls("from vllm import LLM\nLLM(") == []
+    assert engine_calls("from mine import LLM\nimport vllm\nLLM('a/B')") == []
+
+
+def test_the_line_that_a_server_prints() -> None:
+    log = (
+        "INFO 06-17 11:00:08 [api_server.py:1034] vLLM API server version 0.9.2\n"
+        "INFO 06-17 11:00:08 [cli_args.py:309] non-default args: {'model': 'a/B', 'max_num_seqs': 8, "
+        "'enable_prefix_caching': False, 'compilation_config': {'level': 3}}\nnext line}\n"
+    )
+    told = read_launch(log, "c").question
+    assert (told["model"], told["software"]) == ("a/B", {"vllm": "0.9.2"})
+    assert told["current"] == {"max_num_seqs": 8, "enable_prefix_caching": False, "level": 3}
+    other = "server_args=ServerArgs(model_path='a/B', tp_size=4, skip_tokenizer_init=False, dtype=None)"
+    assert logged_arguments(other)[0].words == ("sglang", "serve", "--model-path", "a/B", "--tp-size", "4")
+    assert logged_arguments("non-default args: {'a': nothing}") == []

@@ -1,0 +1,83 @@
+"""Commands of containers in compose files and manifests."""
+
+from __future__ import annotations
+
+from ingest.questions.launches.launch import read_launches
+from ingest.questions.launches.manifests import is_manifest, manifest_commands
+
+COMPOSE = """
+x-env: &env {NCCL_DEBUG: WARN, X: true}
+services:
+  engine:
+    image: vllm/vllm-openai:v0.10.1
+    environment: {<<: *env, HCCL_BUFFSIZE: 200}
+    command: --model a/B --tensor-parallel-size 4
+  other:
+    image: img
+    entrypoint: [python3, -m, sglang.launch_server]
+    environment: ["A=1"]
+    command: [--model-path, a/C]
+"""
+PODS = """
+apiVersion: v1
+kind: ConfigMap
+data: {a: "1"}
+---
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  template:
+    spec:
+      containers:
+        - image: vllm/vllm-openai:v0.9.2
+          command: ["vllm", "serve"]
+          args: ["$(MODEL)", "--max-num-seqs", 64, "--seed=$(SEED)"]
+          env: [{name: MODEL, value: a/B}, {name: SEED, valueFrom: {fieldRef: {fieldPath: x}}}]
+---
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+spec:
+  leaderWorkerTemplate:
+    size: 2
+    leaderTemplate:
+      spec:
+        containers:
+          - image: quay.io/ascend/vllm-ascend:v0.13.0rc1
+            command: [sh, -c, "bash start.sh leader; vllm serve a/D -tp 8 -pp 2"]
+    workerTemplate:
+      spec:
+        containers: [{image: "quay.io/ascend/vllm-ascend:v0.13.0rc1", command: [sh, -c, "bash start.sh worker"]}]
+"""
+
+
+def test_compose_services_with_entry_points_anchors_and_variables() -> None:
+    engine, other = manifest_commands(COMPOSE)
+    assert engine.words[:3] == ("vllm/vllm-openai:v0.10.1", "--model", "a/B")
+    assert engine.environment == {"NCCL_DEBUG": "WARN", "X": "true", "HCCL_BUFFSIZE": "200"}
+    assert other.words == ("python3", "-m", "sglang.launch_server", "--model-path", "a/C")
+    assert other.environment == {"A": "1"}
+    first, second = read_launches(COMPOSE, "c")
+    assert first.facts.question["software"] == {"vllm": "0.10.1"}
+    assert first.facts.question["count"] == 4
+    assert second.started.signs.id == "sglang"
+
+
+def test_pods_of_several_documents() -> None:
+    pod, leader = read_launches(PODS, "c")
+    assert pod.facts.question["model"] == "a/B"
+    assert pod.facts.question["current"] == {"max_num_seqs": 64}
+    assert leader.facts.question["count"] == 16
+    assert leader.facts.question["software"] == {"vllm-ascend": "0.13.0rc1"}
+    assert leader.is_nested
+
+
+def test_a_script_in_a_block_is_read_as_a_shell_would() -> None:
+    text = "data:\n  run.sh: |\n    export HCCL_BUFFSIZE=200\n    vllm serve a/B \\\n      -tp 2\n"
+    (launch,) = read_launches(text, "c")
+    assert launch.facts.question["current"] == {"HCCL_BUFFSIZE": 200, "tensor_parallel_size": 2}
+
+
+def test_what_is_no_manifest_gives_nothing() -> None:
+    assert not is_manifest("vllm serve a/B")
+    assert manifest_commands("services: [") == []
+    assert manifest_commands("kind: Deployment\nspec: {}") == []

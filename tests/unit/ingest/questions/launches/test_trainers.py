@@ -1,0 +1,50 @@
+"""Trainers that nothing models are read for what they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.questions.launches.launch import read_launch
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (
+            "deepspeed --num_gpus 3 src/train_bash.py --model_name_or_path a/B --finetuning_type lora --cutoff_len 1024",
+            {"software": {"llama-factory": ""}, "count": 3, "model": "a/B", "shape": {"seq_len": 1024}},
+        ),
+        (
+            "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=a/B trainer.n_gpus_per_node=8 trainer.nnodes=2",
+            {"software": {"verl": ""}, "count": 16, "model": "a/B"},
+        ),
+        (
+            "accelerate launch --num_processes 32 run_clm.py --model_name_or_path a/B --block_size 2048 --bf16",
+            {"software": {"transformers": ""}, "count": 32, "precision": "bf16", "shape": {"seq_len": 2048}},
+        ),
+        (
+            "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file ./llama3_8b.toml",
+            {"software": {"torchtitan": ""}, "count": 8, "model": "llama3_8b"},
+        ),
+    ],
+)
+def test_the_facts_of_a_trainer(command: str, expected: dict[str, object]) -> None:
+    told = read_launch(command, "c").question
+    assert {name: told.get(name) for name in expected} == expected
+    assert told["phase"] == "training"
+
+
+def test_adapters_are_said_and_files_that_are_there_are_read() -> None:
+    text = "llamafactory-cli train a.yaml"
+    assert read_launch(text, "c").notes == ("c: not read: the settings in a.yaml",)
+    content = (
+        "model_name_or_path: a/B\nfinetuning_type: lora\ncutoff_len: 512\ndeepspeed: z3.json\nbf16: true"
+    )
+    told = read_launch(text, "c", beside={"a.yaml": content}.get)
+    assert told.question["model"] == "a/B"
+    assert told.question["precision"] == "bf16"
+    assert told.notes == (
+        "c: only adapters are trained (finetuning_type lora), the model's own weights are not",
+        "c: not read: the settings in z3.json",
+    )
+    assert not [note for note in read_launch("swift sft --train_type full", "c").notes if "adapters" in note]

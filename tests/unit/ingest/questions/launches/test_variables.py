@@ -1,0 +1,44 @@
+"""Variables that reach a program."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.variables import batch_job
+
+
+def test_variables_of_the_script_are_no_settings() -> None:
+    text = "export VLLM_MAX_MODEL_LEN=64\nexport HCCL_BUFFSIZE=200\nexport OTHER=1\nvllm serve a/B --max-model-len $VLLM_MAX_MODEL_LEN"
+    assert read_launch(text, "c").question["current"] == {
+        "HCCL_BUFFSIZE": 200,
+        "OTHER": 1,
+        "max_model_len": 64,
+    }
+    used = "export HCCL_BUFFSIZE=200\necho $HCCL_BUFFSIZE\nvllm serve a/B"
+    assert read_launch(used, "c").question["current"] == {"HCCL_BUFFSIZE": 200}
+
+
+def test_what_is_exported_does_not_reach_a_container_by_itself() -> None:
+    text = (
+        "export A=1\nexport B=2\ndocker run -e A -e C=3 --env=D=4 --gpus '\"device=0,1\"' img vllm serve $M"
+    )
+    told = read_launch(text, "c").question
+    assert told["current"] == {"A": 1, "C": 3, "D": 4}
+    shell = "docker run -e C=3 img bash -c 'export E=5; vllm serve a/B'"
+    assert read_launch(shell, "c").question["current"] == {"C": 3, "E": 5}
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("#SBATCH -N 16\n#SBATCH --gpus-per-node=8", (16, 8)),
+        ("#SBATCH --nodes=2\n#SBATCH --gres=gpu:h100:4", (2, 4)),
+        ("#SBATCH --gres=gpu:4", (1, 4)),
+        ("#SBATCH --time=1", (0, 0)),
+        ("# SBATCH -N 16", (0, 0)),
+        (f"#SBATCH -N {10**20}", (0, 0)),
+    ],
+)
+def test_batch_jobs(lines: str, expected: tuple[int, int]) -> None:
+    assert batch_job(lines) == expected
