@@ -5,7 +5,6 @@
     TuningError(message, *, hint="")
     ├── InputError(ValueError)               a file or option is wrong      exit 2
     │   ├── CaseFormatError                  every fault of the file, with its line
-    │   ├── QueryLimitError                  a query takes too much time or memory
     │   └── UnknownEntityError(LookupError)  hint: the nearest known names
     │       ├── AmbiguousEntityError         the name fits several: hint lists them
     │       └── UnsizedModelError            a network without known sizes: config.json tells  exit 3
@@ -78,18 +77,6 @@ class CaseFormatError(InputError):
         first = str(self.faults[0]) if self.faults else "not readable"
         more = f" (and {len(self.faults) - 1} more)" if len(self.faults) > 1 else ""
         super().__init__(f"{path}: {first}{more}", hint=hint)
-
-
-class QueryLimitError(InputError):
-    """A user's query needs more time or memory than it may use.
-
-    Attributes:
-        is_late: It was time; else memory.
-    """
-
-    def __init__(self, message: str, *, is_late: bool, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.is_late = is_late
 
 
 class UnknownEntityError(InputError, LookupError):

@@ -28,9 +28,9 @@ from benchmarks import harness
 from recommender.service import openapi
 
 QUESTIONS: dict[str, Any] = {
-    "kernel": openapi.KERNEL,
-    "training": openapi.TRAINING,
-    "serving": openapi.SERVING,
+    "kernel": openapi.EXAMPLES["kernel"],
+    "training": openapi.EXAMPLES["training"],
+    "serving": openapi.EXAMPLES["serving"],
 }
 MCP_STARTS = 5
 _TUNEGRAPH = str(Path(sys.executable).with_name("tunegraph"))
@@ -107,7 +107,7 @@ def _asked(client: httpx.Client, question: Any, requests: int, server: int) -> d
 def _at_once(client: httpx.Client, clients: int, requests: int) -> dict[str, object]:
     def ask(_: int) -> str:
         try:
-            return str(client.post("/v1/recommend", json=openapi.KERNEL).status_code)
+            return str(client.post("/v1/recommend", json=openapi.EXAMPLES["kernel"]).status_code)
         except httpx.TransportError as error:
             return type(error).__name__
 

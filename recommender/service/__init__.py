@@ -1,1 +1,1 @@
-"""The workspace for other programs: over HTTP, as a SPARQL endpoint, and as tools of an agent."""
+"""The workspace for other programs: over HTTP, and as tools of an agent."""

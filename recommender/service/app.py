@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import tempfile
@@ -23,14 +22,12 @@ from recommender.service.lane import BusyError, Lane, snapshot_state
 from recommender.service.lingering import LingeringClose
 from recommender.service.meters import Meters
 from recommender.service.problem_details import MEDIA_TYPE, RefusedError, details, status_of
-from recommender.service.sparql import AT_ONCE, LIMITS, SparqlEndpoint, add_sparql
 from recommender.service.upload import discard, received, unpacked
 from recommender.service.writes import WriteQueue, add_writes, without_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-    from kg.triples.user_queries.sparql import Limits
     from recommender.service.reply import Reply
     from recommender.workspace.workspace import Workspace
 
@@ -54,7 +51,6 @@ class TuningService:
         answers: Answers questions.
         diagnoses: Reads profiles, which takes seconds: it keeps no question waiting.
         meters: Counters.
-        limits: What a user's SPARQL may use.
         writes: Takes in cases and outcomes; None where the server only reads.
     """
 
@@ -62,7 +58,6 @@ class TuningService:
     answers: Lane
     diagnoses: Lane
     meters: Meters = field(default_factory=Meters)
-    limits: Limits = LIMITS
     writes: WriteQueue | None = None
 
     @classmethod
@@ -71,7 +66,6 @@ class TuningService:
         open_workspace: Callable[[], Workspace],
         access: Access,
         *,
-        limits: Limits = LIMITS,
         writes: bool = False,
     ) -> TuningService:
         """The service of a workspace.
@@ -85,7 +79,6 @@ class TuningService:
             access=access,
             answers=Lane(open_workspace),
             diagnoses=Lane(open_workspace),
-            limits=limits,
             writes=WriteQueue(Lane(open_workspace)) if writes else None,
         )
 
@@ -168,8 +161,6 @@ def make_app(service: TuningService, version: str) -> FastAPI:
     _add_diagnosis(app, service)
     _add_upkeep(app, service)
     add_writes(app, service.writes, json_response)
-    places = asyncio.Semaphore(AT_ONCE)
-    add_sparql(app, SparqlEndpoint(service.answers, places, service.limits))
     return app
 
 
@@ -181,7 +172,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
         "/v1/recommend",
         summary="Where to start and what to change, or an operator's configurations.",
         responses=openapi.answer("problem", "knowledge_version", "notes"),
-        openapi_extra=openapi.question(openapi.SERVING, openapi.TRAINING, openapi.KERNEL),
+        openapi_extra=openapi.question("serving", "training", "kernel"),
     )
     async def recommend(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))
@@ -191,7 +182,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
         "/v1/predict",
         summary="Gain, memory, energy and carbon of tuning, before any of it is done.",
         responses=openapi.answer("predictions", "notes"),
-        openapi_extra=openapi.question(openapi.SERVING, server=around, intensity=number),
+        openapi_extra=openapi.question("serving", server=around, intensity=number),
     )
     async def predict(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))
@@ -201,7 +192,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
         "/v1/similar",
         summary="The known problems that are nearest.",
         responses=openapi.answer("neighbours", "notes"),
-        openapi_extra=openapi.question(openapi.KERNEL),
+        openapi_extra=openapi.question("kernel"),
     )
     async def similar(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))

@@ -10,7 +10,6 @@ from kg.errors import (
     InputError,
     MissingDependencyError,
     NoEvidenceError,
-    QueryLimitError,
     TuningError,
 )
 
@@ -59,8 +58,6 @@ def details(status: int, detail: str, *, code: int, hint: str = "") -> dict[str,
 
 def status_of(error: TuningError) -> int:
     """The status of HTTP for an error of the program."""
-    if isinstance(error, QueryLimitError):
-        return 504 if error.is_late else 422
     if isinstance(error, NoEvidenceError | InfeasibleError):
         return 422
     if isinstance(error, InputError):

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from kg.rows.trial_rows import ProblemRow
     from kg.triples.queries import NamedQuery
     from kg.triples.remote.publication import GraphPublication
+    from kg.triples.user_queries.sparql import QueryRows
     from kg.triples.validation import Violation
     from recommender.store.ingestion import IngestSummary, Options
     from recommender.store.lineage import Lineage
     from recommender.store.lists.coverage import Coverage
-    from recommender.store.lists.listings import QueryRows
     from recommender.store.lists.name_lists import NameList
     from recommender.store.merging import MergeResult
 

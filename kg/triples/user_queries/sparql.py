@@ -1,8 +1,7 @@
 """Questions that a user writes in SPARQL, answered in a process of its own.
 
-An innocent-looking query can run for minutes and fill the memory, and the engine cannot be told to
-stop; and the engine has an HTTP client, which a query can send anywhere. So the query runs in a child that
-has a deadline, a limit of memory, a limit of rows and no network, over a snapshot opened for reading.
+An innocent-looking query can run for minutes and fill the memory, and the engine cannot be told to stop.
+So it runs in a child with a deadline and limits of memory and rows, over a snapshot opened for reading.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError, QueryLimitError, WorkspaceError
+from kg.errors import InputError, WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,42 +45,21 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One RDF term of an answer.
+class QueryRows:
+    """The rows of an answer.
 
     Attributes:
-        type: ``"uri"``, ``"bnode"``, ``"literal"`` or ``"triple"``, as in SPARQL's JSON results.
-        value: The IRI, the text, or the triple in N-Triples.
-        datatype: Datatype IRI of a literal; empty for others and for plain text.
-        language: Language tag of a literal; empty if it has none.
-    """
-
-    type: str
-    value: str
-    datatype: str = ""
-    language: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryResult:
-    """The result of a query.
-
-    Attributes:
-        form: ``"select"``, ``"ask"`` or ``"triples"`` (of CONSTRUCT and DESCRIBE).
-        columns: Names of the columns; ``subject``, ``predicate``, ``object`` for triples, none for ASK.
+        columns: Names of the columns; ``subject``, ``predicate``, ``object`` for triples, ``answer`` for ASK.
         rows: The rows; None where a variable is unbound.
-        truth: What ASK found; None for other forms.
         cut: There were more rows or characters than allowed.
     """
 
-    form: str
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[Cell | None, ...], ...] = ()
-    truth: bool | None = None
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
     cut: bool = False
 
 
-def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryResult:
+def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRows:
     """Answer a SELECT, ASK, CONSTRUCT or DESCRIBE.
 
     Args:
@@ -91,8 +69,7 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
 
     Raises:
         InputError: The query has a fault, whose place is named, or is none of these forms, or asks
-            another server.
-        QueryLimitError: It does not end within its limits.
+            another server, or does not end within its limits.
         WorkspaceError: The snapshot cannot be read.
     """
     limits = limits or Limits()
@@ -116,19 +93,13 @@ def ask(snapshot: Path, sparql: str, *, limits: Limits | None = None) -> QueryRe
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise late(limits.seconds) from None
+        raise InputError(
+            f"the query did not end within {limits.seconds:g} s",
+            hint="ask for less, name more of the terms, or add LIMIT",
+        ) from None
     if done.returncode:
         raise _failure(done.returncode, done.stderr.decode(errors="replace"), limits)
     return _answer(json.loads(done.stdout))
-
-
-def late(seconds: float) -> QueryLimitError:
-    """The fault of a query that takes longer than it may."""
-    return QueryLimitError(
-        f"the query did not end within {seconds:g} s",
-        is_late=True,
-        hint="ask for less, name more of the terms, or add LIMIT",
-    )
 
 
 _RUN = "from kg.triples.user_queries.sparql_child import main; main()"
@@ -138,25 +109,18 @@ def _failure(code: int, message: str, limits: Limits) -> InputError | WorkspaceE
     last = message.strip().splitlines()[-1] if message.strip() else ""
     if code in _MEMORY_EXCEEDED or "MemoryError" in last:
         memory = f"{limits.memory_bytes / 2**20:g} MiB"
-        return QueryLimitError(
-            f"the query needs more than {memory} of memory", is_late=False, hint="ask for less, or add LIMIT"
-        )
+        return InputError(f"the query needs more than {memory} of memory", hint="ask for less, or add LIMIT")
     return WorkspaceError(f"the query process ended with {code}: {last}")
 
 
-def _answer(reply: Mapping[str, object]) -> QueryResult:
+def _answer(reply: Mapping[str, object]) -> QueryRows:
     match reply:
         case {"fault": str(message), "hint": str(hint)}:
             raise InputError(message, hint=hint)
         case {"broken": str(message)}:
             raise WorkspaceError(message)
         case {"truth": bool(truth)}:
-            return QueryResult(form="ask", truth=truth)
-        case {"form": str(form), "columns": list(columns), "rows": list(rows), "cut": bool(cut)}:
-            return QueryResult(
-                form=form,
-                columns=tuple(columns),
-                rows=tuple(tuple(None if cell is None else Cell(**cell) for cell in row) for row in rows),
-                cut=cut,
-            )
+            return QueryRows(columns=("answer",), rows=(("true" if truth else "false",),))
+        case {"columns": list(columns), "rows": list(rows), "cut": bool(cut)}:
+            return QueryRows(columns=tuple(columns), rows=tuple(map(tuple, rows)), cut=cut)
     raise WorkspaceError(f"the query process answered {str(reply)[:200]!r}")

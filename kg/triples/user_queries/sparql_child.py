@@ -14,15 +14,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store
+from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store, Triple
 
 from kg.triples.graph import TOKEN
-from kg.triples.user_queries.cells import cell_of
-from kg.triples.user_queries.no_network import leave_network, open_no_more, opens_at_once
 from kg.triples.vocabulary import PREFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kg.triples.graph import Term
 
@@ -44,27 +42,19 @@ def main() -> None:
     """Read the order, write the answer."""
     order = json.load(sys.stdin.buffer)
     _limit(order["memory_bytes"], order["seconds"])
-    is_apart = leave_network()
-
-    def seal() -> bool:
-        return (opens_at_once(Path(order["snapshot"])) and open_no_more()) or is_apart
-
-    most_bytes = order["answer_bytes"]
     json.dump(
-        answer(order["snapshot"], order["sparql"], order["rows"], seal, most_bytes=most_bytes), sys.stdout
+        answer(order["snapshot"], order["sparql"], order["rows"], most_bytes=order["answer_bytes"]),
+        sys.stdout,
     )
 
 
-def answer(
-    snapshot: str, sparql: str, most: int, seal: Callable[[], bool], *, most_bytes: int = 32 << 20
-) -> Reply:
+def answer(snapshot: str, sparql: str, most: int, *, most_bytes: int = 32 << 20) -> Reply:
     """Run a query on a snapshot; return the result as JSON, or the fault of query or snapshot.
 
     Args:
         snapshot: Folder of the snapshot.
         sparql: The query.
         most: Rows at most.
-        seal: Takes the network away once the snapshot is open; returns whether that worked.
         most_bytes: Characters of the terms at most.
     """
     if fault := refusal(sparql):
@@ -73,28 +63,23 @@ def answer(
         store = Store.read_only(snapshot)
     except OSError as error:
         return {"broken": f"the graph in {snapshot} cannot be opened: {error}"}
-    if not seal():
-        return {"broken": "the query cannot be kept off the network here, so it was not run"}
     try:
         result = store.query(sparql, prefixes=PREFIXES)
         if isinstance(result, QueryBoolean):
             return {"truth": bool(result)}
         if isinstance(result, QuerySolutions):
             columns = [variable.value for variable in result.variables]
-            return _table("select", columns, (tuple(row) for row in result), most, most_bytes)
-        return _table("triples", ["subject", "predicate", "object"], _rows(result), most, most_bytes)
+            return _table(columns, (tuple(row) for row in result), most, most_bytes)
+        return _table(["subject", "predicate", "object"], _rows(result), most, most_bytes)
     except SyntaxError as error:
         return {"fault": f"the query has a fault: {_place(str(error.msg or error), sparql)}", "hint": ""}
     except (RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0][:_LONGEST]
-        return {"fault": f"the query cannot be answered: {reason}", "hint": "queries have no network"}
+        return {"fault": f"the query cannot be answered: {reason}", "hint": ""}
 
 
 def refusal(sparql: str) -> Reply | None:
-    """Return the reason not to run a query; None if it may run.
-
-    This spares the user a riddle. The kernel keeps a query off the network, see ``no_network``.
-    """
+    """Return the reason not to run a query; None if it may run."""
     words = [token.group().upper() for token in TOKEN.finditer(sparql) if token.lastgroup == "word"]
     form = next((word for word in words if word in _READS | _UPDATES), "")
     if form in _UPDATES:
@@ -118,18 +103,16 @@ def _rows(triples: QueryTriples) -> Iterator[Sequence[Term]]:
         yield tuple(triple)
 
 
-def _table(
-    form: str, columns: list[str], rows: Iterable[Sequence[Term | None]], most: int, most_bytes: int
-) -> Reply:
-    kept: list[list[dict[str, str] | None]] = []
+def _table(columns: list[str], rows: Iterable[Sequence[Term | None]], most: int, most_bytes: int) -> Reply:
+    kept: list[list[str | None]] = []
     size = 0
     for row in rows:
-        cells = [None if term is None else cell_of(term) for term in row]
-        size += sum(len(cell["value"]) for cell in cells if cell is not None)
+        cells = [str(term) if isinstance(term, Triple) else term and term.value for term in row]
+        size += sum(len(cell) for cell in cells if cell is not None)
         if len(kept) == most or size > most_bytes:
-            return {"form": form, "columns": columns, "rows": kept, "cut": True}
+            return {"columns": columns, "rows": kept, "cut": True}
         kept.append(cells)
-    return {"form": form, "columns": columns, "rows": kept, "cut": False}
+    return {"columns": columns, "rows": kept, "cut": False}
 
 
 def _place(message: str, sparql: str) -> str:

@@ -1,1 +1,1 @@
-"""The search inside other tools: Optuna and Kernel Tuner."""
+"""The search inside Optuna."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from kg.terms.metrics import METRICS
 from kg.triples.exchange import SUFFIXES, export_triples
 from kg.triples.queries import catalogue, query_named, text_of
 from kg.triples.serialisation import TABLES, from_graph
-from kg.triples.user_queries.sparql import Limits, ask
+from kg.triples.user_queries.sparql import Limits, QueryRows, ask
 from kg.triples.vocabulary import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -25,21 +24,6 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore, Triple
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryRows:
-    """The answer to a query, as text.
-
-    Attributes:
-        columns: Names.
-        rows: One text a column; None where nothing is bound.
-        cut: There were more rows than allowed.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str | None, ...], ...]
-    cut: bool = False
 
 
 def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOperator:
@@ -120,14 +104,7 @@ def run_query(
         raise InputError(
             "parameters go with a query of the catalogue", hint=f"known: {', '.join(catalogue())}"
         )
-    answer = ask(snapshot, text, limits=Limits(seconds=seconds))
-    if answer.truth is not None:
-        return QueryRows(columns=("answer",), rows=(("true" if answer.truth else "false",),))
-    return QueryRows(
-        columns=answer.columns,
-        rows=tuple(tuple(None if cell is None else cell.value for cell in row) for row in answer.rows),
-        cut=answer.cut,
-    )
+    return ask(snapshot, text, limits=Limits(seconds=seconds))
 
 
 def write_out(path: Path, triples: Iterator[Triple], *, force: bool) -> int:

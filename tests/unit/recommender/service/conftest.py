@@ -14,25 +14,20 @@ import pytest
 from recommender.service.access import Access
 from recommender.service.app import TuningService
 from recommender.service.server import listening_socket, make_server
-from recommender.service.sparql import LIMITS
 from recommender.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kg.triples.user_queries.sparql import Limits
-
 TOKEN = b"0123456789abcdef0123"
 
 
 @contextmanager
-def running(
-    path: Path, access: Access, *, limits: Limits = LIMITS, writes: bool = False
-) -> Iterator[httpx.Client]:
+def running(path: Path, access: Access, *, writes: bool = False) -> Iterator[httpx.Client]:
     """A client of a server that is ready."""
     service = TuningService.of(
-        lambda: Workspace.open(path, cache=path.parent / "cache"), access, limits=limits, writes=writes
+        lambda: Workspace.open(path, cache=path.parent / "cache"), access, writes=writes
     )
     server = make_server(service, "0")
     listener = listening_socket("127.0.0.1", 0)

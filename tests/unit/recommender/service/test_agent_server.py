@@ -59,16 +59,16 @@ def test_six_short_tools_that_only_read(served_path: Path) -> None:
 
 
 def test_an_agent_asks_and_asks_further(served_path: Path) -> None:
-    recommended = talk(served_path, ("recommend", openapi.SERVING))[1]
+    recommended = talk(served_path, ("recommend", openapi.EXAMPLES["serving"]))[1]
     plan = data(recommended)
     assert plan["start"]["layout"]["tp"] == 4
     assert any("--tensor-parallel-size 4" in line for line in plan["start"]["paste"])
     _, why, near, gain, kernel = talk(
         served_path,
         ("explain", {"id": plan["changes"][0]["id"]}),
-        ("similar", {**openapi.KERNEL, "k": 2}),
-        ("predict", openapi.SERVING),
-        ("recommend", openapi.KERNEL),
+        ("similar", {**openapi.EXAMPLES["kernel"], "k": 2}),
+        ("predict", openapi.EXAMPLES["serving"]),
+        ("recommend", openapi.EXAMPLES["kernel"]),
     )
     assert data(why)["why_this"]
     assert data(near)["neighbours"]

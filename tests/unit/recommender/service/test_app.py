@@ -22,7 +22,7 @@ from tests.unit.recommender.service.conftest import TOKEN
 if TYPE_CHECKING:
     from pathlib import Path
 
-KERNEL = {**openapi.KERNEL, "k": 2}
+KERNEL = {**openapi.EXAMPLES["kernel"], "k": 2}
 TRACE = {
     "traceEvents": [
         {
@@ -53,7 +53,7 @@ def refusal(response: httpx.Response, status: int, code: int = 2) -> dict[str, A
 
 @pytest.mark.parametrize("path", ["recommend", "predict", "similar"])
 def test_an_answer_is_what_the_workspace_gives(path: str, client: httpx.Client, served_path: Path) -> None:
-    body = openapi.SERVING if path == "predict" else KERNEL
+    body = openapi.EXAMPLES["serving"] if path == "predict" else KERNEL
     response = client.post(f"/v1/{path}", json=body)
     with Workspace.open(served_path, cache=served_path.parent / "cache") as workspace:
         expected = getattr(reply, path)(workspace, dict(body))
@@ -63,7 +63,7 @@ def test_an_answer_is_what_the_workspace_gives(path: str, client: httpx.Client, 
 
 
 def test_a_plan_is_explained_and_reported_by_its_ids(client: httpx.Client) -> None:
-    answer = client.post("/v1/recommend", json=openapi.SERVING).json()
+    answer = client.post("/v1/recommend", json=openapi.EXAMPLES["serving"]).json()
     assert answer["start"]["fits"] is True
     name = answer["changes"][0]["id"]
     explanation = client.get(f"/v1/explain/{name}")
@@ -158,7 +158,7 @@ def test_other_methods_and_addresses_are_refused(client: httpx.Client) -> None:
             max_leaves=6,
         ),
     ),
-    kept=st.sampled_from([{}, KERNEL, openapi.TRAINING]),
+    kept=st.sampled_from([{}, KERNEL, openapi.EXAMPLES["training"]]),
 )
 def test_no_body_breaks_the_server(
     path: str, body: dict[str, Any], kept: dict[str, Any], client: httpx.Client

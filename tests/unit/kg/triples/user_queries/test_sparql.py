@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +9,9 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import InputError, WorkspaceError
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.user_queries.sparql import Cell, Limits, ask
-from kg.triples.user_queries.sparql_child import answer, refusal
+from kg.triples.user_queries.sparql import Limits, ask
+from kg.triples.user_queries.sparql_child import refusal
 from kg.triples.vocabulary import TG
-
-XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 @pytest.fixture(scope="module")
@@ -37,34 +29,33 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_select_gives_rows_with_types(snapshot: Path) -> None:
+def test_select_gives_rows_of_text(snapshot: Path) -> None:
     answer = ask(
         snapshot, "SELECT ?s ?v ?k ?none WHERE { ?s tg:value ?v ; tg:key ?k OPTIONAL { ?s tg:no ?none } }"
     )
     assert answer.columns == ("s", "v", "k", "none")
     assert answer.rows == (
         (
-            Cell(type="uri", value="http://example.org/0"),
-            Cell(type="literal", value="1.5", datatype=f"{XSD}double"),
-            Cell(type="literal", value="昇腾", language="zh"),
+            "http://example.org/0",
+            "1.5",
+            "昇腾",
             None,
         ),
     )
-    assert (answer.form, answer.cut, answer.truth) == ("select", False, None)
+    assert not answer.cut
 
 
-@pytest.mark.parametrize(("wanted", "truth"), [("device", True), ("vendor", False)])
-def test_ask(snapshot: Path, wanted: str, truth: bool) -> None:
-    assert ask(snapshot, f'ASK {{ ?s tg:level "{wanted}" }}').truth is truth
+@pytest.mark.parametrize(("wanted", "truth"), [("device", "true"), ("vendor", "false")])
+def test_ask(snapshot: Path, wanted: str, truth: str) -> None:
+    answer = ask(snapshot, f'ASK {{ ?s tg:level "{wanted}" }}')
+    assert (answer.columns, answer.rows) == (("answer",), ((truth,),))
 
 
 @pytest.mark.parametrize("query", ["CONSTRUCT WHERE { ?s tg:value ?v }", "DESCRIBE <http://example.org/0>"])
 def test_triples(snapshot: Path, query: str) -> None:
     answer = ask(snapshot, query)
-    assert (answer.form, answer.columns) == ("triples", ("subject", "predicate", "object"))
-    assert (Cell(type="uri", value="http://example.org/0"), Cell(type="uri", value=TG.VALUE.value)) in {
-        (row[0], row[1]) for row in answer.rows
-    }
+    assert answer.columns == ("subject", "predicate", "object")
+    assert ("http://example.org/0", TG.VALUE.value) in {(row[0], row[1]) for row in answer.rows}
 
 
 def test_rows_beyond_the_limit_are_cut_and_said_to_be(snapshot: Path) -> None:
@@ -127,7 +118,7 @@ def test_a_query_is_ended_when_it_takes_too_much_memory(snapshot: Path) -> None:
 def test_what_is_not_a_question_is_refused(snapshot: Path, query: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         ask(snapshot, query)
-    assert ask(snapshot, "ASK { ?s tg:value ?v }").truth
+    assert ask(snapshot, "ASK { ?s tg:value ?v }").rows == (("true",),)
 
 
 @pytest.mark.parametrize(
@@ -145,74 +136,3 @@ def test_words_inside_texts_names_and_comments_do_not_count(query: str) -> None:
 def test_a_missing_snapshot_is_a_matter_of_the_workspace(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="cannot be opened"):
         ask(tmp_path / "none", "ASK { ?s ?p ?o }")
-
-
-BYPASSES = (
-    'SELECT ?s ?x {{ ?s ?p "3D EDSR"@en.SERVICE <{url}> {{ ?a ?b ?x }} }}',
-    'SELECT ?x {{ OPTIONAL {{ ?s tg:key "昇腾"@zh.SERVICE SILENT <{url}> {{ ?a ?b ?x }} }} }}',
-    "SELECT ?x {{ ?s tg:level tg:a.SERVICE <{url}> {{ ?a ?b ?x }} }}",
-    "SELECT ?x {{ SERVICE <{url}> {{ ?a ?b ?x }} }}",
-    "SELECT ?x FROM <{url}> {{ ?a ?b ?x }}",
-)
-
-
-@pytest.fixture
-def listener() -> Iterator[tuple[str, list[bytes]]]:
-    """A server that keeps what reaches it."""
-    reached: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0.2)
-        is_over = threading.Event()
-
-        def listen() -> None:
-            while not is_over.is_set():
-                with contextlib.suppress(TimeoutError):
-                    connection, _ = server.accept()
-                    with connection:
-                        reached.append(b"connected")
-
-        thread = threading.Thread(target=listen)
-        thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/leak", reached
-        is_over.set()
-        thread.join()
-
-
-@pytest.mark.parametrize("query", BYPASSES)
-def test_no_spelling_of_a_query_reaches_the_network(
-    snapshot: Path, query: str, listener: tuple[str, list[bytes]]
-) -> None:
-    url, reached = listener
-    with contextlib.suppress(InputError):
-        ask(snapshot, query.format(url=url))
-    assert not reached
-
-
-REACH = """
-import socket, sys
-from kg.triples.user_queries import no_network
-print(no_network.{means}())
-try:
-    socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5)
-    print("reached")
-except OSError:
-    print("kept off")
-"""
-
-
-@pytest.mark.parametrize("means", ["leave_network", "open_no_more"])
-def test_each_means_keeps_a_process_off_by_itself(means: str, listener: tuple[str, list[bytes]]) -> None:
-    port = listener[0].rsplit(":", 1)[1].split("/")[0]
-    code = [sys.executable, "-c", REACH.format(means=means), port]
-    done, outcome = subprocess.run(code, capture_output=True, text=True, check=True).stdout.split("\n")[:2]
-    if means == "leave_network" and done == "False":
-        pytest.skip("this system gives users no namespaces")
-    assert (done, outcome) == ("True", "kept off")
-    assert not listener[1]
-
-
-def test_a_query_that_cannot_be_kept_off_the_network_is_not_run(snapshot: Path) -> None:
-    assert "kept off the network" in str(
-        answer(str(snapshot), "ASK { ?s ?p ?o }", 1, lambda: False)["broken"]
-    )
-    assert answer(str(snapshot), "ASK { ?s ?p ?o }", 1, lambda: True) == {"truth": True}

@@ -1,4 +1,4 @@
-"""Our search inside Kernel Tuner, in its simulation of recorded results; and lists of configurations as restrictions."""
+"""Lists of configurations as restrictions, in Kernel Tuner's simulation of recorded results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import pytest
 
 from ingest.formats.kernels.kernel_tuner_restriction import restriction
 from kg.nouns.values import Settings
-from recommender.search.evaluations import SourceTable
-from recommender.workspace.workspace import Workspace
 
 kernel_tuner = pytest.importorskip("kernel_tuner", reason="Kernel Tuner is an optional extra")
 
@@ -67,62 +65,6 @@ def tuned(recorded: Path, **options: Any) -> list[dict[str, Any]]:
 
 def setting(result: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(result[name] for name in TUNED)
-
-
-def test_kernel_tuner_tunes_with_it_and_times_nothing_twice(recorded: Path) -> None:
-    from recommender.search.bridges.kernel_tuner import SearchStrategy
-
-    results = tuned(recorded, strategy=SearchStrategy(seed=1), strategy_options={"max_fevals": 40})
-    assert len(results) == len({setting(item) for item in results}) == 40
-    ran = [item for item in results if "__error__" not in item]
-    best = min(ran, key=lambda item: item["time"])
-    assert best["time"] <= 1.1 * cost(64, 4, "a", 2)
-
-
-def test_restrictions_of_the_space_are_kept(recorded: Path) -> None:
-    from recommender.search.bridges.kernel_tuner import SearchStrategy
-
-    results = tuned(
-        recorded, strategy=SearchStrategy(evaluations=12), restrictions=["block_size_x * tile <= 128"]
-    )
-    assert len(results) == 12
-    assert all(item["block_size_x"] * item["tile"] <= 128 for item in results)
-
-
-def test_a_known_device_comes_first(recorded: Path) -> None:
-    from recommender.search.bridges.kernel_tuner import SearchStrategy
-
-    points = list(product(*TUNED.values()))
-    known = SourceTable(
-        name="sibling",
-        similarity=0.9,
-        configurations=[Settings(dict(zip(TUNED, point, strict=True))) for point in points],
-        costs=np.array([1.7 * cost(*point) for point in points]),
-    )
-    [first, *_] = tuned(recorded, strategy=SearchStrategy(sources=[known], evaluations=3))
-    assert setting(first) == (64, 4, "a", 2)
-
-
-def test_a_cache_of_another_device_is_a_source(recorded: Path, shipped: Workspace) -> None:
-    from recommender.search.bridges.kernel_tuner import SearchStrategy
-    from recommender.search.run.source_tables import sources_of
-
-    sources = sources_of([recorded], shipped.names, similarity=0.8)
-    assert [(len(item.configurations), item.similarity) for item in sources] == [(160, 0.8)]
-    assert np.isinf(sources[0].costs).sum() == 8
-    [first] = tuned(recorded, strategy=SearchStrategy(sources=sources, evaluations=1))
-    assert setting(first) == (64, 4, "a", 2)
-
-
-def test_higher_may_be_better_and_patience_ends_it(recorded: Path) -> None:
-    from recommender.search.bridges.kernel_tuner import SearchStrategy
-
-    strategy = SearchStrategy(default={"block_size_x": 16, "tile": 1, "mode": "b", "unroll": 0}, patience=8)
-    results = tuned(recorded, strategy=strategy, objective="gflops", objective_higher_is_better=True)
-    assert setting(results[0]) == (16, 1, "b", 0)
-    assert len(results) < 160
-    ran = [item["gflops"] for item in results if "__error__" not in item]
-    assert max(ran) > 2 * ran[0]
 
 
 def test_a_list_as_a_restriction_leaves_that_list(recorded: Path) -> None:
