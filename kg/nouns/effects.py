@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
+from kg.nouns.codec import NOT_IN_JSON, OR_NULL, Empty, JsonNoun, in_json
 from kg.nouns.entities import Kind, Trust
 from kg.nouns.values import Settings, show
 
@@ -45,7 +46,7 @@ class DatedGain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(JsonNoun):
     """The place in which a strategy was tested, the circumstances there, and what it replaced.
 
     Attributes:
@@ -57,30 +58,23 @@ class Context:
         facts: Lengths, batch, layout and software (:mod:`kg.terms.circumstances`), as far as they are known.
     """
 
-    bottleneck: str = ""
-    hardware: str = ""
-    family: str = ""
-    against: Settings = field(default_factory=Settings)
-    facts: Settings = field(default_factory=Settings)
+    bottleneck: str = field(default="", metadata=NOT_IN_JSON)
+    hardware: str = field(default="", metadata=OR_NULL)
+    family: str = field(default="", metadata=in_json("model_family", empty=Empty.NULL))
+    against: Settings = field(
+        default_factory=Settings, metadata=in_json(write=lambda settings: str(settings) or None)
+    )
+    facts: Settings = field(default_factory=Settings, metadata=in_json("circumstances", empty=Empty.NULL))
 
     @property
     def place(self) -> tuple[str, str, str, Settings]:
         """Bottleneck, hardware, family and baseline: all but the circumstances."""
         return self.bottleneck, self.hardware, self.family, self.against
 
-    def to_json(self) -> dict[str, object]:
-        """Plain content but for the bottleneck; None where nothing is known."""
-        return {
-            "hardware": self.hardware or None,
-            "model_family": self.family or None,
-            "against": self.baseline_text or None,
-            "circumstances": self.facts.to_json() or None,
-        }
-
     @property
     def baseline_text(self) -> str:
         """What a published baseline had on, as text; empty for the same without the strategy."""
-        return ", ".join(f"{name}={show(value)}" for name, value in self.against.items())
+        return str(self.against)
 
     @property
     def facts_text(self) -> str:

@@ -75,6 +75,11 @@ class Gain:
         return f"{self.factor:.2f}x ({math.exp(self.low):.2f} to {math.exp(self.high):.2f})"
 
 
+def rounded_factor(log: float | None) -> float | None:
+    """The factor of a log gain for JSON; None where it is unknown."""
+    return None if log is None else round(math.exp(log), 4)
+
+
 def joined_gain(one: Gain | None, other: Gain | None) -> Gain | None:
     """Two independent expectations of one gain as one, each weighing by its precision."""
     if one is None or other is None:

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
 
+from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Trust
 from kg.triples import nodes
 from kg.triples.iris import name_of
@@ -28,7 +29,7 @@ _STATEMENT = f"{NAMESPACE}statement/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(JsonNoun):
     """A node that two versions describe differently.
 
     Attributes:
@@ -40,10 +41,6 @@ class Difference:
     about: str
     gone: tuple[str, ...]
     come: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values."""
-        return {"about": self.about, "gone": list(self.gone), "come": list(self.come)}
 
 
 def knowledge_content(graph: GraphStore) -> set[Triple]:

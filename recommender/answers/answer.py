@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
+from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.entities import WorkloadKind
+from kg.nouns.gain import rounded_factor
 from kg.nouns.situation import Situation
 from recommender.ranking.recommendation import factor_text
 
@@ -30,7 +31,7 @@ _OF_MODELS = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Abstention:
+class Abstention(JsonNoun):
     """Why an answer is no recommendation.
 
     Attributes:
@@ -40,16 +41,8 @@ class Abstention:
     """
 
     reason: str
-    regret: float
-    measure: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "reason": self.reason,
-            "expected_log_regret": round(self.regret, 4),
-            "measure_next": list(self.measure),
-        }
+    regret: float = field(metadata=in_json("expected_log_regret", digits=4))
+    measure: tuple[str, ...] = field(metadata=in_json("measure_next"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +127,7 @@ class Answer:
             "bottlenecks": [
                 {"bottleneck": name, "share": share} for name, share in self.problem.bottlenecks.items()
             ],
-            "ceiling": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
+            "ceiling": rounded_factor(self.ceiling),
         }
 
     def _common_json(self) -> dict[str, Any]:
@@ -155,7 +148,7 @@ class Answer:
             "knowledge_version": self.version,
             "abstained": None if self.abstention is None else self.abstention.to_json(),
             "expected_log_regret": {str(k): round(value, 4) for k, value in self.regret.items()},
-            "ceiling_factor": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
+            "ceiling_factor": rounded_factor(self.ceiling),
             "together": None if self.together is None else self.together.to_json(),
             "notes": list(self.notes),
             "assumed": [fact.to_json() for fact in self.assumed],

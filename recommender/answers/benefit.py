@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.entities import Kind
 from kg.nouns.gain import NORMAL_90
 from kg.terms.units import J_PER_KWH
@@ -20,7 +21,7 @@ THROUGHPUT = "throughput"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class Expected(JsonNoun):
     """A factor that is expected of a change, after over before.
 
     Attributes:
@@ -31,9 +32,9 @@ class Expected:
         reason: What it rests on, in words.
     """
 
-    factor: float
-    low: float
-    high: float
+    factor: float = field(metadata=in_json(digits=4))
+    low: float = field(metadata=in_json(digits=4))
+    high: float = field(metadata=in_json(digits=4))
     kind: str
     reason: str
 
@@ -48,16 +49,6 @@ class Expected:
             kind=kind,
             reason=reason,
         )
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "factor": round(self.factor, 4),
-            "low": round(self.low, 4),
-            "high": round(self.high, 4),
-            "kind": self.kind,
-            "reason": self.reason,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

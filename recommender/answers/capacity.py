@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kg.errors import InfeasibleError, InputError
+from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.gain import NORMAL_90
 from recommender.cost_model.assumed import LENGTHS
 from recommender.cost_model.settings.plans import SERVING
@@ -105,23 +106,23 @@ class CapacityOption:
             ),
             "devices": self.devices,
             "even_devices": self.even_devices,
-            "requests_per_s": _short(rated.requests_per_s * self.fleet.instances),
-            "throughput_per_device": _short(rated.throughput / rated.devices),
+            "requests_per_s": four_digits(rated.requests_per_s * self.fleet.instances),
+            "throughput_per_device": four_digits(rated.throughput / rated.devices),
             "tpot_s": {
-                "value": _short(rated.tpot_s), "low": _short(rated.tpot_s * low),
-                "high": _short(rated.tpot_s * high),
+                "value": four_digits(rated.tpot_s), "low": four_digits(rated.tpot_s * low),
+                "high": four_digits(rated.tpot_s * high),
             },
-            "ttft_s": _short(times["ttft"]),
-            "ttft_p99_s": _short(times["ttft_p99"]) if self.fleet.rate_per_s else None,
+            "ttft_s": four_digits(times["ttft"]),
+            "ttft_p99_s": four_digits(times["ttft_p99"]) if self.fleet.rate_per_s else None,
             "chance": round(self.chance, 3),
             "tier": "modelled",
-            "price_per_million_tokens": _maybe(self.price_per_million),
-            "watt_hours_per_million_tokens": _maybe(rated.watt_hours_per_million),
+            "price_per_million_tokens": four_digits(self.price_per_million),
+            "watt_hours_per_million_tokens": four_digits(rated.watt_hours_per_million),
         }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capacity:
+class Capacity(JsonNoun):
     """The answer.
 
     Attributes:
@@ -135,19 +136,11 @@ class Capacity:
 
     options: tuple[CapacityOption, ...]
     nearest: CapacityOption | None
-    unchecked: tuple[Limit, ...]
+    unchecked: tuple[Limit, ...] = field(
+        metadata=in_json(write=lambda limits: [f"{one.metric}<={one.maximum:g}{one.unit}" for one in limits])
+    )
     notes: tuple[str, ...]
     assumed: tuple[StatedFact, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain content."""
-        return {
-            "options": [item.to_json() for item in self.options],
-            "nearest": None if self.nearest is None else self.nearest.to_json(),
-            "unchecked": [f"{item.metric}<={item.maximum:g}{item.unit}" for item in self.unchecked],
-            "notes": list(self.notes),
-            "assumed": [fact.to_json() for fact in self.assumed],
-        }
 
     def __str__(self) -> str:
         return self._repr_mimebundle_()["text/plain"]
@@ -346,11 +339,3 @@ def _undominated(options: Sequence[CapacityOption]) -> list[CapacityOption]:
     for place in sorted(kept, key=lambda at: (costs[at], options[at].rated.deployment.concurrency)):
         best.setdefault(costs[place], options[place])
     return list(best.values())
-
-
-def _maybe(value: float | None) -> float | None:
-    return None if value is None else _short(value)
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Problem
 from kg.triples.serialisation import from_graph
 from recommender.backtest.self_test import Backtest
@@ -33,7 +34,7 @@ _ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recalibration:
+class Recalibration(JsonNoun):
     """The result of a recalibration.
 
     Attributes:
@@ -45,14 +46,6 @@ class Recalibration:
     similarity: Similarity | None
     outlook: Outlook | None
     notes: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values."""
-        return {
-            "similarity": None if self.similarity is None else self.similarity.to_json(),
-            "outlook": None if self.outlook is None else self.outlook.to_json(),
-            "notes": list(self.notes),
-        }
 
     def contents(self) -> dict[str, bytes]:
         """Return the content of each file that is new, by its name."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+
+from kg.nouns.codec import JsonNoun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -99,7 +101,7 @@ def task_traits(problem: Problem) -> Traits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DesignColumns:
+class DesignColumns(JsonNoun):
     """The columns of one operator's model, in order.
 
     Attributes:
@@ -155,15 +157,6 @@ class DesignColumns:
         first, second = np.triu_indices(knobs.shape[1], 1)
         one, other = knobs[:, first], knobs[:, second]
         return np.concatenate([tasks, devices, configurations, ratios, one + other, one - other], axis=1)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the columns as a JSON object."""
-        return {name: list(names) for name, names in asdict(self).items()}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Sequence[str]]) -> Self:
-        """Return the columns that :meth:`to_json` gave."""
-        return cls(**{name: tuple(names) for name, names in content.items()})
 
 
 def device_row(facts: Callable[[str], Mapping[str, Value]], hardware: str) -> NDArray[np.float64]:

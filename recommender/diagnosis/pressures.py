@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
 import yaml
 
 import data
+from kg.nouns.codec import JsonNoun, in_json
 from kg.terms.setting_registry import registry
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _ARGUMENTS = ("non-default args", "server_args=", "ServerArgs(")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Move(JsonNoun):
     """A setting and where to move it.
 
     Attributes:
@@ -37,7 +38,7 @@ class Move:
     to: str
     current: str = ""
     origin: str = ""
-    condition: str = ""
+    condition: str = field(default="", metadata=in_json("if"))
 
     @property
     def text(self) -> str:
@@ -46,16 +47,6 @@ class Move:
         if self.to not in {"lower", "higher"}:
             return f"{self.key} {self.to}" + (f" in place of {self.current}{origin}" if self.current else "")
         return f"{self.key} {self.to}" + (f" than {self.current}{origin}" if self.current else "")
-
-    def to_json(self) -> dict[str, str]:
-        """Plain content."""
-        return {
-            "key": self.key,
-            "to": self.to,
-            "current": self.current,
-            "origin": self.origin,
-            "if": self.condition,
-        }
 
 
 def lacks_of(faults: Iterable[str]) -> list[str]:

@@ -8,8 +8,10 @@ Source:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from kg.nouns.codec import JsonNoun, in_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +56,7 @@ _SHARES = frozenset({"kv_share", "prefix_hit_share"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServingLoad:
+class ServingLoad(JsonNoun):
     """The load of a server over the samples that a log or a page of metrics has.
 
     Attributes:
@@ -69,21 +71,10 @@ class ServingLoad:
 
     engine: str
     samples: int
-    means: Mapping[str, float]
-    peaks: Mapping[str, float]
-    short_share: float
-    limit: int | None = None
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "engine": self.engine,
-            "samples": self.samples,
-            "means": {name: round(value, 6) for name, value in self.means.items()},
-            "peaks": {name: round(value, 6) for name, value in self.peaks.items()},
-            "kv_short_share": round(self.short_share, 4),
-            "running_limit": self.limit,
-        }
+    means: Mapping[str, float] = field(metadata=in_json(digits=6))
+    peaks: Mapping[str, float] = field(metadata=in_json(digits=6))
+    short_share: float = field(metadata=in_json("kv_short_share", digits=4))
+    limit: int | None = field(default=None, metadata=in_json("running_limit"))
 
 
 class LoadSamples:

@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kg.nouns.gain import rounded_factor
+
 if TYPE_CHECKING:
     from kg.nouns.effects import Context
     from kg.nouns.gain import Gain
@@ -60,7 +62,7 @@ class Hypothesis:
             "hardware": self.context.hardware or None,
             "bottleneck": self.context.bottleneck or None,
             "gain": self.gain.to_json(),
-            "modelled_factor": None if self.modelled is None else round(math.exp(self.modelled), 4),
+            "modelled_factor": rounded_factor(self.modelled),
             "value_of_a_test": round(self.value, 6),
             "problems": self.problems,
             "reason": self.reason,

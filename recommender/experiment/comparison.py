@@ -8,12 +8,13 @@ guardrail is *kept* must hold for each, which needs no correction.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 from kg.nouns.entities import Better
 from recommender.experiment.failures import ArmFailures
 from recommender.experiment.mixture import watch
@@ -83,7 +84,7 @@ class Guarded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmComparison:
+class ArmComparison(JsonNoun):
     """A treatment beside the control.
 
     Attributes:
@@ -98,25 +99,13 @@ class ArmComparison:
     """
 
     arm: str
-    interval: Interval
-    guards: tuple[Guarded, ...]
-    failures: ArmFailures
     verdict: Verdict
     reason: str
-    is_settled: bool
-    track: tuple[tuple[float, float, float], ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "arm": self.arm,
-            "verdict": str(self.verdict),
-            "reason": self.reason,
-            "settled": self.is_settled,
-            **self.interval.to_json(),
-            "guards": [item.to_json() for item in self.guards],
-            "failures": self.failures.to_json(),
-        }
+    is_settled: bool = field(metadata=in_json("settled"))
+    interval: Interval = field(metadata=in_json(is_spread=True))
+    guards: tuple[Guarded, ...]
+    failures: ArmFailures
+    track: tuple[tuple[float, float, float], ...] = field(default=(), metadata=NOT_IN_JSON)
 
 
 def effect(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from kg.errors import InputError
+from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.entities import Better, WorkloadKind
 from kg.nouns.values import Settings, digest
 from kg.terms.metrics import METRICS, canonical_metric
@@ -86,7 +87,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentDesign:
+class ExperimentDesign(JsonNoun):
     """The design of an experiment.
 
     Attributes:
@@ -114,7 +115,13 @@ class ExperimentDesign:
     arms: Mapping[str, Settings] = field(default_factory=dict)
     alpha: float = 0.01
     margin: float = 0.01
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[Guard, ...] = field(
+        default=(),
+        metadata=in_json(
+            write=lambda guards: [guard.text for guard in guards],
+            read=lambda texts: tuple(map(Guard.parse, texts)),
+        ),
+    )
     pairs: int = 200
     budget_s: float | None = None
     warmup: int = 1
@@ -189,53 +196,6 @@ class ExperimentDesign:
     def digest(self) -> str:
         """Identifier of all of it: a resumed experiment must find it unchanged."""
         return digest(self.to_json())
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "metric": self.metric,
-            "better": str(self.better),
-            "unit": self.unit,
-            "arms": {name: configuration.to_json() for name, configuration in self.arms.items()},
-            "alpha": self.alpha,
-            "margin": self.margin,
-            "guards": [guard.text for guard in self.guards],
-            "pairs": self.pairs,
-            "budget_s": self.budget_s,
-            "warmup": self.warmup,
-            "repeats": self.repeats,
-            "drop": self.drop,
-            "inputs": [given.to_json() for given in self.inputs],
-            "seed": self.seed,
-            "scheme": str(self.scheme),
-            "is_self_test": self.is_self_test,
-        }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, object]) -> Self:
-        """The inverse of ``to_json``.
-
-        Raises:
-            KeyError, TypeError, ValueError: It is none.
-        """
-        arms, inputs, guards = raw["arms"], raw["inputs"], raw["guards"]
-        if not (isinstance(arms, dict) and isinstance(inputs, list) and isinstance(guards, list)):
-            raise TypeError("not a design")
-        plain = {
-            name: raw[name]
-            for name in (
-                *("metric", "unit", "alpha", "margin", "pairs", "budget_s", "warmup", "repeats", "drop"),
-                *("seed", "is_self_test"),
-            )
-        }
-        return cls(
-            **plain,  # type: ignore[arg-type]  # as to_json wrote them
-            better=Better(str(raw["better"])),
-            scheme=Scheme(str(raw["scheme"])),
-            arms={str(name): Settings(item) for name, item in arms.items()},
-            guards=tuple(Guard.parse(str(text)) for text in guards),
-            inputs=tuple(Settings(item) for item in inputs),
-        )
 
 
 def treatments_named(given: Sequence[Settings]) -> dict[str, Settings]:

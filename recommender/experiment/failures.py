@@ -12,9 +12,10 @@ is a mixture of likelihood ratios over all coins: under a fair one ``P(e >= 1 / 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import OR_NULL, JsonNoun
 from recommender.experiment.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmFailures:
+class ArmFailures(JsonNoun):
     """The failures of two arms.
 
     Attributes:
@@ -39,7 +40,7 @@ class ArmFailures:
     both: int = 0
     p: float = 1.0
     verdict: Verdict = Verdict.UNDECIDED
-    reason: str = ""
+    reason: str = field(default="", metadata=OR_NULL)
 
     @classmethod
     def of(cls, rounds: Iterable[tuple[bool, bool]], alpha: float, *, reason: str = "") -> ArmFailures:
@@ -64,17 +65,6 @@ class ArmFailures:
             if p <= alpha and verdict is Verdict.UNDECIDED:
                 verdict = Verdict.WORSE if 2 * only > single else Verdict.BETTER
         return cls(treatment=treatment, control=control, both=both, p=p, verdict=verdict, reason=reason)
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "treatment": self.treatment,
-            "control": self.control,
-            "both": self.both,
-            "p": self.p,
-            "verdict": str(self.verdict),
-            "reason": self.reason or None,
-        }
 
 
 def _log_evidence(k: int, m: int) -> float:

@@ -8,10 +8,11 @@ times hours, so it is right where both configurations draw the power that was gi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.nouns.codec import OR_NULL, JsonNoun
 
 if TYPE_CHECKING:
     from recommender.experiment.verdict import Interval
@@ -79,7 +80,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
+class Saving(JsonNoun):
     """The saving of one resource; below zero it is a loss.
 
     Attributes:
@@ -94,19 +95,9 @@ class Saving:
     name: str
     unit: str
     now: float
-    expected: float
-    low: float
-    high: float
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content; an end that is not known is null."""
-        ends = {"expected": self.expected, "low": self.low, "high": self.high}
-        return {
-            "name": self.name,
-            "unit": self.unit,
-            "now": self.now,
-            **{name: value if math.isfinite(value) else None for name, value in ends.items()},
-        }
+    expected: float = field(metadata=OR_NULL)
+    low: float = field(metadata=OR_NULL)
+    high: float = field(metadata=OR_NULL)
 
 
 def _saved(gain: float) -> float:

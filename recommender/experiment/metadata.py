@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path  # noqa: TC003  its annotation says how JSON is read
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError
-from kg.nouns.entities import Better
+from kg.nouns.codec import Empty, JsonNoun, in_json
 from kg.nouns.values import Settings
 from recommender.measuring.masking import masked, masked_environment, masked_words
-from recommender.measuring.readings import OutputReading
+from recommender.measuring.readings import OutputReading  # noqa: TC001  likewise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
+class Runs(JsonNoun):
     """The way in which arms are run.
 
     Attributes:
@@ -34,7 +34,7 @@ class Runs:
     folder: Path
     timeout_s: float = 600.0
     environment: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, metadata=in_json(empty=Empty.OMITTED))
 
     def masked(self) -> Self:
         """The same with its secrets masked, as a log keeps it."""
@@ -48,55 +48,9 @@ class Runs:
             options={arm: masked(text) for arm, text in self.options.items()},
         )
 
-    def to_json(self) -> dict[str, object]:
-        """The runs as JSON."""
-        return {
-            "command": list(self.command) if isinstance(self.command, tuple) else self.command,
-            "readings": [
-                {
-                    "metric": item.metric,
-                    "better": str(item.better),
-                    "unit": item.unit,
-                    "path": item.path,
-                    "pattern": item.pattern,
-                }
-                for item in self.readings
-            ],
-            "folder": str(self.folder),
-            "timeout_s": self.timeout_s,
-            "environment": dict(self.environment),
-            **({"options": dict(self.options)} if self.options else {}),
-        }
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_json`.
-
-        Raises:
-            KeyError, TypeError, ValueError: It is none.
-        """
-        command = content["command"]
-        return cls(
-            command=tuple(command) if isinstance(command, list) else command,
-            readings=tuple(
-                OutputReading(
-                    metric=item["metric"],
-                    better=Better(item["better"]),
-                    unit=item["unit"],
-                    path=item["path"],
-                    pattern=item["pattern"],
-                )
-                for item in content["readings"]
-            ),
-            folder=Path(content["folder"]),
-            timeout_s=float(content["timeout_s"]),
-            environment=dict(content["environment"]),
-            options=dict(content.get("options", {})),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmSubject:
+class ArmSubject(JsonNoun):
     """The subject of one arm.
 
     Attributes:
@@ -110,26 +64,12 @@ class ArmSubject:
     recommendation: str = ""
     strategy: str = ""
     bottleneck: str = ""
-    recipes: tuple[str, ...] = ()
-    layout: Settings = field(default_factory=Settings)
+    recipes: tuple[str, ...] = field(default=(), metadata=in_json(empty=Empty.OMITTED))
+    layout: Settings = field(default_factory=Settings, metadata=in_json(empty=Empty.OMITTED))
 
-    def to_json(self) -> dict[str, object]:
-        """The subject as JSON."""
-        return {
-            "recommendation": self.recommendation,
-            "strategy": self.strategy,
-            "bottleneck": self.bottleneck,
-            **({"recipes": list(self.recipes)} if self.recipes else {}),
-            **({"layout": self.layout.to_json()} if self.layout else {}),
-        }
 
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_json`; what is missing is empty."""
-        names = ("recommendation", "strategy", "bottleneck")
-        recipes = tuple(str(name) for name in content.get("recipes", ()))
-        texts = {name: str(content.get(name) or "") for name in names}
-        return cls(**texts, recipes=recipes, layout=Settings(content.get("layout", {})))
+_OF_SUBJECT = frozenset({"question", "arms", "configuration"})
+"""Keys of a subject beside those of its only treatment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +123,7 @@ class ExperimentSubject:
         configuration = content.get("configuration")
         return cls(
             question=content["question"],
-            single=ArmSubject.from_json(content),
+            single=ArmSubject.from_json({k: v for k, v in content.items() if k not in _OF_SUBJECT}),
             arms={name: ArmSubject.from_json(item) for name, item in content.get("arms", {}).items()},
             configuration=None if configuration is None else Settings(configuration),
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError
+from kg.nouns.codec import JsonNoun, in_json
 from recommender.experiment.mixture import least_pairs, pairs_needed, watch
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ SIMULATED = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairsPlan:
+class PairsPlan(JsonNoun):
     """The pairs that a gain needs.
 
     Attributes:
@@ -32,19 +33,9 @@ class PairsPlan:
 
     gain: float
     pairs: int | None
-    half: int | None
-    most: int | None
+    half: int | None = field(metadata=in_json("pairs_half"))
+    most: int | None = field(metadata=in_json("pairs_nine_of_ten"))
     time_s: float | None
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "gain": self.gain,
-            "pairs": self.pairs,
-            "pairs_half": self.half,
-            "pairs_nine_of_ten": self.most,
-            "time_s": self.time_s,
-        }
 
 
 def plan(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.entities import Status
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(JsonNoun):
     """An arm in a round.
 
     Attributes:
@@ -41,11 +42,11 @@ class Sample:
     runs: tuple[tuple[Mapping[str, float], ...], ...] = ()
     status: Status = Status.OK
     reason: str = ""
-    cost_s: float = 0.0
-    at_s: float = 0.0
+    cost_s: float = field(default=0.0, metadata=in_json(digits=6))
+    at_s: float = field(default=0.0, metadata=in_json(digits=6))
     time: str = ""
     of: int = 2
-    is_warmup: bool = False
+    is_warmup: bool = field(default=False, metadata=in_json("warmup"))
     _logs: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -72,51 +73,6 @@ class Sample:
             for run in runs:
                 if metric in run:
                     yield run[metric]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "session": self.session,
-            "round": self.round,
-            "slot": self.slot,
-            "arm": self.arm,
-            "runs": [[dict(run) for run in runs] for runs in self.runs],
-            "status": str(self.status),
-            "reason": self.reason,
-            "cost_s": round(self.cost_s, 6),
-            "at_s": round(self.at_s, 6),
-            "time": self.time,
-            "of": self.of,
-            "warmup": self.is_warmup,
-        }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, object]) -> Self:
-        """The inverse of ``to_json``.
-
-        Raises:
-            KeyError, TypeError, ValueError: It is none.
-        """
-        runs = raw["runs"]
-        if not isinstance(runs, list):
-            raise TypeError("not a sample")
-        return cls(
-            session=int(str(raw["session"])),
-            round=int(str(raw["round"])),
-            slot=int(str(raw["slot"])),
-            arm=str(raw["arm"]),
-            runs=tuple(
-                tuple({str(name): float(value) for name, value in run.items()} for run in group)
-                for group in runs
-            ),
-            status=Status(str(raw["status"])),
-            reason=str(raw["reason"]),
-            cost_s=float(str(raw["cost_s"])),
-            at_s=float(str(raw["at_s"])),
-            time=str(raw["time"]),
-            of=int(str(raw["of"])),
-            is_warmup=bool(raw["warmup"]),
-        )
 
 
 def rounds(samples: Iterable[Sample], design: ExperimentDesign) -> list[dict[str, Sample]]:

@@ -14,13 +14,14 @@ language models stays below any cap, so there it changes nothing. No curve of an
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import data
+from kg.nouns.codec import JsonNoun, in_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +130,7 @@ SLOWDOWNS = (0.02, 0.05, 0.10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClockStep:
+class ClockStep(JsonNoun):
     """A lower clock, and what it does.
 
     Attributes:
@@ -139,19 +140,10 @@ class ClockStep:
         energy: Likewise.
     """
 
-    clock: float
-    time: float
-    power: float
-    energy: float
-
-    def to_json(self) -> dict[str, float]:
-        """The step for programs."""
-        return {
-            "clock_share": round(self.clock, 3),
-            "time_factor": round(self.time, 4),
-            "power_factor": round(self.power, 4),
-            "energy_factor": round(self.energy, 4),
-        }
+    clock: float = field(metadata=in_json("clock_share", digits=3))
+    time: float = field(metadata=in_json("time_factor", digits=4))
+    power: float = field(metadata=in_json("power_factor", digits=4))
+    energy: float = field(metadata=in_json("energy_factor", digits=4))
 
 
 def clock_steps(path: Sequence[str]) -> tuple[ClockStep, ...]:

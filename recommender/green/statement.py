@@ -16,6 +16,7 @@ from ingest.formats.meters.overlaps import uncounted_shares
 from ingest.formats.meters.registry import read_meter
 from ingest.formats.meters.table import Knowledge, MeteredEnergy
 from kg.errors import InputError
+from kg.nouns.codec import NOT_IN_JSON, OR_NULL, JsonNoun, in_json
 from kg.terms.units import J_PER_KWH
 from kg.whole_files import write_text
 from recommender.green.history import SLOT_S
@@ -39,7 +40,7 @@ MATURITY = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatementLine:
+class StatementLine(JsonNoun):
     """Energy and carbon of one part.
 
     Attributes:
@@ -56,13 +57,13 @@ class StatementLine:
 
     part: str
     kind: Knowledge
-    energy_kwh: float
-    carbon_g: float | None
-    g_per_kwh: float | None
-    basis: str
-    share: float = 1.0
-    doubt: str = ""
-    duration_s: float = 0.0
+    energy_kwh: float = field(metadata=in_json(digits=6))
+    carbon_g: float | None = field(metadata=in_json(digits=3))
+    g_per_kwh: float | None = field(metadata=in_json(digits=2))
+    basis: str = field(metadata=in_json("intensity_from"))
+    doubt: str = field(default="", metadata=OR_NULL)
+    share: float = field(default=1.0, metadata=in_json("share_in_totals", digits=4))
+    duration_s: float = field(default=0.0, metadata=NOT_IN_JSON)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,19 +132,7 @@ class CarbonStatement:
             "title": self.title,
             "made": self.made.isoformat(timespec="seconds"),
             "pue": self.pue,
-            "parts": [
-                {
-                    "part": line.part,
-                    "kind": str(line.kind),
-                    "energy_kwh": round(line.energy_kwh, 6),
-                    "carbon_g": None if line.carbon_g is None else round(line.carbon_g, 3),
-                    "g_per_kwh": None if line.g_per_kwh is None else round(line.g_per_kwh, 2),
-                    "intensity_from": line.basis,
-                    "doubt": line.doubt or None,
-                    "share_in_totals": round(line.share, 4),
-                }
-                for line in self.lines
-            ],
+            "parts": [line.to_json() for line in self.lines],
             "totals": {
                 str(kind): {
                     "energy_kwh": round(energy, 6), "carbon_g": None if carbon is None else round(carbon, 3)

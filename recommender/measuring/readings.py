@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from kg.errors import InputError
+from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Better, Objective
 from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension, unit
@@ -32,7 +33,7 @@ class ReadingError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputReading:
+class OutputReading(JsonNoun):
     """The place of a metric in the output of a command.
 
     Attributes:

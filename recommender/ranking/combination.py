@@ -17,7 +17,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kg.nouns.gain import Gain
+from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
+from kg.nouns.gain import Gain, rounded_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +48,7 @@ class CombinationPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Combination:
+class Combination(JsonNoun):
     """Strategies that can be set together, and what that gains.
 
     Attributes:
@@ -58,20 +59,11 @@ class Combination:
         kinds: What each recommendation is for; those for one bottleneck overlap.
     """
 
-    ids: tuple[str, ...]
+    ids: tuple[str, ...] = field(metadata=in_json("together"))
     gain: Gain
-    ceiling: float | None
+    ceiling: float | None = field(metadata=in_json("ceiling_factor", write=rounded_factor))
     left_out: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values."""
-        return {
-            "together": list(self.ids),
-            "gain": self.gain.to_json(),
-            "ceiling_factor": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
-            "left_out": list(self.left_out),
-        }
+    kinds: Mapping[str, str] = field(default_factory=dict, metadata=NOT_IN_JSON)
 
 
 def combine_gains(parts: Sequence[CombinationPart]) -> Gain:

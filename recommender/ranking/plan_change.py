@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.codec import OR_NULL, JsonNoun
 from recommender.ranking.paste import change_words
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class PlanChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotHere:
+class NotHere(JsonNoun):
     """A strategy or setting that is not for a question.
 
     Attributes:
@@ -87,14 +88,5 @@ class NotHere:
 
     strategy: str
     because: str
-    fact: str = ""
-    source: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain content."""
-        return {
-            "strategy": self.strategy,
-            "because": self.because,
-            "fact": self.fact or None,
-            "source": self.source or None,
-        }
+    fact: str = field(default="", metadata=OR_NULL)
+    source: str = field(default="", metadata=OR_NULL)

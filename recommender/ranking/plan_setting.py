@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kg.nouns.codec import NOT_IN_JSON, OR_NULL, Empty, JsonNoun, in_json
 from kg.nouns.setting import SettingPlace
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSetting:
+class PlanSetting(JsonNoun):
     """One setting of a plan, as it is written.
 
     Attributes:
@@ -41,13 +42,13 @@ class PlanSetting:
 
     where: SettingPlace
     key: str
+    file: str = field(default="", metadata=in_json(empty=Empty.OMITTED))
     value: Value
-    origin: Origin
-    role: str = ""
-    source: str = ""
-    agreement: float | None = None
-    file: str = ""
-    negation: str = ""
+    role: str = field(default="", metadata=OR_NULL)
+    origin: Origin = field(metadata=in_json("from"))
+    source: str = field(default="", metadata=OR_NULL)
+    agreement: float | None = field(default=None, metadata=in_json(digits=3))
+    negation: str = field(default="", metadata=NOT_IN_JSON)
 
     @property
     def name(self) -> str:
@@ -55,16 +56,3 @@ class PlanSetting:
         if self.where is SettingPlace.ENV:
             return self.key
         return self.key.lstrip("-").replace("-", "_")
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain content."""
-        return {
-            "where": str(self.where),
-            "key": self.key,
-            **({"file": self.file} if self.file else {}),
-            "value": self.value,
-            "role": self.role or None,
-            "from": str(self.origin),
-            "source": self.source or None,
-            "agreement": None if self.agreement is None else round(self.agreement, 3),
-        }

@@ -7,7 +7,9 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.codec import OR_NULL, JsonNoun, in_json
 from kg.nouns.entities import Trust
+from kg.nouns.gain import rounded_factor
 from kg.nouns.values import Settings, digest, show
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ ID_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Support:
+class Support(JsonNoun):
     """One thing that a recommendation rests on.
 
     Attributes:
@@ -34,23 +36,13 @@ class Support:
 
     kind: str
     says: str
-    weight: float | None = None
-    problem: str = ""
-    source: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values."""
-        return {
-            "kind": self.kind,
-            "says": self.says,
-            "weight": None if self.weight is None else round(self.weight, 4),
-            "problem": self.problem or None,
-            "source": self.source or None,
-        }
+    weight: float | None = field(default=None, metadata=in_json(digits=4))
+    problem: str = field(default="", metadata=OR_NULL)
+    source: str = field(default="", metadata=OR_NULL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceInfluence:
+class SourceInfluence(JsonNoun):
     """What one source does to an expected gain.
 
     Attributes:
@@ -60,16 +52,8 @@ class SourceInfluence:
     """
 
     source: str
-    gain: Gain
-    moved: float
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "source": self.source,
-            "moves_expected_log": round(self.moved, 6),
-            "gain_without": self.gain.to_json(),
-        }
+    moved: float = field(metadata=in_json("moves_expected_log", digits=6))
+    gain: Gain = field(metadata=in_json("gain_without"))
 
     def __str__(self) -> str:
         return f"without {self.source} it would be {self.gain} ({math.expm1(self.moved):+.1%} by that source)"
@@ -144,7 +128,7 @@ class Recommendation:
             "basis": self.basis,
             "distance_class": self.distance_class or None,
             "bottleneck": self.bottleneck or None,
-            "ceiling_factor": None if self.ceiling is None else round(math.exp(self.ceiling), 4),
+            "ceiling_factor": rounded_factor(self.ceiling),
             "parts": {name: round(value, 6) for name, value in self.parts.items()},
             "evidence": [item.to_json() for item in self.evidence],
             "conflicts": list(self.conflicts),

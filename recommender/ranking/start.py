@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
+from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.values import Settings
 from recommender.ranking.paste import ENGINES, launch_text, pasted
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpectedValue:
+class ExpectedValue(JsonNoun):
     """What a configuration is expected to reach.
 
     Attributes:
@@ -29,21 +30,10 @@ class ExpectedValue:
 
     metric: str
     unit: str
-    value: float
-    low: float
-    high: float
+    value: float = field(metadata=in_json(write=four_digits))
+    low: float = field(metadata=in_json(write=four_digits))
+    high: float = field(metadata=in_json(write=four_digits))
     tier: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain content."""
-        return {
-            "metric": self.metric,
-            "unit": self.unit,
-            "value": float(f"{self.value:.4g}"),
-            "low": float(f"{self.low:.4g}"),
-            "high": float(f"{self.high:.4g}"),
-            "tier": self.tier,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError
+from kg.nouns.codec import JsonNoun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ _EMBEDDED = re.compile(r'<script type="application/gzip" id="document">([\w+/=]*
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportPart:
+class ReportPart(JsonNoun):
     """The content of one section.
 
     Attributes:
@@ -38,10 +39,6 @@ class ReportPart:
     kind: str
     source: str
     content: Mapping[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain content."""
-        return {"kind": self.kind, "source": self.source, "content": dict(self.content)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

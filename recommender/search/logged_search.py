@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.nouns.codec import JsonNoun
 from recommender.measuring.environment import capture
 from recommender.measuring.outcome import CancelledError
 from recommender.search.log.study import SearchLog
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerShare:
+class WorkerShare(JsonNoun):
     """The part of a worker in a search.
 
     Attributes:
@@ -45,10 +46,6 @@ class WorkerShare:
     dropped: int
     evaluations: int
     stop_reason: str
-
-    def to_json(self) -> dict[str, object]:
-        """The part as JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

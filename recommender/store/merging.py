@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.door.gain_limits import highest_gain, implausible_gain
 from kg.errors import InputError
+from kg.nouns.codec import JsonNoun
 from kg.nouns.effects import UNATS_PER_NAT, Effect
 from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
@@ -72,7 +73,7 @@ SHOWN_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
+class Conflict(JsonNoun):
     """Something that both workspaces have and say differently.
 
     Attributes:
@@ -118,9 +119,7 @@ class MergeResult:
             "problems_new": self.added.problems,
             "knowledge_new": list(self.knowledge),
             "effects_merged": self.effects,
-            "conflicts": [
-                {"about": item.about, "ours": item.ours, "theirs": item.theirs} for item in self.conflicts
-            ],
+            "conflicts": [item.to_json() for item in self.conflicts],
             "conflict_count": self.conflict_count,
         }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError, NoEvidenceError, TuningError
+from kg.nouns.codec import JsonNoun
 from kg.terms.setting_registry import registry
 from kg.triples.knowledge_content import Difference
 
@@ -26,7 +27,7 @@ _NOT_HERE = "not here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseDiff:
+class ReleaseDiff(JsonNoun):
     """The differences that a change of release makes to questions.
 
     Attributes:
@@ -57,17 +58,6 @@ class ReleaseDiff:
         if self.left_out:
             notes.append(f"{self.left_out} older ones were not asked again")
         return tuple(notes)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values."""
-        return {
-            "software": self.software,
-            "releases": list(self.releases),
-            "read": list(self.read),
-            "asked": self.asked,
-            "left_out": self.left_out,
-            "changed": [item.to_json() for item in self.changed],
-        }
 
 
 def release_diff(text: str, questions: Iterable[str], ask: Ask) -> ReleaseDiff:

@@ -12,10 +12,11 @@ import json
 import re
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
+from kg.nouns.codec import NOT_IN_JSON, JsonNoun
 from kg.triples.knowledge_content import lines, read_lines
 from recommender.files import LearnedFiles, write_folder
 
@@ -33,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(JsonNoun):
     """A saved version.
 
     Attributes:
@@ -48,18 +49,9 @@ class Version:
     name: str
     time: str
     batch: int
-    since: int
-    hardware: frozenset[str]
+    since: int = field(metadata=NOT_IN_JSON)
+    hardware: frozenset[str] = field(metadata=NOT_IN_JSON)
     changelog: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values, without the hardware."""
-        return {
-            "name": self.name,
-            "time": self.time,
-            "batch": self.batch,
-            "changelog": list(self.changelog),
-        }
 
 
 def versions(layout: WorkspaceFiles, batch: int) -> list[Version]:

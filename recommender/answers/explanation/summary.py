@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import JsonNoun, in_json
 from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _MEASURED = frozenset({"timed", "measured"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExplanationSummary:
+class ExplanationSummary(JsonNoun):
     """The four things a person asks.
 
     Attributes:
@@ -37,10 +38,10 @@ class ExplanationSummary:
         change: What would change the answer.
     """
 
-    why: tuple[str, ...]
-    next: tuple[str, ...]
-    rests: tuple[str, ...]
-    change: tuple[str, ...]
+    why: tuple[str, ...] = field(metadata=in_json("why_this"))
+    next: tuple[str, ...] = field(metadata=in_json("why_not_the_next"))
+    rests: tuple[str, ...] = field(metadata=in_json("rests_on"))
+    change: tuple[str, ...] = field(metadata=in_json("what_would_change_the_answer"))
 
     @property
     def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -52,15 +53,6 @@ class ExplanationSummary:
             ("What would change the answer", self.change),
         )
         return tuple((title, lines) for title, lines in found if lines)
-
-    def to_json(self) -> dict[str, list[str]]:
-        """Plain content."""
-        return {
-            "why_this": list(self.why),
-            "why_not_the_next": list(self.next),
-            "rests_on": list(self.rests),
-            "what_would_change_the_answer": list(self.change),
-        }
 
 
 def summary(answer: Answer, item: Recommendation) -> ExplanationSummary:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import JsonNoun
 from recommender.cost_model.facts.device import precision
 from recommender.cost_model.settings.plans import PHASES, canonical_name
 
@@ -17,7 +18,7 @@ SIZES = ("tensor_parallel", "pipeline_parallel", "context_parallel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepPlace:
+class StepPlace(JsonNoun):
     """What of a step is compared with other steps; sizes as logs to the base of 2.
 
     Attributes:

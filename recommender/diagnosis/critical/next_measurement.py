@@ -6,10 +6,11 @@ critical path for ranks that were not profiled have the profiles of those ranks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ingest.profiles.checks import GPU_LAYOUTS, ROCPROF
+from kg.nouns.codec import JsonNoun, in_json
 from recommender.diagnosis.ledger.accounts import EXPOSED, NOT_COLLECTED
 from recommender.diagnosis.ledger.reasons import HOST, UNDIVIDED, UNSEEN_HOST
 
@@ -26,7 +27,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NextMeasurement:
+class NextMeasurement(JsonNoun):
     """A measurement and what it would tell apart.
 
     Attributes:
@@ -38,17 +39,8 @@ class NextMeasurement:
 
     how: str
     tells: str
-    open_us: float
-    share: float
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "how": self.how,
-            "tells": self.tells,
-            "open_us": round(self.open_us, 3),
-            "share": round(self.share, 4),
-        }
+    open_us: float = field(metadata=in_json(digits=3))
+    share: float = field(metadata=in_json(digits=4))
 
 
 def next_measurement(

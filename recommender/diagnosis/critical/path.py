@@ -7,9 +7,10 @@ stays. Each rank is followed on its own clock; the segments add up to the step o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import OR_NULL, JsonNoun, in_json
 from recommender.diagnosis.critical.timeline import timeline_of
 from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.groups import group_of
@@ -101,7 +102,7 @@ MOST_SEGMENTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathSegment:
+class PathSegment(JsonNoun):
     """A stretch of the path on one rank.
 
     Attributes:
@@ -115,10 +116,10 @@ class PathSegment:
 
     rank: int
     stage: int | None
-    us: float
-    operators: Mapping[str, float]
+    us: float = field(metadata=in_json(digits=3))
     waits_for: tuple[int, ...] = ()
-    group: str = ""
+    group: str = field(default="", metadata=OR_NULL)
+    operators: Mapping[str, float] = field(metadata=in_json(digits=3))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,17 +179,7 @@ class CriticalPath:
             "step": self.step,
             "length_us": round(self.step_us, 3),
             "waits_for_unprofiled_us": round(self.unseen_us, 3),
-            "segments": [
-                {
-                    "rank": item.rank,
-                    "stage": item.stage,
-                    "us": round(item.us, 3),
-                    "waits_for": list(item.waits_for),
-                    "group": item.group or None,
-                    "operators": {name: round(us, 3) for name, us in item.operators.items()},
-                }
-                for item in reversed(self.segments)
-            ],
+            "segments": [item.to_json() for item in reversed(self.segments)],
         }
 
 

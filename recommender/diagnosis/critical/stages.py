@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import JsonNoun, in_json
 from recommender.diagnosis.ledger.accounts import COMPUTING
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ LEAST_SHARE = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnequalStages:
+class UnequalStages(JsonNoun):
     """The stage that computes longest, beside the mean of the others.
 
     Attributes:
@@ -28,18 +29,9 @@ class UnequalStages:
     """
 
     stage: int
-    more_us: float
-    share: float
-    operators: Mapping[str, float]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "stage": self.stage,
-            "more_us": round(self.more_us, 3),
-            "share": round(self.share, 4),
-            "operators": {name: round(us, 3) for name, us in self.operators.items()},
-        }
+    more_us: float = field(metadata=in_json(digits=3))
+    share: float = field(metadata=in_json(digits=4))
+    operators: Mapping[str, float] = field(metadata=in_json(digits=3))
 
 
 def unequal_stages(ledger: RunLedger) -> UnequalStages | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kg.nouns.gain import rounded_factor
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -56,7 +56,7 @@ class EffectRow:
             "kind": str(effect.kind),
             "trust": str(effect.trust),
             "n": effect.n,
-            "mean_factor": None if effect.mean is None else round(math.exp(effect.mean), 4),
+            "mean_factor": rounded_factor(effect.mean),
             "posterior": None if self.gain is None else self.gain.to_json(),
             "last_evidence": None if last is None else last.isoformat(timespec="seconds"),
             "drift": self.drift or None,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from kg.nouns.gain import rounded_factor
 
 if TYPE_CHECKING:
     from kg.nouns.effects import Effect
@@ -41,13 +42,12 @@ class SeenEffect:
 
     def to_json(self) -> dict[str, object]:
         """Return the content as JSON-ready values."""
-        mean = self.effect.mean
         return {
             **self.effect.context.to_json(),
             "metric": self.effect.metric,
             "kind": str(self.effect.kind),
             "n": self.effect.n,
-            "mean_factor": None if mean is None else round(math.exp(mean), 4),
+            "mean_factor": rounded_factor(self.effect.mean),
             "distance_class": self.distance.name.lower(),
             "trust": round(self.trust, 4),
             "weight": round(self.weight, 4),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from kg.nouns.codec import Empty, JsonNoun, in_json
 from kg.nouns.layout import DEGREES
 from recommender.cost_model.layout_domain import with_count
 from recommender.cost_model.settings.plans import SERVING
@@ -22,7 +23,7 @@ PREFILL, DECODE = "prefill", "decode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
+class Deployment(JsonNoun):
     """One instance that serves a model, with its load.
 
     Attributes:
@@ -37,17 +38,7 @@ class Deployment:
     layout: ParallelLayout
     drafts: bool = False
     concurrency: float
-    role: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain content."""
-        return {
-            "framework": self.framework,
-            "layout": self.layout.to_json(),
-            "drafts": self.drafts,
-            "concurrency": self.concurrency,
-            **({"role": self.role} if self.role else {}),
-        }
+    role: str = field(default="", metadata=in_json(empty=Empty.OMITTED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.situation import FactOrigin
 from kg.nouns.values import Settings
 from kg.terms.meanings import kind_of
@@ -36,8 +37,12 @@ if TYPE_CHECKING:
 Rule = Callable[["Mapping[str, Value]"], Iterator[Broken]]
 
 
+def _certainty(is_certain: object) -> str:
+    return "high" if is_certain else "lower"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(JsonNoun):
     """The reason why a configuration is not proposed.
 
     Attributes:
@@ -52,17 +57,7 @@ class Refusal:
     rule: str
     reason: str
     source: str
-    is_certain: bool = True
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values."""
-        return {
-            "configuration": self.configuration.to_json(),
-            "rule": self.rule,
-            "reason": self.reason,
-            "source": self.source,
-            "certainty": "high" if self.is_certain else "lower",
-        }
+    is_certain: bool = field(default=True, metadata=in_json("certainty", write=_certainty))
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from kg.nouns.codec import Empty, JsonNoun, in_json, noun_of
 from kg.nouns.values import Settings
 from recommender.search.evaluations import SourceTable
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramStamp:
+class ProgramStamp(JsonNoun):
     """The program and the files with which a search began; its workers must have the same.
 
     Attributes:
@@ -30,7 +31,7 @@ class ProgramStamp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchMetadata:
+class SearchMetadata(JsonNoun):
     """Everything beside its trials that a search needs to go on from its log alone.
 
     Attributes:
@@ -46,56 +47,21 @@ class SearchMetadata:
         stop_reason: Why it ended; empty before its end.
     """
 
-    file: Mapping[str, Any] = field(default_factory=dict)
+    file: Mapping[str, Any] = field(default_factory=dict, metadata=in_json("task"))
     digest: str = ""
     seed: int = 0
     folder: str = "."
-    program: ProgramStamp | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
     allow_unmeasured_accuracy: bool = False
     notes: tuple[str, ...] = ()
-    stop_reason: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content, under the keys that every version writes."""
-        program = self.program
-        return {
-            "task": dict(self.file),
-            "digest": self.digest,
-            "seed": self.seed,
-            "folder": self.folder,
-            "environment": dict(self.environment),
-            "allow_unmeasured_accuracy": self.allow_unmeasured_accuracy,
-            "notes": list(self.notes),
-            **(
-                {}
-                if program is None
-                else {
-                    "made_by": {
-                        "version": program.version,
-                        "code": program.code,
-                        "files": dict(program.files),
-                    }
-                }
-            ),
-            **({"stop_reason": self.stop_reason} if self.stop_reason else {}),
-        }
+    program: ProgramStamp | None = field(default=None, metadata=in_json("made_by", empty=Empty.OMITTED))
+    stop_reason: str = field(default="", metadata=in_json(empty=Empty.OMITTED))
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """Metadata from plain content; what older versions did not write keeps its default."""
-        program = content.get("made_by")
-        return cls(
-            file=content.get("task") or {},
-            digest=str(content.get("digest") or ""),
-            seed=int(content.get("seed") or 0),
-            folder=str(content.get("folder") or "."),
-            program=ProgramStamp(**program) if program else None,
-            environment=content.get("environment") or {},
-            allow_unmeasured_accuracy=bool(content.get("allow_unmeasured_accuracy")),
-            notes=tuple(content.get("notes") or ()),
-            stop_reason=str(content.get("stop_reason") or ""),
-        )
+        kept = {name: value for name, value in content.items() if name != "schema" and value is not None}
+        return noun_of(cls, kept)
 
 
 def sources_to_json(sources: Iterable[SourceTable]) -> list[dict[str, object]]:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Kind, Problem, Source
 from kg.nouns.knowledge import Level
 from kg.rows.copies import copied_devices, repeated_rows
@@ -79,7 +80,7 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
+class Coverage(JsonNoun):
     """The evidence in a workspace, and its gaps.
 
     Attributes:
@@ -91,14 +92,6 @@ class Coverage:
     areas: tuple[Area, ...]
     repeats: tuple[str, ...]
     suggestions: tuple[str, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values."""
-        return {
-            "areas": [area.to_json() for area in self.areas],
-            "repeats": list(self.repeats),
-            "suggestions": list(self.suggestions),
-        }
 
 
 def coverage(graph: GraphStore, trials: TrialStore, tree: HardwareTree, *, most: int = 10) -> Coverage:

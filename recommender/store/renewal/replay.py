@@ -73,7 +73,7 @@ class RenewalResult:
                 "knowledge": list(self.nodes),
             },
             "changed": list(self.changed),
-            "conflicts": [{"about": c.about, "ours": c.ours, "theirs": c.theirs} for c in self.conflicts],
+            "conflicts": [item.to_json() for item in self.conflicts],
             "conflict_count": self.conflict_count,
             "notes": list(self.notes),
         }

@@ -50,7 +50,7 @@ def test_the_vendors_tile_comes_out_for_a_cube_of_4096() -> None:
     assert (found["baseK"], found["dbL0A"], found["dbL0B"], found["usedCoreNum"]) == (64, 2, 2, 20)
     found = start(plan(npu=True, language="triton"))
     assert {found["BLOCK_M"], found["BLOCK_N"]} == {128, 256}
-    assert (found["multibuffer"], found["grid"]) == (True, (20,))
+    assert (found["multibuffer"], found["grid"]) == (True, [20])
 
 
 def test_a_plan_is_modelled_and_says_so() -> None:
