@@ -17,8 +17,6 @@ the drawn groups by kind; ``each`` with ``--all``), ``cpu_s`` and the figures. S
 a miss where the question can be answered.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import hashlib

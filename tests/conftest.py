@@ -1,7 +1,5 @@
 """What several test packages share: a workspace of the shipped knowledge, and where shared data may lie."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -8,8 +8,6 @@ published effects, recipes, and entries of the settings registry. The columns: k
 source, address, verdict (empty, for the reader: right, wrong, unsupported or not openable).
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

@@ -6,8 +6,6 @@
 has is catalogued. With names, only those corpora are read again and the other entries stay.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import subprocess

@@ -6,8 +6,6 @@ one of a convolution kernel; the questions are about those, and the withheld row
 were.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

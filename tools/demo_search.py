@@ -7,8 +7,6 @@ search tried is what the one on the 910 starts from. The whole space is enumerat
 came is known. The last line is JSON. Everything is modelled; the 910 (A) is not calibrated.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

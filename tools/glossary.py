@@ -5,8 +5,6 @@ are the public classes of ``kg.nouns`` and the results of the methods of the wor
 line is the first of the class's docstring; units are those that the names of its fields carry.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import sys

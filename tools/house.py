@@ -7,8 +7,6 @@ package. ``--docs`` also runs
 the command lines of the documentation and counts those that fail (minutes).
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

@@ -8,8 +8,6 @@ first list that has it; a model has the repository whose configuration is a sour
 of timm the first weights declared. What no list names is looked up by hand: ``data/identifiers/pages.csv``.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import re

@@ -6,8 +6,6 @@ The nightly matrix says which configuration runs on which generation; one that i
 file name does not say it either, is left out. Faults go to stderr.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator

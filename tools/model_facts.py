@@ -6,8 +6,6 @@ r"""An entry of ``data/models`` from a model's ``config.json``.
 prints the YAML to add. The address is that of a page where a stranger can open the same file.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping

@@ -8,8 +8,6 @@ stays. It runs on a copy of the tree, and one that hangs counts as seen. Exit co
 mutmut 2 cannot parse ``match``, and mutmut 3 runs the whole suite before the first mutant.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import random

@@ -7,8 +7,6 @@ Folders are clones of pytorch-image-models, open_model_zoo, mmpretrain, mmaction
 torchvision's. Where several state a network, the first of them counts. One multiply-add is two operations.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import io

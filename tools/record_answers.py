@@ -15,8 +15,6 @@ Each question is run by ``recording/fork_commands.py``, as the installed script 
 Only the command line of the project is used.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

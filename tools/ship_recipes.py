@@ -7,8 +7,6 @@ line. Of two recipes of one case (source page, role and title) the first given i
 the same. Names of models and hardware become ids of the shipped knowledge. Equal files give equal bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter, defaultdict

@@ -5,8 +5,6 @@
 The workspace has the shipped knowledge. A test fails where the two do not agree any more.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

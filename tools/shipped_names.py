@@ -1,7 +1,5 @@
 """The names of the shipped knowledge, for tools that make what ships."""
 
-from __future__ import annotations
-
 from kg.triples.names import Names
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples

@@ -1,7 +1,5 @@
 """The source of the packages as syntax: modules, public classes and imports, without importing anything."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

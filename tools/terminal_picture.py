@@ -6,8 +6,6 @@ The command is run; what it prints is what is drawn, 80 columns wide. No fonts a
 common ones. Colours do for light and dark pages alike. TUNEGRAPH_LANG=zh draws it in Chinese.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -8,8 +8,6 @@ is printed. Nothing is fitted, so the hold-outs are the recipes themselves: a st
 for. Programs without a parser that was read are counted as such.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -5,8 +5,6 @@ transfer regrets, explained linearly by the differences of device facts, size an
 a collection when learned from the others, and from the other half of its own pairs. Below zero: it tells nothing.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -7,8 +7,6 @@ somebody's tuned choice, should pass; what failed or was forbidden should not. A
 has 0 of both. The last line is one JSON object.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import islice
 

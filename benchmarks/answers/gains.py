@@ -11,8 +11,6 @@ the others. The last line is JSON: by tier ``n``, ``documents``, ``coverage_90``
 one half, the share that helped).
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

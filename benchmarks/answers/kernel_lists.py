@@ -6,8 +6,6 @@ Beside ours: the nearest space copied in its order, the most frequent winners, t
 average, and random ones. ``expected`` is what is said of the list before anything is timed. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import tempfile

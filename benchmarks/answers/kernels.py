@@ -15,8 +15,6 @@ published, with the shipped facts of hardware alone:
 The seed draws which rows of the larger tables are asked. Nothing else is fitted to them.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

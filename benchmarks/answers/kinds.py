@@ -9,8 +9,6 @@ of the answers that a law was judged on; ``answered`` is the share of plans amon
 answered questions in which every law held. The last line is one JSON object.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ truth lies outside; less is better. Beside ours: one constant width for all (5 a
 elsewhere), and a width in proportion to how much the nearest cases disagree.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence

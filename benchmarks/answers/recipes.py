@@ -12,8 +12,6 @@ A seed draws families (``--by``: programs or devices): their recipes are withhel
 ``whole`` counts a recipe that was not answered as a miss; one that states no hardware is no question.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Scales of errors of the cost model over measured runs, fitted to some models and not to others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Measured deployments among the cases of a workspace: rows with a load and a throughput of each device."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median

@@ -1,7 +1,5 @@
 """Deployments of served work that no plan decides: engines, sizes, loads and drafts as a table has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """What aiconfigurator proposes for a serving question; it is asked in a Python of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

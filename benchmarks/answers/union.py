@@ -8,8 +8,6 @@ loaded into one store of pyoxigraph, which is asked the named queries; the same
 is asked of the export of the one after ``kb merge`` of the other. Printed: equal answers, and violations.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import tempfile

@@ -4,8 +4,6 @@ What is set stands in ``config_change`` as flags, variables, parameters and size
 after; a strategy's own name stands for its switch.
 """
 
-from __future__ import annotations
-
 import re
 
 from benchmarks.worlds.shipped import NotExpressibleError

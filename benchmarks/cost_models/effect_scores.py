@@ -1,7 +1,5 @@
 """How published gains of strategies compare with what the cost model says of the same change."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A roofline times one scale: weights and cache over bandwidth for what decodes, o
 prefills and trains. A constant share of the peak. The nearest known row, scaled by the roofline.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

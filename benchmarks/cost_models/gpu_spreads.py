@@ -7,8 +7,6 @@ tenths of the logs of measured over modelled time lie: of all rows, by vendor, a
 each drawn file's rows within the widths of the others, by vendor; the seed also draws the rows.
 """
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence

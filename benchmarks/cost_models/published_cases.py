@@ -4,8 +4,6 @@ A case states its layout, so nothing is open but what an engine lets in at once.
 tokens becomes that of output tokens by the lengths.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

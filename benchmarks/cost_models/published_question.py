@@ -1,7 +1,5 @@
 """A published row as the cost model is asked about it, and what of its settings can be."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

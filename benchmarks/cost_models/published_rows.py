@@ -4,8 +4,6 @@ Where a layout is not stated, every one that is open is a setting of the questio
 is a 24-core part.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A published recipe as a question to the cost model: what it sets, in the cost model's words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from benchmarks.cost_models.published_question import priced_format

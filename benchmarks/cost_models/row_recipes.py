@@ -5,8 +5,6 @@ captured, whether the next iteration is scheduled while one runs, and how the en
 others prefill.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -7,8 +7,6 @@ gradients of random projections of the embedding (the diagonal of Gauss-Newton's
 and the number of weights. Spearman over matrices; then the three profiles on sentences that the statistics never saw.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec

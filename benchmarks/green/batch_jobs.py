@@ -5,8 +5,6 @@ Drawn as the paper's simulator draws them (generator of numpy; its own seed is 0
 9 h where it would end outside working hours, or at the next delivery on Monday or Thursday at 9 h.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

@@ -16,8 +16,6 @@ than at once. `promise_gap`: promised minus kept saving over the cells of the gr
 interval. `coverage_90`: per cent of the forecasts inside theirs. The seed draws the jobs and the noise.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from pathlib import Path

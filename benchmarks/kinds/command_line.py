@@ -1,7 +1,5 @@
 """The command line in one process, on one open workspace: what it exits with, prints, and takes."""
 
-from __future__ import annotations
-
 import io
 import signal
 import sys

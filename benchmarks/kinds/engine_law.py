@@ -1,7 +1,5 @@
 """A start parses under its release, by the parser and validation of the engine itself (law 4)."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 

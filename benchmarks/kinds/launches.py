@@ -1,7 +1,5 @@
 """Texts of launches: the commands that people paste, for each program that a parser was read of."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ does not apply to an answer says None. The bounds here are arithmetic and the en
 limit admits the load, a flag is one that the release's parser takes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The panel of kinds: situations drawn by a seed, by program, chip, phase, load and form of launch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

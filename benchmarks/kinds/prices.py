@@ -1,7 +1,5 @@
 """One price: what ``predict`` and ``estimate`` say of a situation is what ``recommend`` says of it (law 3)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

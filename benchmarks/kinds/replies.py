@@ -1,7 +1,5 @@
 """What came back for a situation of the panel."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -18,8 +18,6 @@ of a short command against itself.
 Run: ``python -m benchmarks.learning.ab_validity [--quick] [--real N]``. Ends in one line of JSON.
 """
 
-from __future__ import annotations
-
 import math
 import subprocess
 import threading

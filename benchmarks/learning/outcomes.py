@@ -8,8 +8,6 @@ the same workloads again and again. Each of the two is taken in by a copy of the
 CPU time is user + system of this process. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import shutil

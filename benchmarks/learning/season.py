@@ -13,8 +13,6 @@
 Without ``--known`` only what needs no tables is run; its keys are null otherwise. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections import Counter

@@ -4,8 +4,6 @@ Somebody has tried a configuration and every change of one parameter of it. Two 
 between, are proposed as ``tunegraph evolve`` does; the table says what they would have given.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from pathlib import Path

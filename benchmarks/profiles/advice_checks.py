@@ -3,8 +3,6 @@
 The rules here look at the files' own words and at the remedies shown; they do not ask the gate that chose them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

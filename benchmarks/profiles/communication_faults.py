@@ -1,7 +1,5 @@
 """Faults of communication and between ranks for known profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

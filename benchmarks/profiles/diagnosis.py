@@ -13,8 +13,6 @@ left in, on jobs that nothing was chosen on. The seed draws every fault, its cos
 (``_n``).
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

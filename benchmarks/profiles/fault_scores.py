@@ -1,7 +1,5 @@
 """Counts of how often a way to name causes names a known fault, and how sure it says it is."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Faults of the host for known profiles: gaps in the device's time, and the calls that make them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Faults of kernels for known profiles: longer ones, more of them, on the wrong unit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

@@ -3,8 +3,6 @@
 Both are real files. What shows in them is less than in a folder of a rank, so the kinds of faults are fewer.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

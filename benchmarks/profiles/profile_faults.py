@@ -5,8 +5,6 @@ fault shows in a profile: kernels and their counters, gaps, operators of communi
 A fault that a profile cannot show (no counters, no communication) does not apply there.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

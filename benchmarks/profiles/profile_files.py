@@ -4,8 +4,6 @@ Independent of the readers of the product: cells stay the text that the profiler
 summed here. Traces are left out of copies, for they would tell of the run before the alteration.
 """
 
-from __future__ import annotations
-
 import copy
 import csv
 import json

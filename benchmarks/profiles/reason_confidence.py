@@ -8,8 +8,6 @@ it is what was put in. Printed: the logistic curve of the one over the other for
 rows of drawn jobs (``--all``: of each) are scored with the curve of the other jobs.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Faults of shapes for known profiles: sizes that do not fill a tile, shapes that change, batches of unequal size."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from benchmarks.profiles.communication_faults import collective_wait

@@ -5,8 +5,6 @@ collective begins when the last rank has come to it. Faults act on mechanisms (h
 a clock or a link is), and the profile is written down from what then happens.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mechanisms of the simulated world put at fault, one or two at a time, and how often they are named."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass

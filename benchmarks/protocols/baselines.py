@@ -1,7 +1,5 @@
 """What the recommender must beat: random, the popular default, the most robust, the nearest copied."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

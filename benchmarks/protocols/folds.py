@@ -1,7 +1,5 @@
 """What is known and what is asked: a device, a vendor or a task left out of measured tables."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace

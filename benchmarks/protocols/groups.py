@@ -5,8 +5,6 @@ left out, its error is the spread over groups, and whatever was chosen by lookin
 without the group that is asked.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

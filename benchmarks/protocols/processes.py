@@ -1,7 +1,5 @@
 """Processes of a benchmark: one thread each, and where children find these scripts."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Proposing by the expected gain in hypervolume, which the search does without: random weights did better."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -8,8 +8,6 @@ search over the space without the rule; ``of_space`` is the share of the space t
 modelled. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path

@@ -8,8 +8,6 @@ out; ``outside_values`` those with a value that the space does not list (a choic
 rule foretells. The last line is JSON.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Searches of kernel spaces: ours to its figures, and what others do from the same knowledge."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ again. A warm tool begins with the sources' bests, as our search from copies doe
 learns from them, Kernel Tuner's strategies start after them (most take no starting point, the others one).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math

@@ -1,7 +1,5 @@
 """Ways to search a model of parts, beside each other in ``staged_search.py``."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ Regret of a study is how far its best lies above the optimum, in units of how fa
 configurations does; the toys are functions in common use and four with conditions, choices and steps.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

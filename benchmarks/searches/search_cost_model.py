@@ -10,8 +10,6 @@ the same parameters; what breaks a constraint costs them nothing but is counted 
 again costs nothing and is counted as ``duplicates``. Everything is modelled. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import defaultdict

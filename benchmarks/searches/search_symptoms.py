@@ -9,8 +9,6 @@ long after its last gain; a few evaluations that take most of the time. Found: t
 False: any diagnosis of a healthy search.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -17,8 +17,6 @@ evaluated at the same time. ``--alone`` leaves out what stands beside, and ends 
 (from ``--first`` on) take less time. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib

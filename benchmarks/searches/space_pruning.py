@@ -6,8 +6,6 @@ best of what is left over the best of all; beside it, the same share left out by
 (expected price of a random subset). Spaces whose kernel no other device has are passed over.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A search in stages beside the plain one: on kernel spaces, on the cost model's, and with noise."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence

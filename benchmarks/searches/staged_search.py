@@ -18,8 +18,6 @@ counts 100), share of runs within 5 % by 10 and 20, score; ``regret_at_20`` is t
 so far over the optimum. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ what our search proposes, refine the neighbours of the best that promise most. W
 of a budget, as the documents have it, or a number of evaluations without gain.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

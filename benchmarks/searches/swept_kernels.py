@@ -13,8 +13,6 @@ within 5 % by 10 and 20, and problems (of a kernel and shape). A seed draws kern
 them is a source of another.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path

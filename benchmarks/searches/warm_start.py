@@ -24,8 +24,6 @@ tools where they are installed: Optuna's TPE and GP, SMAC and Kernel Tuner's str
 last line is JSON.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import defaultdict

@@ -9,8 +9,6 @@ The last line is JSON: CPU seconds and wall time until it is ready, resident mem
 that others share), and for each question the median and 95th percentile in ms and the CPU ms of the server.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """A Chromium of this machine, driven by playwright, for pages of the product."""
 
-from __future__ import annotations
-
 import os
 import statistics
 from importlib.util import find_spec

@@ -8,8 +8,6 @@ the peak of the process while it takes in one generated JSONL file of 20,000 pro
 2,000 problems, 40 MB), beside that of a file a tenth as long with the same problems. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

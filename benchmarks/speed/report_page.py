@@ -10,8 +10,6 @@ its ``axe.min.js``. All content is drawn from a fixed seed and passes through th
 product. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

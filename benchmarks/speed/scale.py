@@ -13,8 +13,6 @@ along. ``--workspace DIR`` asks a workspace that an earlier run kept (``--keep``
 The last line is JSON.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -6,8 +6,6 @@ CPU seconds of this process. ``withheld`` leaves the rows of one device out of t
 its problems: recall at 50 against exact search, mean and worst question.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Measured tables of a folder of cases as log costs, for what learns from how choices carry over."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Kernel spaces that others timed exhaustively, and how well a run over one did."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field

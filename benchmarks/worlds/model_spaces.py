@@ -1,7 +1,5 @@
 """Spaces of the cost model, wholly estimated, as searches of kernels see a space; with the step's parts."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cached_property

@@ -6,8 +6,6 @@ have it, so it is no part's own. ``coupled``: a kernel that launches otherwise t
 which no part knows of. Times are measured, the sum and the fifth are ours.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import defaultdict

@@ -5,8 +5,6 @@ ours lacks: the clock of a device drops by :data:`DROP` in steps that compute mo
 before any policy was run on it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

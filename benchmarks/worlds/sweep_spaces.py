@@ -1,7 +1,5 @@
 """The spaces of the shipped C kernels that a sweep measures: parameters, rule, sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product

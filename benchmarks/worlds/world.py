@@ -1,7 +1,5 @@
 """Folders of cases as workspaces, so that a benchmark asks what answers users."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections import defaultdict

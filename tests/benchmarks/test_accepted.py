@@ -1,7 +1,5 @@
 """Launches of official recipes as argv, and what complaints are about."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

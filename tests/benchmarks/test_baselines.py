@@ -1,7 +1,5 @@
 """What the recommender must beat, by hand."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

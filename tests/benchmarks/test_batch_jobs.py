@@ -1,7 +1,5 @@
 """The batch workload is the paper's: its counts, its lengths, its deadlines."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.green.batch_jobs import JOBS, YEAR_START, batch_jobs

@@ -1,7 +1,5 @@
 """Floors of whole steps."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Groups left out, choices made without them, and standard errors over them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Options, draws and the last line that every benchmark shares."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

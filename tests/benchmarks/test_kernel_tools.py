@@ -1,7 +1,5 @@
 """Other tools' searches: a warm one begins with the sources' bests, and each configuration counts once."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.searches.kernel_tools import missing, searches

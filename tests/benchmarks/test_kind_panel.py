@@ -1,7 +1,5 @@
 """The panel of kinds: a seed draws the same situations again, of every kind, and each law can be broken."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

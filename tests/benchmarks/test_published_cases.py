@@ -1,7 +1,5 @@
 """Measured cases and published rows as questions to the cost model."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Published recipes as questions to the cost model."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.cost_models.recipe_questions import recipe_question, representative

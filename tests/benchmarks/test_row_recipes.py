@@ -1,7 +1,5 @@
 """What the shipped recipes of a row's document say of its run."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.cost_models.row_recipes import recipe_of, recipe_run

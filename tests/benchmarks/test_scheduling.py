@@ -1,7 +1,5 @@
 """The cost model's serving load beside a scheduler's table."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every script of benchmarks/ and tools/ answers ``--help`` with what it measures or makes."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What searches of the benchmarks know: sources that a protocol withholds are withheld."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import cast
 

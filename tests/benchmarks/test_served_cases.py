@@ -1,7 +1,5 @@
 """Measured configurations as deployments."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.answers.served_cases import deployment_of

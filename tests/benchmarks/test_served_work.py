@@ -1,7 +1,5 @@
 """Deployments of served work: engines, drafts and number formats."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

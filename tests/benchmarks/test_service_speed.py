@@ -1,7 +1,5 @@
 """The benchmark of the service asks a server of its own, and every client gets an answer."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

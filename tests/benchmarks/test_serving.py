@@ -1,7 +1,5 @@
 """Serving tables: what a proposal is worth, and what counts as right."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.answers.served_work import DeploymentDomain, DeploymentQuestion, Work

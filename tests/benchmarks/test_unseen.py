@@ -1,7 +1,5 @@
 """The benchmark of first recommendations over one folder and over two, by the parts that answer."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

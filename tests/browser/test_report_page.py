@@ -3,8 +3,6 @@
 Skipped where playwright or a Chromium is not installed; the check of accessibility also where axe-core is not.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Lines of case files."""
 
-from __future__ import annotations
-
 import json
 
 

@@ -1,7 +1,5 @@
 """Command lines in a process of their own, and files to give them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``tunegraph ab`` with real processes: verdicts, exit codes, kill -9, Ctrl-C, and a graph that learns."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Questions from what people have: launch scripts, a model's config.json, the output of device tools."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

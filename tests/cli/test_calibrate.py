@@ -1,7 +1,5 @@
 """``tunegraph calibrate``: constants from one's own measurements."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Values that a shell completes: from the graph, in each shell's form, and without the program's weight."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values and secrets in real runs: what a case says never runs unasked, and no log keeps a secret."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``tunegraph diagnose``: profiles and logs in, causes out."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

@@ -1,7 +1,5 @@
 """``tunegraph doctor``: what is wrong with a workspace, and what mends it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """``tunegraph estimate``: what a configuration would cost."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``tunegraph evolve``, ``kb versions|diff|revert|effects`` and ``recommend --verify`` as people run them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

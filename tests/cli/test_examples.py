@@ -1,7 +1,5 @@
 """Example files are listed and written, and the commands that use them run."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``tunegraph explain``: the same answer again, with everything behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``recommend --format``, ``kb export --format`` and the options of ``ingest``: in and out of other programs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tunegraph green`` as people call it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

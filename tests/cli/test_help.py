@@ -1,7 +1,5 @@
 """The help of every command: a whole summary on a narrow screen, and an example."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``tunegraph ingest``: good rows in, bad rows told, and nothing torn whatever happens meanwhile."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

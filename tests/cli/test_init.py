@@ -1,7 +1,5 @@
 """``tunegraph init`` and the defaults of ``tunegraph.toml``."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Ctrl-C where Python or a library would lose it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

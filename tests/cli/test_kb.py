@@ -1,7 +1,5 @@
 """``tunegraph kb``: the knowledge asked, checked, added to, carried out and in."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``tunegraph kb merge`` and ``kb coverage``: workspaces joined, and what is missing told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

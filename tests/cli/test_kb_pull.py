@@ -1,7 +1,5 @@
 """``tunegraph kb pull``: public corpora from a server on the loopback address, whole or not at all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tunegraph kb renew``: what ships now comes, what is one's own stays, and the second time nothing is done."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

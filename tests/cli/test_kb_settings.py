@@ -1,7 +1,5 @@
 """``tunegraph kb list settings``: what a release of a program takes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

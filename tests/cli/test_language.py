@@ -1,7 +1,5 @@
 """Output in Chinese: by option, locale or file; names, flags and JSON stay."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

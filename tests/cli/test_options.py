@@ -1,7 +1,5 @@
 """Options laid over a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

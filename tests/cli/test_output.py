@@ -1,7 +1,5 @@
 """The one door of all that is printed: no control character of foreign data reaches a terminal."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

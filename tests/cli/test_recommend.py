@@ -1,7 +1,5 @@
 """``tunegraph recommend``: questions, and what is wrong with them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tunegraph report``, and the pages that other commands write."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``tunegraph similar``: the nearest known problems."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

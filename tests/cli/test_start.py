@@ -1,7 +1,5 @@
 """What the script brings along: little, ours, and with help for everything."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

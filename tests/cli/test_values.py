@@ -1,7 +1,5 @@
 """Texts of the command line as values."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

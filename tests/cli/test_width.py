@@ -1,7 +1,5 @@
 """What is printed fits the screen, whatever the command, and in any environment."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

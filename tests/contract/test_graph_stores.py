@@ -1,7 +1,5 @@
 """What every graph store does alike: Oxigraph in memory, on disk and as a server, rdflib in memory."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from pathlib import Path

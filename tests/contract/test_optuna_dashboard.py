@@ -3,8 +3,6 @@
 The dashboard's own application and Optuna's own command run in this process.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from io import BytesIO

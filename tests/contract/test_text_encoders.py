@@ -1,7 +1,5 @@
 """What every text encoder must do; and that the ONNX model says what torch says."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

@@ -6,8 +6,6 @@ that find and read tables run, and what they ask of the platform is answered wit
 They passed with 0.33.0. Without vLLM ``test_triton_tables`` holds tables to the rules that these functions follow.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import json

@@ -4,8 +4,6 @@ A line that no test can run carries its reason where a reader sees it: ``# not t
 first line of its block for all of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

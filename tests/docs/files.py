@@ -1,7 +1,5 @@
 """The files that the commands of the documentation name, as small as they can be."""
 
-from __future__ import annotations
-
 import json
 import struct
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The page on architecture names files that exist."""
 
-from __future__ import annotations
-
 import re
 
 from tests.docs.blocks import ROOT

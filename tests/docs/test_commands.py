@@ -1,7 +1,5 @@
 """Every command line and every Python block of README.md and docs/ runs as it is written."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Pages of docs/ are short, stand in the index under one of four headings, and are where the code says."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The pictures of the README show what their commands print."""
 
-from __future__ import annotations
-
 import html
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The README is short, its Chinese twin keeps step, and its table's commands run."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

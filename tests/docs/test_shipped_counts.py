@@ -1,7 +1,5 @@
 """What docs/limits.md says of how much ships is what ships."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

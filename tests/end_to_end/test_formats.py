@@ -4,8 +4,6 @@
 a vendor of its own. It is kept for ever; a new format gets a file beside it.
 """
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

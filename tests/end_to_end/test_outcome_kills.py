@@ -1,7 +1,5 @@
 """Writers that are killed while they take in many outcomes leave all of a batch or nothing of it."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

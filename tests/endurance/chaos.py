@@ -12,8 +12,6 @@ are neither as before nor as after), rows_lost, tracebacks, share_told (of damag
 counts of each part.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

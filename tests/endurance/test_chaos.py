@@ -1,7 +1,5 @@
 """The short form of ``chaos.py`` beside it: nothing is lost, torn or silent; the quick form in the long tier."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """A writer killed with signal 9 at random moments loses nothing that it acknowledged and leaves nothing torn."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 disk: a test that finds everything there all the same could not fail.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import sys

@@ -1,7 +1,5 @@
 """A small sound file of every format that is read."""
 
-from __future__ import annotations
-
 import io
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """What strategies gain together: within the ceiling, within the sum, whatever their order."""
 
-from __future__ import annotations
-
 import math
 import random
 

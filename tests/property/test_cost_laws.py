@@ -4,8 +4,6 @@ The learned residual follows measurements and keeps no such law: measured times 
 library changes its tiling, where a weight stops fitting the cache, where sizes are powers of two.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

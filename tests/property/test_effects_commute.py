@@ -1,7 +1,5 @@
 """Evidence commutes: any order, any grouping, the same effect to the last digit."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Any part of an export, imported, is refused whole or leaves every reader working; and it can be taken back."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

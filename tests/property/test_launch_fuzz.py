@@ -1,7 +1,5 @@
 """Whatever a text is, a reader of launches tells what it says or names what is wrong; it never breaks."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Law 14: a question with any number in it is answered or refused by name within five CPU seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

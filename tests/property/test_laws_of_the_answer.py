@@ -5,8 +5,6 @@ The situations are those of the panel of kinds: ``benchmarks/kinds``. A few are 
 tests.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

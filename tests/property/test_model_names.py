@@ -1,7 +1,5 @@
 """A model is found by its name however it is written, where it lies, and in whatever format its weights are."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

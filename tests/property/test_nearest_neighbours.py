@@ -1,7 +1,5 @@
 """FAISS agrees with brute force, whatever was added, indexed, swept and acknowledged before."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

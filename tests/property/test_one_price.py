@@ -1,7 +1,5 @@
 """One price for one question, whoever asks it: plan, estimate, prediction, search and screening, to the digit."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """One situation has one price and one list of assumptions, whichever command is asked."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

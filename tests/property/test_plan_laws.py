@@ -1,7 +1,5 @@
 """Laws of plans, on the shipped knowledge: what starts and changes never say, whatever is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Laws of ranking: order of input, weight of evidence, bounded harm."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """No file, however damaged, gives a traceback: every registered format, on mutated samples of it."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import pickle

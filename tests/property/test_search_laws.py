@@ -1,7 +1,5 @@
 """Laws of spaces and searches, whatever they hold."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Whatever noun there is, the graph gives it back."""
 
-from __future__ import annotations
-
 import dataclasses
 from datetime import UTC
 from typing import Any

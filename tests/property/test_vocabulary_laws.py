@@ -4,8 +4,6 @@ The spellings are those of the programs' own parsers and documents, written down
 ``data/settings/meanings.yaml``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Budgets of the features: what is counted, what is past its mark, and marks that only go down."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs that are kept, the table that is written from them, and a kept run that is run again."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

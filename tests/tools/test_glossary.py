@@ -1,7 +1,5 @@
 """The glossary is what the code says."""
 
-from __future__ import annotations
-
 from tools import glossary
 
 

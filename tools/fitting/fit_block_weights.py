@@ -12,8 +12,6 @@ not learned from, by words alone, with equal weights, as fitted, and the least t
 given.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ well the outlook does on each device, and on each collection, when it is learned
 ships it.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

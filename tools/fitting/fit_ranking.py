@@ -8,8 +8,6 @@ it was learned from. ``--write`` ships the weights, with those learned without e
 ``unseen.py`` asks.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

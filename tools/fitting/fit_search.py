@@ -8,8 +8,6 @@ counts that needs the fewest evaluations to within 5 % (geometric mean over runs
 kernels. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import defaultdict
 from dataclasses import replace

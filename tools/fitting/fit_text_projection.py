@@ -7,8 +7,6 @@ objectives), so no case decides what is kept. Principal components of half the t
 the other half, with signs drawn by hash: share of the ten nearest texts that stay the ten nearest.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

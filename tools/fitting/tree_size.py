@@ -8,8 +8,6 @@ half a miss of the first proposal and half its log regret, the mean of devices a
 the share within 5 % of the best by the shipped size and by the chosen ones.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import os

@@ -7,8 +7,6 @@ the region's. Only coefficients are written, never a series. The header names re
 the files.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

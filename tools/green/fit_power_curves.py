@@ -7,8 +7,6 @@ pipeline stages, `summary_power_*.csv` with time and average power of training r
 model or a device left out, the mean error of energy with no point of it and with three.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

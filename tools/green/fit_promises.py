@@ -5,8 +5,6 @@
 Each region is forecast by coefficients of the others, in a year that none of them learned from.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Compares two recordings: what varies by nature is masked, what differs on purpose is listed."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

@@ -7,8 +7,6 @@ where it is not this process's. The answer is a line of JSON on stdout: the exit
 and the processor time.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import importlib

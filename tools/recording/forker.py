@@ -1,7 +1,5 @@
 """Runs command lines of the project in forks of one process, which has imported it before."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

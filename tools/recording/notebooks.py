@@ -4,8 +4,6 @@ A cell runs as in Jupyter: what it prints is a stream, and its last expression i
 ``_repr_mimebundle_``, or by ``repr``.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import io

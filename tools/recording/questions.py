@@ -1,7 +1,5 @@
 """The questions of a recording: chains of command lines that share a folder and a workspace."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Records what chains of questions are answered, and what they write."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

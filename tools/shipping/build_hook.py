@@ -1,7 +1,5 @@
 """Puts the ready-made workspace into a wheel as it is built; an editable installation has none."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

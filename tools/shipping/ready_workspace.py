@@ -1,7 +1,5 @@
 """Makes the ready-made workspace that a wheel carries: ``python -m tools.shipping.ready_workspace FILE``."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

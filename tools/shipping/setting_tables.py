@@ -4,8 +4,6 @@
 JSON, as a YAML parser and its reading would take 22 ms of its CPU time.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import Any

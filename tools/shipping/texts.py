@@ -3,8 +3,6 @@
 A new workspace then has them without running the model. Texts that came later are encoded when they are met.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sqlite3

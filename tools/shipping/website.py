@@ -4,8 +4,6 @@ Sphinx builds it (``pip install '.[docs]'``), and a link that leads nowhere ends
 those of ``docs/`` in the order of its index, with both READMEs, the changelog, and what they link to.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

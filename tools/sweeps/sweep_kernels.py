@@ -9,8 +9,6 @@ over the repeats of the longest CPU time of a thread, after one warm-up run. A b
 case, with what the compiler said. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

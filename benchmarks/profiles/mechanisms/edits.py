@@ -1,7 +1,5 @@
 """What mechanisms act on, and edits that several of them make."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mechanisms by which the host keeps its device waiting."""
 
-from __future__ import annotations
-
 import json
 
 from benchmarks.profiles.mechanisms.edits import called, model_of, pauses, streaming, vector_kernel

@@ -1,7 +1,5 @@
 """Mechanisms that make kernels slower, or add some."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.profiles.kernel_faults import has, number, slower

@@ -1,7 +1,5 @@
 """Mechanisms of links, and of ranks that wait for each other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks.profiles.communication_faults import longer, operators

@@ -5,8 +5,6 @@ the job loses by itself where it is. Counters, shapes and calls follow from the 
 analyser is looked at. The list was fixed before the inference was changed, and is not to follow it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from benchmarks.profiles.mechanisms.edits import Edit, beside_products, in_pieces

@@ -1,7 +1,5 @@
 """Searches that are killed, interrupted and shared."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

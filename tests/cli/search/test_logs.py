@@ -1,7 +1,5 @@
 """What a search keeps: journals, databases, logs of others and of later releases."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

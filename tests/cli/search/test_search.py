@@ -1,7 +1,5 @@
 """Searches by real commands in processes of their own, and bad commands given to them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

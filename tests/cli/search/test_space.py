@@ -1,7 +1,5 @@
 """``tunegraph search space`` as people run it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

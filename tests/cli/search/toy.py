@@ -1,7 +1,5 @@
 """A toy search: its file, its command and what its journal holds."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

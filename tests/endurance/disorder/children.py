@@ -1,7 +1,5 @@
 """Work in child processes that start from a clean one: a database's threads do not survive a fork."""
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 from collections.abc import Callable

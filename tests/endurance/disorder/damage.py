@@ -1,7 +1,5 @@
 """Files of a workspace flipped, cut and replaced by older copies; parts of an export imported."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Callable

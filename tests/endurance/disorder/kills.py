@@ -1,7 +1,5 @@
 """Kills with signal 9 at random moments of every command that writes."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Callable

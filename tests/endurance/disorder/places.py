@@ -1,7 +1,5 @@
 """A small workspace with something of everything, and a description of all that its readers see."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Laws the hardware files obey, whoever edits them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """The sweeps of the C kernel that ship as cases, and the kernel itself."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

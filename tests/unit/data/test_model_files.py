@@ -1,7 +1,5 @@
 """Laws of the shipped model files: every name means one model, every fact has a page, sizes add up."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

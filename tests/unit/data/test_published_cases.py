@@ -1,7 +1,5 @@
 """Laws of the shipped cases: one value for one configuration, a page for each, the numbers of the source."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The shipped recipes: ids of the graph, sources at a commit, equal bytes when written again."""
 
-from __future__ import annotations
-
 import re
 
 import data

@@ -1,7 +1,5 @@
 """The C kernels that ship, and the sweeps of them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

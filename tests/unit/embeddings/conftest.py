@@ -1,7 +1,5 @@
 """A small hardware tree, real, and problems to place in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

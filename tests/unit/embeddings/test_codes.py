@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 
 from embeddings.codes import code, name_code, split

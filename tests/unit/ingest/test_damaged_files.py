@@ -1,7 +1,5 @@
 """Mutated real files: whatever is in them, a reader answers with cases and faults."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files made to do harm: they cost little, break nothing, and what is wrong with them is told."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

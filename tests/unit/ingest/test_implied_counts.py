@@ -1,7 +1,5 @@
 """Each folder of sample files gives as many cases as its files imply, counted without the readers."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

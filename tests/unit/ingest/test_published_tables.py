@@ -1,7 +1,5 @@
 """Argonne, llm-foundry, Megatron-Bridge, FlagPerf, NeMo, MindFormers, SGLang recipes: files as published."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Real files of the formats' own producers, with the counts that their content implies."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter

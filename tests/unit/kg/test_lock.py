@@ -1,7 +1,5 @@
 """One writer at a time, named; a dead one's lock is gone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Which addresses are asked, and by what rules."""
 
-from __future__ import annotations
-
 from kg.web import is_address, is_safe
 
 

@@ -1,7 +1,5 @@
 """Tests of files that are written whole."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The draw of facts for a reader: every kind is in it, each fact has a place to look, equal seeds draw equally."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Mutants: which are made, and which a test sees."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from pathlib import Path

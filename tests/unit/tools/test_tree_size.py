@@ -1,7 +1,5 @@
 """The size of the response model, chosen without the group that is asked."""
 
-from __future__ import annotations
-
 from benchmarks.answers.unseen import Judged
 from tools.fitting.tree_size import left_out
 

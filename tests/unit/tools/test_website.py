@@ -1,7 +1,5 @@
 """The sources of the site: every page of the documentation, with links that lead somewhere."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

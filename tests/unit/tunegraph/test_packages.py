@@ -1,7 +1,5 @@
 """Packages of other programs with our names are found, named, and never run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The folders of a user."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The user's file of defaults."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans as people read and paste them."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.commands.plan_text import show_plan

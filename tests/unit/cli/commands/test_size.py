@@ -1,7 +1,5 @@
 """Rates and prices as people write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.commands.size import capacity_request

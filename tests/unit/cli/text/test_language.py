@@ -1,7 +1,5 @@
 """The language of a run."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tables that fit."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

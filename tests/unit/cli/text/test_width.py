@@ -1,7 +1,5 @@
 """Columns of text, and lines broken between words."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A server on the loopback address that publishes files, and can break off, move them or change them."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

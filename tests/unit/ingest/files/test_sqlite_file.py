@@ -1,7 +1,5 @@
 """Databases that compute instead of storing: refused at once, at no cost."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

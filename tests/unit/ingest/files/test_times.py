@@ -1,7 +1,5 @@
 """Times of files: with their zone, or of a local clock."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, tzinfo
 
 import pytest

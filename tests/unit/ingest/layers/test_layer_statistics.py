@@ -1,7 +1,5 @@
 """Statistics of layers from tables, documents and weights."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small profile folder of the Ascend PyTorch Profiler, made by hand."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Cells of profiler tables."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

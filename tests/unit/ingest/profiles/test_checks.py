@@ -1,7 +1,5 @@
 """Facts that a profile lacks, and parts that do not add up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ingest.profiles.folders import read_profile

@@ -1,7 +1,5 @@
 """Recordings in the own form of a tool say in one line how that tool converts them."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

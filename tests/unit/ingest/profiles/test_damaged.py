@@ -1,7 +1,5 @@
 """Profiles as they break: whatever the bytes are, there is a profile or one clear refusal, and nothing else."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import json

@@ -1,7 +1,5 @@
 """Folders and files of profilers, as people have them and as they break."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

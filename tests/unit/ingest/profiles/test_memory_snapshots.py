@@ -1,7 +1,5 @@
 """Memory snapshots of PyTorch, in the form that its documentation gives."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Memory timelines of PyTorch: peaks by sort of tensor."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

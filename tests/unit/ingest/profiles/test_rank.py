@@ -1,7 +1,5 @@
 """Tables of msprof beside kernels, with the columns that its writer gives them."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

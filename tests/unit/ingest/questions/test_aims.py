@@ -1,7 +1,5 @@
 """What a question wants: its metric and its limits."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.aims import KnownOperator, limits_of, objective_of

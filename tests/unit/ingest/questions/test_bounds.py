@@ -1,7 +1,5 @@
 """Numbers of a question: what can be stays, what nothing can be is refused by name."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.bounds import (

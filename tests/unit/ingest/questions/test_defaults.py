@@ -1,7 +1,5 @@
 """A question completed with a user's defaults."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

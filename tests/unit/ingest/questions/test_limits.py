@@ -1,7 +1,5 @@
 """Limits as people write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.limits import parse_limit

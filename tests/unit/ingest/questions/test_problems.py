@@ -1,7 +1,5 @@
 """Questions as people put them: everything wrong at once, everything assumed said."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A trace of requests as the load of a question."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

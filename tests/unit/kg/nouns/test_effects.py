@@ -1,7 +1,5 @@
 """Effects are sums: what goes in comes out again, in any order, and mean and variance are those of the gains."""
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

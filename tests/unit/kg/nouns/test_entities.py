@@ -1,7 +1,5 @@
 """Weights of trust."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.entities import Limit, Trust

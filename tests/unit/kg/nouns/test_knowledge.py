@@ -1,7 +1,5 @@
 """Knowledge as nouns: how an assignment is written."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.knowledge import Assignment

@@ -1,7 +1,5 @@
 """Layouts: their devices, their split, their words."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Outcomes: what no test finds is refused, and what one finds survives the graph."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """A recipe is refused where it cannot be opened, sets nothing, or its sizes do not multiply."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

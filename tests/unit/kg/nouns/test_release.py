@@ -1,7 +1,5 @@
 """Names of releases sort as the releases came out."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

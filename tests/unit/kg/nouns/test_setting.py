@@ -1,7 +1,5 @@
 """Values that a setting takes, its default by release, and the releases that have it."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.setting import Setting, SettingDefault, SettingPlace

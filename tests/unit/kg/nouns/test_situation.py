@@ -1,7 +1,5 @@
 """Facts of a case: the stronger origin holds."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """An empty trial store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The file of answered questions: a convenience that never stands in the way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is said twice counts once: rows of two sources, tables of two devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

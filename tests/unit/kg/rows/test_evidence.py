@@ -1,7 +1,5 @@
 """Amounts of evidence: rows counted by operator and device, and the problems of strategies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Gains that rows say: their sign, once each, and by whom."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

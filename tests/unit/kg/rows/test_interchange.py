@@ -1,7 +1,5 @@
 """The union of two exports says what a merge says: in pyoxigraph and rdflib, and by the shapes."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """Keys of settings and words: one each, also after a transaction that was rolled back."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Effects of a batch are the same whether its outcomes come at once or one by one."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from kg.nouns.effects import RECENT, Effect, to_unats

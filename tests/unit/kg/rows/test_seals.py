@@ -1,7 +1,5 @@
 """Seals of batches: what changes them, what a sweep keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

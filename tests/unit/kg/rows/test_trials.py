@@ -1,7 +1,5 @@
 """The trial store: what goes in comes out, in order, once, and only what counts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

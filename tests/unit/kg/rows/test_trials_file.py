@@ -1,7 +1,5 @@
 """The file of the trial store: one writer, whole batches, and nothing of others touched."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The circumstances of a gain, and what its baseline had on in the place of a strategy."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.entities import Kind

@@ -1,7 +1,5 @@
 """Conditions: what they may say, and their three truth values."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

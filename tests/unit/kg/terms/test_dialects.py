@@ -1,7 +1,5 @@
 """What settings state, and how a fact is spelt."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.layout import ParallelLayout

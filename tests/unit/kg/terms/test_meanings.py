@@ -1,7 +1,5 @@
 """The meanings of settings as they are read."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import UnknownEntityError

@@ -1,7 +1,5 @@
 """Metrics: which gains stand for each other."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.entities import Better, Objective, WorkloadKind

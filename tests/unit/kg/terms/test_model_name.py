@@ -1,7 +1,5 @@
 """A name of a model says family, size, role, date and format by the form of its words alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.terms.model_name import Part, quantised_format, read_name

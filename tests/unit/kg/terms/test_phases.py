@@ -1,7 +1,5 @@
 """Phases: one word leads to one kind, activity and scope."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.entities import Workload, WorkloadKind

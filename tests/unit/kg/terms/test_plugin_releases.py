@@ -1,7 +1,5 @@
 """Releases of torch_npu by the PyTorch release that people name them by."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.terms.plugin_releases import ASCEND_RELEASES, TORCH_NPU, ascend_release

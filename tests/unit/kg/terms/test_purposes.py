@@ -1,7 +1,5 @@
 """What settings are for."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.terms.conditions import Truth

@@ -1,7 +1,5 @@
 """Conflicts that a program raises between its settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The registry of settings: spellings, releases, programs beneath, and what ships."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Tasks of models by their names."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.terms.tasks import LENGTHS, task_of

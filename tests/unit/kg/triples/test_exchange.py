@@ -1,7 +1,5 @@
 """Out and in again gives the same graph, in every format."""
 
-from __future__ import annotations
-
 import io
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Finders give nouns and ids for what is asked of a strategy, a bottleneck or a problem."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

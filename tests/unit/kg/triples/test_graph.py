@@ -1,7 +1,5 @@
 """Terms take the place of variables, token by token, and nothing in a term is read as SPARQL."""
 
-from __future__ import annotations
-
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode
 

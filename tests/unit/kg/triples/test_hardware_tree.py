@@ -1,7 +1,5 @@
 """Facts handed down and up the tree, and how far devices are apart."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import WorkspaceError

@@ -1,7 +1,5 @@
 """IRIs follow from names, literals keep their values."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest

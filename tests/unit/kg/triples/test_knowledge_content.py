@@ -1,7 +1,5 @@
 """The knowledge of a graph is taken out, written, read and compared as a set of triples."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Models are found by what a name says, word by word, or by their sizes: all decisive ones agree."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import AmbiguousEntityError, UnknownEntityError, UnsizedModelError

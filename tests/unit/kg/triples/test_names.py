@@ -1,7 +1,5 @@
 """What people write, and what it means."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import AmbiguousEntityError, UnknownEntityError

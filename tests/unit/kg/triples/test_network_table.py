@@ -1,7 +1,5 @@
 """Networks known by their operations: found by name without its edition, with the page that states them."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.knowledge import Model

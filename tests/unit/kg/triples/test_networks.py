@@ -1,7 +1,5 @@
 """Circles of causes and of trees are found and named."""
 
-from __future__ import annotations
-
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence, HardwareProfile, Level
 from kg.triples.iris import cause_iri, hardware_iri

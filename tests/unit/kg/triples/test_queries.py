@@ -1,7 +1,5 @@
 """Each query of the catalogue, on a small graph whose answer is plain."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

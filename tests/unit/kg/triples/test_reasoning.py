@@ -1,7 +1,5 @@
 """A reasoner finds no contradiction in what the graph says, with the axioms of the vocabularies it uses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The exact triples of a problem, and what the graph says when something is missing."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

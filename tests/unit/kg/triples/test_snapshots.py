@@ -1,7 +1,5 @@
 """Snapshots: readers see what was published, whole, and are not pruned away."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A document is checked as it would be beside the graph that it joins."""
 
-from __future__ import annotations
-
 from pyoxigraph import Literal, NamedNode
 from pyoxigraph import Triple as Statement
 

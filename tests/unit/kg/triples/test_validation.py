@@ -1,7 +1,5 @@
 """The shapes pass what the program writes and name what is wrong with anything else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Terms of the code are those of the ontology, and are documented."""
 
-from __future__ import annotations
-
 import pytest
 import rdflib
 from rdflib import RDF, RDFS

@@ -1,7 +1,5 @@
 """The notebooks in examples/ run as they are, and show the kinds of output that are kept in them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

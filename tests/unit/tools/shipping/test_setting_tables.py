@@ -1,7 +1,5 @@
 """The compiled tables of settings are those that people write."""
 
-from __future__ import annotations
-
 from kg.terms.meanings import table
 from tools.shipping.setting_tables import COMPILED, as_text, tables
 

@@ -1,7 +1,5 @@
 """Formats of carbon intensity: units, zones, forecasts apart from what came, and what is none."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Cases that Kernel Tuner's forms are written from."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

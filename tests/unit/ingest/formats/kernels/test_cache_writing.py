@@ -1,7 +1,5 @@
 """Caches that Kernel Tuner's simulation runs on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """T1 files: search spaces."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

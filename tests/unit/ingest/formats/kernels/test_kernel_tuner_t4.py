@@ -1,7 +1,5 @@
 """T4 files: results."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

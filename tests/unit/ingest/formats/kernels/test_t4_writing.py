@@ -1,7 +1,5 @@
 """Kernel Tuner's own schemas take what is written as T4."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shares of energy that is metered more than once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Logs of meters: the energy in them, and how it is known."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

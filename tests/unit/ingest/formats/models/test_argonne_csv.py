@@ -1,7 +1,5 @@
 """Argonne's result tables."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

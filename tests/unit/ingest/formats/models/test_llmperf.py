@@ -1,7 +1,5 @@
 """LLMPerf summaries."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ingest.door.records import NameResolver

@@ -1,7 +1,5 @@
 """Links of a model card that are no path."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

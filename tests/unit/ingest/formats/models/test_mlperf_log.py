@@ -1,7 +1,5 @@
 """MLPerf logs and LLMPerf summaries."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """NeMo's recommended configurations."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of own runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ingest.door.records import NameResolver

@@ -1,7 +1,5 @@
 """Training tables of READMEs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ingest.door.records import NameResolver

@@ -1,7 +1,5 @@
 """Configurations of vllm-ascend's CI: one server, and servers on several nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ingest.reading import FileReport, read

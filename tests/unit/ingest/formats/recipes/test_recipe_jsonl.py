@@ -1,7 +1,5 @@
 """Recipe JSONL: what comes through, what is refused with its line, and the way back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Launch scripts as recipes: what is set, what is a place, and what is missing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ingest.reading import FileReport, read

@@ -1,7 +1,5 @@
 """Tables of Optuna's trials."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ingest.door.records import NameResolver

@@ -1,7 +1,5 @@
 """Optuna's journal."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

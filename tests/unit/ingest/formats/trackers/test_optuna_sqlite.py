@@ -1,7 +1,5 @@
 """Optuna studies in SQLite files."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import Counter

@@ -1,7 +1,5 @@
 """Databases of the profiler's analysis."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

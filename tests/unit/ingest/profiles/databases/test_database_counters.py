@@ -1,7 +1,5 @@
 """Counters of tasks in databases."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 from typing import Any

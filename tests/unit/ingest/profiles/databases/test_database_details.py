@@ -1,7 +1,5 @@
 """Facts in databases beside tasks."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Databases of the profiler."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SQLite exports of Nsight Systems, written with the columns of its schema reference."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names of GPU kernels say their operator, and of products their type."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.profiles.facts.kernel_names import SHORT, gpu_kernel, short_name

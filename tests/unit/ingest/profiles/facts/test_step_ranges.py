@@ -1,7 +1,5 @@
 """Steps that a program marked by ranges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

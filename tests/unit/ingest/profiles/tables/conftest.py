@@ -1,7 +1,5 @@
 """A folder of msprof with two kernels, to which tests add tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Hit rates of the second-level cache."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

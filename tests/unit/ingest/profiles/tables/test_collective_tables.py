@@ -1,7 +1,5 @@
 """Sums of communication by type."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

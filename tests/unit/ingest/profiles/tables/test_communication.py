@@ -1,7 +1,5 @@
 """Communication analysed by the profiler."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Folders of MindSpore's profiler, made by hand from the columns that it documents and writes."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fused operators."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Calls of the host."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """msprof's step_trace: iterations, and kernels that lie in them. Columns as msprof's own writer has them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

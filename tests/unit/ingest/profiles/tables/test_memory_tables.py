@@ -1,7 +1,5 @@
 """Use of device memory over time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

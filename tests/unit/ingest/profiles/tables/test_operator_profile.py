@@ -1,7 +1,5 @@
 """``msprof op`` on a device and in its simulator; columns as in outputs of CANN 8.5."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

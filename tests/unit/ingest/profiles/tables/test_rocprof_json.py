@@ -1,7 +1,5 @@
 """JSON of rocprofv3 tells what its tables do."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

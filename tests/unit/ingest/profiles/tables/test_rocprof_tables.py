@@ -1,7 +1,5 @@
 """Tables of rocprof and rocprofv3, with the columns of their documentation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ingest.profiles.folders import read_profile

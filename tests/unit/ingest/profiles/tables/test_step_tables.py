@@ -1,7 +1,5 @@
 """The profiler's split of steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ingest.profiles.folders import read_profile

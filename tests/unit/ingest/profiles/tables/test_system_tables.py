@@ -1,7 +1,5 @@
 """Sampled counters of device and host."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Traces as they break: clocks apart, two jobs in a folder, steps and kernels where they cannot be."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

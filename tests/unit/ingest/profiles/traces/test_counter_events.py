@@ -1,7 +1,5 @@
 """Counters in traces."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Traces of PyTorch of GPUs: one rank, several ranks beside each other, memory, and what they do not tell."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Events of GPUs in traces of PyTorch."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A host that runs ahead of its device marks steps before their work."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

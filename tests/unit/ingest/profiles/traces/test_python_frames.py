@@ -1,7 +1,5 @@
 """Frames of Python beside a device: what they tell by themselves, and what ran while it was idle."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

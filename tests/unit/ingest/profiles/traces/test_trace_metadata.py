@@ -1,7 +1,5 @@
 """What stands beside the events of a trace: groups, versions, variables; nothing that cannot be."""
 
-from __future__ import annotations
-
 from ingest.profiles.traces.trace_metadata import TraceMetadata
 
 

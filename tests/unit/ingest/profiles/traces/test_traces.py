@@ -1,7 +1,5 @@
 """Traces: clocks, ranks, traces that break off."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

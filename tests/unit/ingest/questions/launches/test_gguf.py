@@ -1,7 +1,5 @@
 """A GGUF file states sizes and format in its header; what is no header is bad input."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

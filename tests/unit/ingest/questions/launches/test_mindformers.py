@@ -1,7 +1,5 @@
 """The YAML of a MindFormers task states network, layout, length and devices."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.launches.mindformers import read_mindformers

@@ -1,7 +1,5 @@
 """A model's config.json as sizes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A model's own file is told by its content and found where a launch says that the model lies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Releases from the tags of images and from versions as people write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.launches.launch import read_launch

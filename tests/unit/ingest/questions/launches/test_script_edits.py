@@ -1,7 +1,5 @@
 """Settings written into launch scripts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A script's commands with their variables filled in, and nothing run."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

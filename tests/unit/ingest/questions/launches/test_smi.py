@@ -1,7 +1,5 @@
 """Device tools: which devices, how many, and what must not be guessed."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.launches.smi import read_smi

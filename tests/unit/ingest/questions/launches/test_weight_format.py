@@ -1,7 +1,5 @@
 """Number formats of checkpoints, from what their configurations say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A graph in the place of what a store held: one change, and never over somebody else's data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A store on another machine that fails: torn answers, refusals and silence are told, and never believed."""
 
-from __future__ import annotations
-
 import io
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """An effect of very many sources is read without them, and is the same."""
 
-from __future__ import annotations
-
 import pytest
 from pyoxigraph import NamedNode, Triple
 

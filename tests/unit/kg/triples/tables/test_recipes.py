@@ -1,7 +1,5 @@
 """Recipes keep the order of what they set in either engine, and their keys can be asked for."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.entities import Source
