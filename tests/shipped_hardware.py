@@ -1,16 +1,11 @@
 """A few nodes of the shipped hardware tree, for workspaces that need no more: all of it takes seconds to check."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING
 
 import data
 from ingest.knowledge.files import read_knowledge
 from kg.nouns.knowledge import HardwareProfile
-
-if TYPE_CHECKING:
-    from recommender.store.editor import Editor
+from recommender.store.editor import Editor
 
 
 def add_hardware(editor: Editor, vendor: str, *devices: str) -> None:

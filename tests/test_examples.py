@@ -1,7 +1,5 @@
 """Each example runs, with the workspace of the shipped knowledge, and prints what it promises."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import shutil

@@ -1,7 +1,5 @@
 """Learning the weights of the experts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.protocols.mixture_fit import MixtureFit, OpenQuestion

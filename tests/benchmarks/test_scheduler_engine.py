@@ -1,7 +1,5 @@
 """The scheduler of one engine."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A few known problems on a small hardware tree, for tests of ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

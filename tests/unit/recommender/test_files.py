@@ -1,17 +1,12 @@
 """Where the parts lie, and what is refused."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import WorkspaceError
 from recommender.files import FORMAT, WorkspaceFiles
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,17 +1,13 @@
 """A question in Chinese is the same question as in English, and has the same answer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.errors import AmbiguousEntityError
 from kg.nouns.knowledge import Bottleneck, Cause, Concept, HardwareProfile, Model, ModelFamily, Strategy
 from kg.triples.serialisation import all_of
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 def bilingual(shipped: Workspace, kind: type[Concept]) -> list[Any]:

@@ -1,17 +1,13 @@
 """Devices for a rate of requests."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.situation import assumption_line
 from recommender.answers.capacity import Capacity, CapacityRequest
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {
     "model": "qwen3-8b", "phase": "serving", "hardware": "ascend-910b3", "count": 8,

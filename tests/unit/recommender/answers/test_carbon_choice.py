@@ -1,7 +1,5 @@
 """Configuration and start chosen together: each option with its own duration, energy and hour."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 from typing import Any

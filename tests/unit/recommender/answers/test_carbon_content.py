@@ -1,17 +1,13 @@
 """What ``tunegraph green`` prints becomes the carbon section."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from recommender.answers.carbon_content import carbon_content, joined_content
 from recommender.answers.report_parts import document_of, printed_parts
 from recommender.report.page import page
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLAN: dict[str, Any] = {
     "region": "DE", "now": "2026-11-23T00:47:13+00:00", "deadline": "2026-11-25T00:47:13+00:00", "duration_s": 28800.0,

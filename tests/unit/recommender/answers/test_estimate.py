@@ -1,17 +1,12 @@
 """Estimates: one record a configuration, the same numbers for a server as for its device inside it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 RAW: dict[str, object] = {"model": "qwen3-8b", "hardware": "ascend-910c", "count": 16}
 

@@ -1,7 +1,5 @@
 """Two estimates beside each other, and those of a sweep that no other beats."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

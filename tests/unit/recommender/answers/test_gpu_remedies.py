@@ -1,7 +1,5 @@
 """Every cause that a trace of a GPU can name has a remedy for its vendor, and none that the trace contradicts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,15 +1,11 @@
 """Answers to logs: what runs short in which program, and what to set."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.answers.log_answer import LogAnswer
+from recommender.answers.log_answer import LogAnswer
 
 VLLM = (
     "INFO 01-02 03:04:05 [loggers.py:9] Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: "

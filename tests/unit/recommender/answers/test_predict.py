@@ -1,18 +1,13 @@
 """What tuning is worth before it is done: each figure with interval and kind, and silence where nothing is known."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.errors import InputError, NoEvidenceError
-from recommender.answers.benefit import carbon_g
-
-if TYPE_CHECKING:
-    from recommender.answers.benefit import Prediction
-    from recommender.workspace.workspace import Workspace
+from recommender.answers.benefit import Prediction, carbon_g
+from recommender.workspace.workspace import Workspace
 
 LLAMA: dict[str, Any] = {
     "model": "llama-2-7b",

@@ -1,12 +1,11 @@
 """Cases and strategies merged into one answer, and the reasons for giving none."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +17,6 @@ from recommender.space.space_file import read_space
 from recommender.workspace.searches import SearchDesk
 from recommender.workspace.workspace import Workspace
 from tests.shipped_hardware import add_hardware
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 QUESTION: dict[str, Any] = {"model": "bert-large", "phase": "training", "hardware": "910b3", "count": 8}
 

@@ -1,8 +1,7 @@
 """Advice fits the run: its vendor, its programs, what is set already."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -14,9 +13,6 @@ from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Bottleneck, Strategy
 from recommender.answers.remedies import ProfiledRun, hardware_names, vendor_of
 from recommender.store.shipped_knowledge import knowledge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 NOUNS = list(knowledge())
 STRATEGIES = {noun.id: noun for noun in NOUNS if isinstance(noun, Strategy)}

@@ -1,21 +1,15 @@
 """The parts of a report from results and from printed JSON."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import InputError
 from recommender.answers.report_parts import document_of, part_of, printed_parts
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.report import contents
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 

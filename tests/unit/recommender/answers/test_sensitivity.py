@@ -1,7 +1,5 @@
 """A ranking of layer groups: its definitions, its laws, and what it refuses."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """What the graph says of a space: other hardware's values go, what excludes each other is a rule."""
 
-from __future__ import annotations
-
 from recommender.answers.space_limits import SpaceLimits, space_limits
 from recommender.ranking.feasibility.exclusions import Exclusions
 from recommender.space.space_file import read_space

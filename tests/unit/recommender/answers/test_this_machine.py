@@ -1,18 +1,12 @@
 """This machine as a question names it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.nouns.framework import Framework
 from recommender.answers.this_machine import machine_facts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 GPUS = "#!/bin/sh\necho name\nfor gpu in 1 2; do echo '{}'; done\n"
 

@@ -1,23 +1,18 @@
 """Plans written into launch scripts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kg.errors import InputError
 from kg.nouns.gain import Gain
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from recommender.answers.tuned_script import tuned_script
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 SCRIPT = "vllm serve m --max-num-seqs 64\n"
 GAIN = Gain(expected=0.1, low=0.0, high=0.2)

@@ -1,18 +1,11 @@
 """Whether an effect's baseline and framework are the question's."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kg.nouns.framework import Framework
 from kg.nouns.values import Settings
-from kg.terms.conditions import Truth
+from kg.terms.conditions import FactValue, Truth
 from recommender.applicability.circumstances import baseline_truth, other_framework
-
-if TYPE_CHECKING:
-    from kg.terms.conditions import FactValue
 
 PLUGIN = Framework(id="plugin", labels={"en": "Plugin"}, phases=("serving",), hardware=(), stack=("engine",))
 

@@ -1,7 +1,5 @@
 """The framework of a question: the one that it names, or the usual one."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind

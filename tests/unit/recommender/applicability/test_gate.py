@@ -1,7 +1,5 @@
 """The gate: a strategy applies, may apply, or does not, and the fact that decides is named."""
 
-from __future__ import annotations
-
 from kg.nouns.entities import Source
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Assignment, Strategy

@@ -1,16 +1,10 @@
 """Facts that follow from a question's phase, devices, settings and bottlenecks."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from kg.nouns.values import Value
+from kg.terms.conditions import FactValue
 from recommender.applicability.implied_facts import implied_facts
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
-    from kg.terms.conditions import FactValue
 
 
 def test_one_device_has_no_degree_above_one() -> None:

@@ -1,7 +1,5 @@
 """Programs that a question names: known under every spelling, refused where nothing knows them."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import NoEvidenceError, UnknownEntityError

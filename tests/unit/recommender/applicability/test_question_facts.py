@@ -1,7 +1,5 @@
 """The facts of a question: what it states, what its model and device state, and nothing else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Source, Workload, WorkloadKind

@@ -1,7 +1,5 @@
 """Settings of a strategy in the release that a question names."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.knowledge import Assignment, Strategy

@@ -1,8 +1,6 @@
 """Which strategies fit: versions, what is set already, what excludes what, and scopes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,9 +9,6 @@ from kg.nouns.knowledge import Assignment, Confidence, Fact, FactKind, Model, Re
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MANUAL = Source(title="Manual", url="https://example.org/manual")
 RELEASE = Source(title="Release notes", url="https://example.org/release")

@@ -1,7 +1,5 @@
 """Names in a question that nothing reads are said, with the name that may be meant."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a workspace's own cases teach about retrieval and about what to expect."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,10 +1,8 @@
 """What answers from some of the problems alone: it never sees the others."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from embeddings.weights import BlockWeights
 from kg.nouns.entities import Problem
 from kg.triples.serialisation import from_graph
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BEST = {"NVIDIA H100 80GB HBM3": 64, "NVIDIA A100-SXM4-80GB": 32, "AMD Instinct MI300X": 16}
 

@@ -1,7 +1,5 @@
 """Columns that a response model sees."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

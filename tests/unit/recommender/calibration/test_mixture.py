@@ -1,7 +1,5 @@
 """Weights of the experts, and the file that they ship in."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

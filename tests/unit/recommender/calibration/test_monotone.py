@@ -1,7 +1,5 @@
 """A positive quantity that grows with its features."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """What may be expected of a recommendation before anybody measures it."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A learned response answers for tasks and devices that were never measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a difference between two problems is worth, and what it cost."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trees as arrays answer what scikit-learn's own trees answer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

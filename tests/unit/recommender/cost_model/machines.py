@@ -1,7 +1,5 @@
 """Machines and models for the tests of the cost model: facts as the shipped files have them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

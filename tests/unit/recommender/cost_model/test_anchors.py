@@ -1,7 +1,5 @@
 """Measured steps that estimates are anchored on."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Changes of settings as the cost model prices them, and the layout that it assumes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The layouts of a model on devices, for any number of devices."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

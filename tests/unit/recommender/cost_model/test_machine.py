@@ -1,18 +1,12 @@
 """Machines: what joins devices, and the server that a device usually sits in."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.cost_model.machine import device_and_server, link_note, machine, usual_server
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 def tree(*nodes: tuple[str, str, str, dict[str, float]]) -> HardwareTree:

@@ -1,7 +1,5 @@
 """Thirty measured operators and the published steps as reference values that must not move unseen."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The one record of a price."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,9 +1,7 @@
 """The one question: a server stands for its device, a problem's own sizes win, a log keeps the facts."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +9,7 @@ from kg.errors import InputError
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.machine import device_and_server, machine
 from recommender.cost_model.question import Question, QuestionFacts
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 SERVING = {"model": "qwen3-8b", "phase": "serving", "count": 16, "shape": {"input_len": 1024}}
 

@@ -5,8 +5,6 @@ priors, so that neither new facts nor a new calibration moves them: only a chang
 is meant, ``python tests/unit/recommender/cost_model/test_step_references.py`` writes the figures anew.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

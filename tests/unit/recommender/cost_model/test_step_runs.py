@@ -1,7 +1,5 @@
 """Measured runs of whole steps from a CSV."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

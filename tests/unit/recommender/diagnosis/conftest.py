@@ -1,8 +1,6 @@
 """Profiles made in memory, with known losses."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -14,9 +12,6 @@ from kg.nouns.knowledge import Bottleneck, Cause
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.thresholds import Thresholds
 from recommender.store.shipped_knowledge import knowledge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 NODES = [noun for noun in knowledge() if isinstance(noun, (Bottleneck, Cause))]
 

@@ -1,7 +1,5 @@
 """What a diagnosis finds in runs with known losses, and that it is silent where there is none."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

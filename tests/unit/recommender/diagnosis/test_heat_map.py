@@ -1,20 +1,14 @@
 """A profile as a map of heat."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
 from recommender.diagnosis import heat_map as heat_maps
 from recommender.diagnosis.heat_map import MOST_ROWS, heat_map
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.profiles.facts.run import Profile
 
 HEADER = (
     "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim,aic_mac_ratio"

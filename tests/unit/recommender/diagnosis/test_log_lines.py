@@ -1,19 +1,14 @@
 """Lines of a log, taken together where they differ in digits alone."""
 
-from __future__ import annotations
-
 import gzip
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import InputError
 from recommender.diagnosis import log_lines
 from recommender.diagnosis.log_lines import LogLine, read_lines
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CODES = re.compile(r"code 5\d\d|E1\d{4}")
 

@@ -1,7 +1,5 @@
 """Programs shown by the lines of a log."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.diagnosis.log_programs import SERVERS, programs_marked, server_of

@@ -1,7 +1,5 @@
 """Known faults in logs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

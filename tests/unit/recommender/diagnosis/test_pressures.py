@@ -1,7 +1,5 @@
 """Settings of a server against a lack."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

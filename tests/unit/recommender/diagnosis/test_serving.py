@@ -1,7 +1,5 @@
 """The load of servers: lines and metrics in the form that vLLM and SGLang document."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.diagnosis.serving import MAY_TELL, LoadSamples, ServingLoad

@@ -1,7 +1,5 @@
 """Statements of released programs, found in lines."""
 
-from __future__ import annotations
-
 import re
 import time
 

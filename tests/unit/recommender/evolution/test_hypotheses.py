@@ -1,7 +1,5 @@
 """What a test is worth: laws and limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

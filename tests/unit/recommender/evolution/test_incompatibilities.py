@@ -1,10 +1,9 @@
 """Incompatibilities found in outcomes become edges with their evidence, and go when they are contradicted."""
 
-from __future__ import annotations
-
 import itertools
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +14,6 @@ from kg.nouns.values import Settings
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MANUAL = Source(title="Manual")
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,7 +1,5 @@
 """Values between two known ones."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Hypotheses held against the cost model."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.evolution.screening import Screening

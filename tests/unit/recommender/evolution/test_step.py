@@ -1,7 +1,5 @@
 """Hypotheses judged by tests."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Grids made up for the tests: a day and a week, wind that comes and goes, and a seed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Planning anew: with the perfect forecast it is the perfect plan."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Hand-overs are read by the programs they are for, where those are here, or by their own grammar."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

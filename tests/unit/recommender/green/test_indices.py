@@ -1,7 +1,5 @@
 """Indices as they are defined, and the sources' own figures recomputed."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Intervals are of our own forecast, at the horizon at which it was made."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import numpy as np

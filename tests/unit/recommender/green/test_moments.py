@@ -1,18 +1,13 @@
 """Moments as people write them, on a clock that summer time moves."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kg.errors import InputError
 from recommender.green.moments import moment_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 AUTUMN = datetime(2026, 10, 24, 10, 0, tzinfo=UTC)  # noon in Berlin, the day before clocks go back
 

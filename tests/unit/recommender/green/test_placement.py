@@ -1,7 +1,5 @@
 """Placement is exact: compared with trying everything."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plans: laws, and the reasons for running at once."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

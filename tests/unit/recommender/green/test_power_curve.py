@@ -1,7 +1,5 @@
 """Curves over clock and cap: their form, and what they choose."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

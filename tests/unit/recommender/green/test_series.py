@@ -1,7 +1,5 @@
 """Series from tables: gaps, doubled and skipped hours, mixed steps and units, labels."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The shelf: what a second import does to the first, and damage."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

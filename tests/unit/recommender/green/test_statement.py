@@ -1,7 +1,5 @@
 """Statements: sums by kind alone, carbon of the hours in which the energy was drawn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """A command as an objective, with real processes of every bad sort."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Secrets are masked by their names, and settings are not."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.measuring.masking import MASK, is_secret, masked, masked_environment, masked_words

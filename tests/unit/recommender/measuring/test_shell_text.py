@@ -1,11 +1,9 @@
 """Hostile values in every place of a shell text: none runs, whatever the quotes around it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,9 +14,6 @@ from kg.nouns.values import Settings
 from recommender.experiment.metrics import readings_of
 from recommender.measuring.command import CommandObjective
 from recommender.measuring.shell_text import shell_script
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOSTILE = (
     "fast$(touch PWNED)",

@@ -1,7 +1,5 @@
 """Content of each section, small but with all that a section draws."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Charts: marks at their places, and drawings that are files of their own."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from xml.etree import ElementTree

@@ -1,13 +1,11 @@
 """The document: it comes back as it was, from JSON and from a page, or is refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math
 import re
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,9 +14,6 @@ from hypothesis import strategies as st
 from kg.errors import InputError
 from recommender.report.document import ReportDocument, embedded, finite
 from tests.unit.recommender.report import contents
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -1,7 +1,5 @@
 """Charts with a row for each change."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Markup: what enters as data leaves as text."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Results in a notebook."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.report.notebook import mime_bundle

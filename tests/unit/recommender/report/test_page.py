@@ -1,12 +1,11 @@
 """The page: complete, safe with hostile names, silent on the network, and the same content back."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +15,6 @@ from recommender.report.document import ReportDocument, finite
 from recommender.report.page import SECTIONS, UNFIT, page
 from recommender.report.words import Words
 from tests.unit.recommender.report import contents
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VOID = {"meta", "input", "br"}
 OPTIONAL = {"td", "th", "tr"}

@@ -1,7 +1,5 @@
 """SARIF, held to what its published schema requires and allows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse

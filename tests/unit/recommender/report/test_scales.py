@@ -1,7 +1,5 @@
 """Scales and numbers of charts."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The words of a page in both languages."""
 
-from __future__ import annotations
-
 import ast
 import json
 import string

@@ -1,9 +1,7 @@
 """Files of a report, and pages of what runs."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from recommender.report import pdf
 from recommender.report.document import ReportDocument
 from recommender.report.writing import LEAST_PAUSE_S, PAUSE, LivePage, write_report
 from tests.unit.recommender.report import contents
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_name_of_the_file_asks_for_the_form(tmp_path: Path) -> None:

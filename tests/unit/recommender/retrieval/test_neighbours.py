@@ -1,7 +1,5 @@
 """Sources of a question, the most telling first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Past cases of a bottleneck, those most like the present one first."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

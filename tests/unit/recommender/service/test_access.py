@@ -1,16 +1,11 @@
 """Tokens are read from private files, and a server that others reach has one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import InputError
 from recommender.service.access import Access, host_name, read_token
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_token_is_read_from_a_private_file(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
 """The tools of an agent, through the official client."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -16,9 +15,6 @@ from recommender.service.agent_tools import MOST_ANSWER_BYTES, TOOLS, readable, 
 from recommender.service.lane import Lane
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.test_app import TRACE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MOST_SCHEMA_TOKENS, MOST_ANSWER_TOKENS, BYTES_A_TOKEN = 2500, 1500, 3
 

@@ -1,7 +1,5 @@
 """Counters count by route, status and class of duration."""
 
-from __future__ import annotations
-
 from recommender.service.meters import Meters
 
 

@@ -1,18 +1,13 @@
 """Archives are unpacked within bounds, and inside of their folder."""
 
-from __future__ import annotations
-
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import InputError
 from recommender.service import upload
 from recommender.service.upload import unpacked
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def packed(folder: Path, files: dict[str, bytes]) -> Path:

@@ -1,15 +1,16 @@
 """Cases and outcomes come in over HTTP: with a token, in turn, each once; else nothing is written."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil
 import zipfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from kg.errors import InputError
@@ -17,12 +18,6 @@ from recommender.service.access import Access
 from recommender.service.app import TuningService
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.conftest import TOKEN, running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import httpx
 
 BEARER = {"Authorization": f"Bearer {TOKEN.decode()}"}
 VENDORS = "hardware:\n  - {id: acme, level: vendor, label: {en: Acme}}\n"

@@ -1,7 +1,5 @@
 """Constraints as text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Spaces of other tools."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import InputError

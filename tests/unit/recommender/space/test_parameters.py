@@ -1,7 +1,5 @@
 """Parameters and their coordinates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

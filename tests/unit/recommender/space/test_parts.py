@@ -1,19 +1,15 @@
 """Parts of what is searched, as files declare them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.errors import InputError
 from kg.nouns.values import Settings
+from recommender.search.run.task import Task
 from recommender.search.run.task_reader import read_task
 from recommender.space.parts import cut, subspace
 from recommender.space.space_file import read_space
-
-if TYPE_CHECKING:
-    from recommender.search.run.task import Task
 
 RAW: dict[str, Any] = {
     "parameters": {

@@ -1,7 +1,5 @@
 """Search spaces: enumeration, conditions, what is refused."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,15 +1,12 @@
 """An answer says what its strategies gain together, and what it left out by which rule."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from recommender.answers.answer import Answer
-    from recommender.workspace.workspace import Workspace
+from recommender.answers.answer import Answer
+from recommender.workspace.workspace import Workspace
 
 BASE: dict[str, Any] = {
     "model": "llama-2-7b",

@@ -1,11 +1,9 @@
 """The workspace: made, written, read, refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +18,6 @@ from kg.nouns.entities import Hardware, Kind, Problem
 from kg.triples.networks import circles
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def open_(path: Path) -> Workspace:

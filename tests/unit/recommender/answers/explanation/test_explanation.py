@@ -1,23 +1,18 @@
 """An explanation is made of the answer's own numbers: every section says something real."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.nouns.gain import Gain
 from kg.nouns.values import Settings
 from recommender.answers.answer import Answer
-from recommender.answers.explanation.explanation import SHOWN, explain
+from recommender.answers.explanation.explanation import SHOWN, Explanation, explain
 from recommender.answers.explanation.summary import MOST_LETTERS, MOST_LINES, summary
 from recommender.ranking.recommendation import Recommendation, factor_text
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.known_cases import problem as known_problem
-
-if TYPE_CHECKING:
-    from recommender.answers.explanation.explanation import Explanation
-    from recommender.workspace.workspace import Workspace
 
 RAW: dict[str, Any] = {
     "model": "bert-large",

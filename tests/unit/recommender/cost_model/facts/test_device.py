@@ -1,7 +1,5 @@
 """What a device is by its facts, and what stands in where one is missing."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

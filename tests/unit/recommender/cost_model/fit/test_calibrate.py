@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import date
 
 import numpy as np
@@ -7,15 +5,13 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from typing import TYPE_CHECKING
+
+from pathlib import Path
 
 from kg.errors import CaseFormatError, InputError
 from recommender.cost_model.fit.calibrate import calibrate, folds
 from recommender.cost_model.fit.measurements import read_rows, table
 from recommender.cost_model.operators.kinds import KINDS, load, reference_device
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER = "op,dtype,m,n,k,measured_us,source,group\n"
 

@@ -1,7 +1,5 @@
 """The error of prices, learned from measured runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

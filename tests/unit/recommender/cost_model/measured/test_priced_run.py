@@ -1,7 +1,5 @@
 """Measured runs as a log of a search keeps them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

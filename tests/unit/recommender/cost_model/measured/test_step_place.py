@@ -1,14 +1,9 @@
 """Where a step lies among others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from recommender.cost_model.question import Question
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 SIZES = {
     "tensor_parallel": 4,

@@ -1,7 +1,5 @@
 """The formula of a matrix product, without what was learned on top of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

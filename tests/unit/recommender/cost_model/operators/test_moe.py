@@ -1,7 +1,5 @@
 """Expert layers: rows and tiles as chance spreads them, checked against exact sums."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

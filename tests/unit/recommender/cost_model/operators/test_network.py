@@ -1,7 +1,5 @@
 """Collectives by the formula of a ring: bytes that a device sends over its bandwidth, and a start for each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Settings of frameworks in the cost model's words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of what engines do by default."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.cost_model.settings.engine_defaults import engine_defaults, largest_captured

@@ -1,7 +1,5 @@
 """Precision of layer groups, four-bit weights, pipelines in serving, networks at inference, layout."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Kinds of attention by what a position sees."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +12,11 @@ from recommender.cost_model.workloads.serving_memory import cached_rows
 from recommender.cost_model.workloads.sparse_attention import gather_us, seen_rows
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
-    from recommender.cost_model.facts.model import ModelSizes
+from numpy.typing import NDArray
+
+from recommender.cost_model.facts.model import ModelSizes
 
 LENGTHS = np.array([4096.0, 32768.0])
 

@@ -1,8 +1,6 @@
 """Power and energy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -12,9 +10,6 @@ from recommender.cost_model.facts.device import Device
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.steps import Steps
 from tests.unit.recommender.cost_model.machines import machine_of, model
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 A2 = ("ascend-910b1", 8, "atlas-800t-a2")
 A3 = ("ascend-910c", 16, "atlas-800i-a3")

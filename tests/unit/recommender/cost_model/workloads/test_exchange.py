@@ -1,7 +1,5 @@
 """Experts on many devices while serving."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,12 +7,11 @@ from recommender.cost_model.estimate import estimate
 from recommender.cost_model.operators import moe
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
-    from recommender.cost_model.workloads.steps import Steps
+from collections.abc import Mapping
+
+from recommender.cost_model.workloads.steps import Steps
 
 
 def serve(*settings: Mapping[str, object], count: int = 32) -> Steps:

@@ -1,7 +1,5 @@
 """Single forward passes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

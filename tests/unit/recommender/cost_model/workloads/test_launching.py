@@ -1,9 +1,6 @@
 """What the host launches: kernels, pieces and whole steps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,10 +9,8 @@ from recommender.cost_model.estimate import estimate
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.settings.plans import PIECEWISE
 from recommender.cost_model.workloads.launching import HOST_US, PIECE_US
+from recommender.cost_model.workloads.steps import Steps
 from tests.unit.recommender.cost_model.machines import machine_of, model
-
-if TYPE_CHECKING:
-    from recommender.cost_model.workloads.steps import Steps
 
 BASE: dict[str, object] = {"tp": 2, "batch": 4, "input_len": 512, "async_scheduling": 1}
 

@@ -1,7 +1,5 @@
 """Linear attention against the published times of its kernels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Memory of configurations."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import InputError

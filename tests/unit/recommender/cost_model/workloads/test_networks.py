@@ -1,9 +1,6 @@
 """Networks that are lists of convolutions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,8 +11,8 @@ from recommender.cost_model.workloads.memory_fit import memory_bytes
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
 
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.model import ModelSizes
+
+from recommender.cost_model.facts.model import ModelSizes
 
 
 def test_a_convolutional_network_is_near_what_is_published() -> None:

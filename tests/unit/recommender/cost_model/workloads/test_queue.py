@@ -1,7 +1,5 @@
 """The queue before a replica."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Serving steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,10 +9,9 @@ from recommender.cost_model.priced_step import priced_steps
 from recommender.cost_model.workloads.steps import Steps
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+
+from collections.abc import Mapping
 
 A3 = ("ascend-910c", 16, "atlas-800i-a3")
 

@@ -1,7 +1,5 @@
 """What the times of steps make of a load."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -7,10 +5,9 @@ from recommender.cost_model.estimate import estimate
 from recommender.cost_model.workloads.steps import PARTS, Steps, ceiling, speedup_without
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+
+from collections.abc import Mapping
 
 A2 = ("ascend-910b1", 8, "atlas-800t-a2")
 A3 = ("ascend-910c", 16, "atlas-800i-a3")

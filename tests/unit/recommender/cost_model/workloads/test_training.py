@@ -1,7 +1,5 @@
 """Training steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,10 +7,9 @@ from recommender.cost_model.estimate import estimate
 from recommender.cost_model.workloads.steps import Steps
 
 from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+
+from collections.abc import Mapping
 
 A2 = ("ascend-910b1", 8, "atlas-800t-a2")
 

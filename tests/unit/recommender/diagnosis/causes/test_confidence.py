@@ -1,7 +1,5 @@
 """The confidence that a cause is the reason grows with its part of what all repairs save."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.diagnosis.causes.confidence import MOST, confidence_of, parts

@@ -1,7 +1,5 @@
 """The cause graph: strengths of its edges, no circles."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from recommender.diagnosis.causes.network import CauseNetwork

@@ -1,7 +1,5 @@
 """The network of causes: exact posteriors, and what explains what away."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, product
 

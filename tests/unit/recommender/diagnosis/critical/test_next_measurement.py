@@ -1,7 +1,5 @@
 """The measurement that is named is the one that would tell most of what is open."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ingest.profiles.checks import KINETO

@@ -1,7 +1,5 @@
 """The critical path goes to the rank that came last, ends at its operators, and tells who is not there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A stage of more work is named with the operators that make it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every instant of a stretch is counted once."""
 
-from __future__ import annotations
-
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.run import Rank
 from recommender.diagnosis.critical.timeline import timeline_of

@@ -1,7 +1,5 @@
 """The ledger of a run: sums, operators, reasons."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,18 +1,13 @@
 """The difference of two ledgers adds up to the growth, and names what changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.ledger.accounts import keep_ledger
-from recommender.diagnosis.ledger.difference import subtract_ledgers
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.run import Profile
-    from recommender.diagnosis.ledger.difference import LedgerDifference
+from recommender.diagnosis.ledger.difference import LedgerDifference, subtract_ledgers
 
 
 def subtract(now: Profile, before: Profile) -> LedgerDifference:

@@ -1,19 +1,12 @@
 """Every instant is counted once, whatever overlaps."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.profiles.facts.kernels import KernelBuilder
+from ingest.profiles.facts.kernels import KernelBuilder, Kernels
 from recommender.diagnosis.ledger.sweep import share_time
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Kernels
 
 CORES = ("AI_CORE", "COMMUNICATION", "MEMCPY")
 

@@ -1,7 +1,5 @@
 """Stalls and warm-up among the steps of a rank."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

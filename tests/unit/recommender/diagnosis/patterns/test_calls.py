@@ -1,7 +1,5 @@
 """Calls of the host that hold the device up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

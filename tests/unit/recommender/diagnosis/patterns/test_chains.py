@@ -1,7 +1,5 @@
 """Runs of small operators that a fused kernel would replace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from recommender.diagnosis.analysis import analyse

@@ -1,7 +1,5 @@
 """What cycles tell of the clock, and where they tell nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Transfers that slow down beside kernels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

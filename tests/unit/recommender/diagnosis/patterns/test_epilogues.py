@@ -1,7 +1,5 @@
 """Round trips between cube and vector cores: which operators an epilogue could hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

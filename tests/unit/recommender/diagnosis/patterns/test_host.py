@@ -1,7 +1,5 @@
 """Time in which the device has nothing to do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sequences of kernels for which there is one fused interface."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

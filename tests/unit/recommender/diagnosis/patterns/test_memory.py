@@ -1,7 +1,5 @@
 """Fragmentation of device memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Settings and states beside the costs: seen where they are, silent where they are not, and accused of no cost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

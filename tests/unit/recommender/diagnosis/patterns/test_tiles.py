@@ -1,7 +1,5 @@
 """Cores that have no block."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

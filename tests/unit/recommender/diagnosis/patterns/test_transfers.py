@@ -1,7 +1,5 @@
 """Exposed communication, and which part of it is to blame."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What became worse since an earlier run: more kernels, or the same that something holds up."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 """What a program has switched on shows in the names of its calls and kernels."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ingest.profiles.checks import KINETO
 from ingest.profiles.facts.kernel_names import gpu_kernel
@@ -10,9 +8,6 @@ from ingest.profiles.facts.kernels import COPY_CORE, KernelBuilder
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile, Rank
 from recommender.diagnosis.rank.program_signs import signs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def rank_of(*calls: tuple[str, str], kernels: Sequence[str] = (), copies: Sequence[str] = ()) -> Rank:

@@ -1,7 +1,5 @@
 """What the replay of a repair says of an accusation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The process of a command: pauses reach what it started, and a command that has ended is not begun again."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Outcomes of waits: what they kept by the series that came later, and what that does to a promise."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The waiter: real processes, a clock that the test moves."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Kernels that can run: what rules leave out names them, and a recommendation says the same."""
 
-from __future__ import annotations
-
 import os
 import random
 from math import prod

@@ -1,7 +1,5 @@
 """Layer groups go down in the order of their ranking, and not beyond what they may cost."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.space.made.generated import ExcludedValue

@@ -1,7 +1,5 @@
 """Spaces made from model and machine: everything in them can be estimated, and what is not says why."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import InfeasibleError, InputError

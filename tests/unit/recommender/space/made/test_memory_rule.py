@@ -1,9 +1,8 @@
 """What the cost model knows to fail is exactly what it fails, and nothing else is left out."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,11 +19,7 @@ from recommender.search.run.task_reader import read_task
 from recommender.space.made.memory_rule import MARGIN, MemoryRule, fit_constraint
 from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 PARAMETERS: dict[str, list[object]] = {
     "tensor_parallel": [1, 2, 3, 4, 8],

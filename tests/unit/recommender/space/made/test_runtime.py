@@ -1,7 +1,5 @@
 """Run-time variables: what ships can be read, what means nothing is left out, and what is unknown is said."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import InfeasibleError, InputError
