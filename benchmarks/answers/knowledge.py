@@ -15,8 +15,6 @@ questions (JSON lines with ``question.args`` and ``question.facts``) although th
 default. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter, defaultdict

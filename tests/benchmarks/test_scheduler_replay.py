@@ -1,19 +1,13 @@
 """Loads replayed: by hand where one request runs alone, else beside the engine's own scheduler."""
 
-from __future__ import annotations
-
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from benchmarks.scheduler.load import LoopSettings
+from benchmarks.scheduler.load import Floats, LoopSettings
 from benchmarks.scheduler.replay import replay
 from tests.benchmarks.test_scheduler_engine import Asked, settings_of
-
-if TYPE_CHECKING:
-    from benchmarks.scheduler.load import Floats
 
 ASKED = Asked(100, 20, gap=1.0)
 

@@ -1,12 +1,11 @@
 """A server that runs in a thread, over a copy of the shipped workspace."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,10 +14,6 @@ from recommender.service.access import Access
 from recommender.service.app import TuningService
 from recommender.service.server import listening_socket, make_server
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TOKEN = b"0123456789abcdef0123"
 

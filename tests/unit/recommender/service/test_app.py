@@ -1,12 +1,11 @@
 """The HTTP service answers what the command line prints, and refuses the rest with problem details."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile
 from http.client import HTTPConnection
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,9 +17,6 @@ from recommender.service import openapi, reply
 from recommender.service.access import MOST_BODY_BYTES
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.conftest import TOKEN
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KERNEL = {**openapi.EXAMPLES["kernel"], "k": 2}
 TRACE = {

@@ -1,7 +1,5 @@
 """Launch commands as questions: what runs, on how many devices, and what is set now."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

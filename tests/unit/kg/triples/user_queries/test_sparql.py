@@ -1,7 +1,5 @@
 """A user's query: answered within its limits, or told what is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
