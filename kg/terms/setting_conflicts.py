@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import read_value
+from kg.nouns.values import Settings
 from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:
@@ -23,16 +24,17 @@ _TERM = re.compile(
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-_OFF = frozenset({"false", "0", "none", "", "null"})
+_OFF = frozenset({"false", "0", "none", "", "null", "disable"})
+DEEPEST = 3
+"""Settings that may be added for one another: longer chains are another configuration; a choice."""
 
 
 def broken_conflicts(release: ReleaseSettings, settings: Mapping[str, Value]) -> list[str]:
     """The conflicts of a release that settings break, each as the conjunction that must not hold.
 
-    A conflict is broken if all of its terms hold for settings that are set; what is not set is unset or
-    off, and a
-    comparison with it is undecided, so it breaks nothing. What a newer release refuses, an older one is
-    not asked to do.
+    A conflict is broken if all of its terms hold. What is not set has its default; where the release states
+    none, it is off, and a comparison with it is undecided, so it breaks nothing. What a newer
+    release refuses, an older one is not asked to do.
 
     Args:
         release: Of a program, with the programs beneath it.
@@ -44,29 +46,85 @@ def broken_conflicts(release: ReleaseSettings, settings: Mapping[str, Value]) ->
         for key in settings:
             found = layer.registry.find(key, None, layer.release)
             for conflict in () if found is None else found.setting.conflicts:
-                if all(_holds(term, values) for term in conflict.split(" and ")):
+                if all(_holds(term, values, layer) for term in conflict.split(" and ")):
                     broken[conflict] = None
     return list(broken)
 
 
-def _holds(term: str, values: Mapping[str, Value]) -> bool:
+def companions(
+    release: ReleaseSettings, begun: Mapping[str, Value], change: Mapping[str, Value]
+) -> Settings | None:
+    """What must be set beside a change so that the release takes it; None where nothing does.
+
+    A conflict names its own cure where it holds for the lack of something: ``not --sequence-parallel``, or a
+    word that the default is not. What is set already is not touched.
+
+    Args:
+        release: Of a program, with the programs beneath it.
+        begun: What is set before.
+        change: What the change sets.
+    """
+    before = set(broken_conflicts(release, begun))
+    settings = {**begun, **change}
+    added: dict[str, Value] = {}
+    for _ in range(DEEPEST + 1):
+        broken = [one for one in broken_conflicts(release, {**settings, **added}) if one not in before]
+        if not broken:
+            return Settings(added)
+        terms = sorted(broken[0].split(" and "), key=lambda term: not term.startswith("not "))
+        held = {plain_key(key) for key in (*settings, *added)}
+        cures = (_cure(term, release) for term in terms)
+        cure = next((one for one in cures if one is not None and plain_key(one[0]) not in held), None)
+        if cure is None:
+            return None
+        added |= dict([cure])
+    return None
+
+
+def _cure(term: str, release: ReleaseSettings) -> tuple[str, Value] | None:
+    """The setting that makes a term false; None where the term does not say which."""
+    match = _TERM.match(term.strip())
+    if match is None or match["test"] or match["among"]:
+        return None
+    found = release.look_up(match["key"], suggest=False)
+    if not found.usable or found.setting is None:
+        return None
+    if match["not"] and match["compare"] is None and found.setting.type == "bool":
+        return found.setting.key, True
+    if match["compare"] == "!=" and found.setting.accepts(match["value"]):
+        return found.setting.key, read_value(match["value"], found.setting.type)
+    return None
+
+
+def _held(key: str, values: Mapping[str, Value], release: ReleaseSettings) -> Value:
+    """What a setting has in the end: its value, else its default; None where neither is known."""
+    if key in values:
+        return values[key]
+    found = release.registry.find(key, None, release.release)
+    default = None if found is None or found.beneath else found.setting.default_in(release.release)
+    return None if default is None else default.value
+
+
+def _holds(term: str, values: Mapping[str, Value], release: ReleaseSettings) -> bool:
     match = _TERM.match(term.strip())
     if match is None:
         return False
     key = plain_key(match["key"])
     if match["test"]:
         return (key in values) == (match["test"] == "is set")
+    held = _held(key, values, release)
     if match["compare"] is None and match["among"] is None:
-        is_on = key in values and str(values[key]).lower() not in _OFF
+        is_on = str(held).lower() not in _OFF
         return is_on != bool(match["not"])
-    if key not in values:
+    if held is None:
         return False
-    text = str(values[key]).lower()
+    text = str(held).lower()
     if match["among"]:
         return (text in {item.strip().lower() for item in match["values"].split(",")}) == (
             match["among"] == "in"
         )
-    other = str(values.get(plain_key(match["value"]), match["value"])).lower()
+    named = _held(plain_key(match["value"]), values, release)
+    other = str(match["value"] if named is None else named).lower()
     if match["compare"] in {"==", "!="}:
         return (text == other) == (match["compare"] == "==")
     one, two = read_value(text, "float"), read_value(other, "float")

@@ -180,8 +180,9 @@ def test_nothing_of_another_framework_is_set(
         if item.origin is Origin.RECIPE:
             assert item.source in sources
     for change in (*plan.changes, *plan.further):
-        if not change.strategy:
-            assert {item.source for item in change.settings} <= sources
+        for item in change.settings:
+            if item.origin is Origin.RECIPE:
+                assert item.source in sources
 
 
 def test_what_runs_now_is_in_the_start_and_is_not_advised(answer: Callable[[int], Answer]) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import show
+from kg.nouns.values import Settings, show
 from kg.terms.purposes import plain_key
-from kg.terms.setting_conflicts import broken_conflicts
+from kg.terms.setting_conflicts import broken_conflicts, companions
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.plan.candidate import basis_of, of_recipes, of_strategy, without_conflicts
 from recommender.ranking.plan.layout_change import layout_changes, without_promises
@@ -220,7 +220,10 @@ class Planner:
     def _allowed(
         self, candidates: Sequence[ChangeCandidate], starts: Starts
     ) -> tuple[list[ChangeCandidate], list[NotHere]]:
-        """The changes that the release takes with the start; the others with the conflict that it raises."""
+        """The changes that the release takes with the start, completed by what they need beside them.
+
+        The others come with the conflict that the release raises.
+        """
         release = self.starts.release(starts.situation)
         if release is None:
             return list(candidates), []
@@ -228,20 +231,45 @@ class Planner:
         allowed: list[ChangeCandidate] = []
         refused: list[NotHere] = []
         for one in candidates:
-            with_it = {**begun, **{item.key: item.value for item in one.change.settings}}
-            before = set(broken_conflicts(release, begun))
-            broken = [item for item in broken_conflicts(release, with_it) if item not in before]
-            if broken:
-                refused.append(
-                    NotHere(
-                        strategy=one.change.title,
-                        because=f"this release refuses: {broken[0]}",
-                        fact="conflict",
-                    )
-                )
+            change = {item.key: item.value for item in one.change.settings}
+            needed = companions(release, begun, change)
+            if needed is None:
+                before = set(broken_conflicts(release, begun))
+                broken = [
+                    item for item in broken_conflicts(release, {**begun, **change}) if item not in before
+                ]
+                because = f"this release refuses: {broken[0]}"
+                refused.append(NotHere(strategy=one.change.title, because=because, fact="conflict"))
             else:
-                allowed.append(one)
+                allowed.append(_completed(one, needed, release))
         return allowed, refused
+
+
+def _completed(one: ChangeCandidate, needed: Settings, release: ReleaseSettings) -> ChangeCandidate:
+    """The same with the settings that the release asks for beside it."""
+    added = []
+    for key, value in needed.items():
+        setting = release.look_up(key, suggest=False).setting
+        if setting is not None:
+            added.append(
+                PlanSetting(
+                    where=setting.place,
+                    key=setting.key,
+                    value=value,
+                    origin=Origin.KNOWLEDGE,
+                    source=setting.source,
+                )
+            )
+    if not added:
+        return one
+    configuration = Settings(
+        {**one.recommendation.configuration, **{item.name: item.value for item in added}}
+    )
+    return replace(
+        one,
+        change=replace(one.change, settings=(*one.change.settings, *added)),
+        recommendation=replace(one.recommendation, configuration=configuration),
+    )
 
 
 def _undone(one: ChangeCandidate, starts: Starts, release: ReleaseSettings) -> ChangeCandidate:

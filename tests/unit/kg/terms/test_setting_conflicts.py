@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg.nouns.values import Value
-from kg.terms.setting_conflicts import broken_conflicts
+from kg.terms.setting_conflicts import broken_conflicts, companions
 from kg.terms.setting_registry import SettingRegistry, registry
 
 
@@ -58,6 +58,14 @@ def test_a_conflict_is_broken_when_all_of_its_terms_hold(
     assert broken(conflict, settings) == is_broken
 
 
+def test_what_is_not_set_has_its_default() -> None:
+    release = registry("vllm-ascend").at("0.23.0")
+    static = "additional_config.ascend_compilation_config.enable_static_kernel"
+    graph = "additional_config.ascend_compilation_config.enable_npugraph_ex"
+    assert broken_conflicts(release, {static: True}) == []
+    assert broken_conflicts(release, {static: True, graph: False})
+
+
 def test_a_comparison_with_what_is_not_set_breaks_nothing() -> None:
     assert not broken("--second == x and --first", {"first": True})
 
@@ -73,3 +81,19 @@ def test_conflicts_of_a_program_beneath_count() -> None:
     assert conflict == "kv_transfer_config.kv_connector is set and kv_transfer_config.kv_role is unset"
     both = {"kv_transfer_config.kv_connector": "a", "kv_transfer_config.kv_role": "kv_both"}
     assert broken_conflicts(release, both) == []
+
+
+@pytest.mark.parametrize(
+    ("software", "change", "needed"),
+    [
+        ("megatron-lm", {"--tp-comm-overlap": True}, {"--sequence-parallel": True}),
+        ("megatron-lm", {"--sequence-parallel": False, "--tp-comm-overlap": True}, None),
+        ("megatron-lm", {"--sequence-parallel": True, "--tp-comm-overlap": True}, {}),
+        ("vllm", {"kv_transfer_config.kv_connector": "a"}, None),
+    ],
+)
+def test_a_conflict_that_lacks_a_switch_names_its_cure(
+    software: str, change: Mapping[str, Value], needed: Mapping[str, Value] | None
+) -> None:
+    found = companions(registry(software).at(), {}, change)
+    assert (None if found is None else dict(found)) == needed

@@ -1,0 +1,45 @@
+"""Law 12: a strategy is not refused by what it sets itself, in any release that has its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kg.nouns.knowledge import Strategy
+from kg.terms.setting_conflicts import companions
+from kg.terms.setting_registry import registry, softwares
+from kg.triples.serialisation import all_of
+
+if TYPE_CHECKING:
+    from kg.nouns.values import Value
+    from recommender.workspace.workspace import Workspace
+
+RUNNING: dict[str, Value] = {"kv_transfer_config.kv_role": "kv_consumer"}
+"""What runs where a strategy asks for servers of one role: they have one."""
+
+
+def settings_of(strategy: Strategy) -> dict[str, Value]:
+    """What a strategy sets, by the keys of the registry."""
+    found: dict[str, Value] = {}
+    for one in strategy.sets:
+        key = one.flag or one.parameter
+        if one.carrier.startswith("-"):
+            key = f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
+        found[key] = True if one.value is None else one.value
+    return found
+
+
+@pytest.mark.parametrize("software", softwares())
+def test_no_strategy_refuses_itself(shipped: Workspace, software: str) -> None:
+    refused = []
+    for strategy in all_of(shipped.graph, Strategy):
+        change = settings_of(strategy)
+        runs = RUNNING if any('role == "' in str(one.condition) for one in strategy.applies_when) else {}
+        for name in registry(software).releases if change else ():
+            release = registry(software).at(name)
+            if not all(release.look_up(key, suggest=False).usable for key in change):
+                continue
+            if companions(release, runs, change) is None:
+                refused.append(f"{strategy.id} in {software} {name}")
+    assert not refused, refused[:10]
