@@ -23,6 +23,7 @@ app = LateTyper(
 for heading, commands in {
     "Ask": {
         "recommend": "cli.commands.recommend:recommend",
+        "check": "cli.commands.check:check",
         "size": "cli.commands.size:size",
         "explain": "cli.commands.explain:explain",
         "estimate": "cli.commands.estimate:estimate",

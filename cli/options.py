@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,6 +82,26 @@ SmiOption = Annotated[
 ]
 
 
+@cache
+def command_text(from_command: str) -> str:
+    """The text of a launch script, or of standard input, which can be read but once.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    from ingest.questions.launches import launch_facts as texts
+
+    if from_command != "-":
+        return texts.read_text(Path(from_command))
+    return texts.decode_text(sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1), "standard input")
+
+
+def command_place(from_command: str) -> tuple[Path, str]:
+    """The folder of a launch script and its name."""
+    is_stream = from_command == "-"
+    return (Path(), "standard input") if is_stream else (Path(from_command).parent, Path(from_command).name)
+
+
 def facts_at_hand(
     *, from_command: str | None, config_json: Path | None, smi: Path | None, server: int | None = None
 ) -> list[LaunchFacts]:
@@ -104,12 +125,9 @@ def facts_at_hand(
         from ingest.questions.launches.launch import read_launch
         from ingest.questions.launches.model_files import text_beside, with_named_files
 
-        if from_command == "-":
-            raw, folder, place = sys.stdin.buffer.read(texts.MAXIMUM_BYTES + 1), Path(), "standard input"
-            text = texts.decode_text(raw, place)
-        else:
-            folder, place = Path(from_command).parent, Path(from_command).name
-            text = texts.read_text(Path(from_command))
-        launch = read_launch(text, place, beside=lambda name: text_beside(folder, name), server=server)
+        folder, place = command_place(from_command)
+        launch = read_launch(
+            command_text(from_command), place, beside=lambda name: text_beside(folder, name), server=server
+        )
         facts += with_named_files(launch, folder) if config_json is None else [launch]
     return facts

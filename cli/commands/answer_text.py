@@ -30,6 +30,10 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     if line := assumption_line(answer.assumed):
         say(line)
     say()
+    if answer.findings:
+        from cli.commands.finding_text import show_briefly
+
+        show_briefly(answer.findings)
     if verbose:
         show_situation(answer.situation)
     if answer.plan is not None:

@@ -22,6 +22,7 @@ from cli.ab.verify import (
     VerifyOption,
 )
 from cli.commands.answer_text import show
+from cli.commands.finding_text import launch_settings
 from cli.commands.from_profile import ProfileOption, with_profile
 from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
@@ -137,7 +138,8 @@ def recommend(
         raw = with_profile(workspace, raw, from_profile)
         raw = _for_engine(with_defaults(context, workspace, raw), form)
         problem, notes = workspace.problem(raw)
-        answer = workspace.ask.recommend(problem, k, notes=notes, space=declared)
+        running = launch_settings(question.from_command, question.server)
+        answer = workspace.ask.recommend(problem, k, notes=notes, space=declared, running=running)
         is_remembered = workspace.remember(answer, raw, k)
         green = _for_carbon(workspace, answer, by, lasts, region, power_limit, weigh)
     if html is not None:

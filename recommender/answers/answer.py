@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Limit, Problem
     from kg.nouns.situation import StatedFact
     from recommender.answers.tuned_script import TunedScript
+    from recommender.audit.finding import SettingFinding
     from recommender.cost_model.question import Question
     from recommender.ranking.combination import Combination
     from recommender.ranking.feasibility.feasibility import Refusal
@@ -68,6 +69,7 @@ class Answer:
             are configurations. None where neither can be planned.
         priced: The start of a plan as the cost model was asked about it; None if it has no price.
         device: Device of the server that the question names; empty where it names a device.
+        findings: What is wrong with the settings that run, worst first; the start is without what only costs.
     """
 
     problem: Problem
@@ -86,6 +88,7 @@ class Answer:
     plan: Plan | None = None
     priced: Question | None = None
     device: str = ""
+    findings: tuple[SettingFinding, ...] = ()
 
     def __iter__(self) -> Iterator[Recommendation]:
         return iter(self.recommendations)
@@ -154,6 +157,7 @@ class Answer:
             "assumed": [fact.to_json() for fact in self.assumed],
             "situation": self.situation.to_json(),
             "support": dict(self.support),
+            "findings": [item.to_json() for item in self.findings],
             "unchecked_limits": [
                 {"metric": limit.metric, "maximum": limit.maximum, "unit": limit.unit}
                 for limit in self.unchecked

@@ -1,7 +1,7 @@
-"""A diagnosis as SARIF, the form in which code scanners and pipelines take findings.
+"""A diagnosis or an audit as SARIF, the form in which code scanners and pipelines take findings.
 
-Rules are the nodes of the cause graph or the known faults; a result points at what shows it.
-Rows that are no lines of a text (of a database, events of a trace) are logical locations.
+Rules are the nodes of the cause graph, the known faults or the rules of the audit; a result points at what
+shows it. Rows that are no lines of a text (of a database, events of a trace) are logical locations.
 
 Source:
     OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
@@ -22,7 +22,7 @@ VERSION = "2.1.0"
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _BASE = "READ"
 """Name of the folder that places of results begin at."""
-_TEXTS = (".csv", ".log", ".txt")
+_TEXTS = (".csv", ".log", ".txt", ".sh", ".yaml", ".yml", ".json", ".py", ".slurm", ".sbatch")
 """Ends of the names of files whose rows are lines."""
 _MOST_ROWS = 12
 
@@ -102,6 +102,38 @@ def faults_sarif(content: Content, version: str) -> dict[str, object]:
         if item["level"] not in {"warning", "info"}
     ]
     return _log(results, path, version, [])
+
+
+def audit_sarif(content: Content, version: str) -> dict[str, object]:
+    """The SARIF log of an audit: a result for each setting, at its line, with what to write instead.
+
+    Args:
+        content: Path and findings as JSON values.
+        version: Of this program.
+    """
+    path = Path(content["path"])
+    results = [
+        _Result(
+            rule=item["rule"],
+            label=item["says"]["en"],
+            level=item["level"],
+            text=". ".join(
+                filter(None, (f"{item['setting']}: {item['says']['en']}", item["cost"].get("en"), _do(item)))
+            ),
+            places=[(path.name, () if item["line"] is None else (item["line"],))],
+            rule_help=_do(item),
+            properties={
+                name: item[name] for name in ("kind", "setting", "value", "default", "priced", "source")
+            },
+        )
+        for item in content["findings"]
+    ]
+    return _log(results, path, version, content["notes"])
+
+
+def _do(item: Content) -> str:
+    remedy = item["remedy"]
+    return f"write {remedy['write']}" if "write" in remedy else f"remove {remedy['remove']}"
 
 
 def _cause(item: Content) -> _Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.questions.aims import KnownOperator
+    from ingest.questions.launches.running import RunningSetting
+    from kg.nouns.audit import AuditRule
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.answers.this_machine import MachineFacts
     from recommender.answers.verification import VerificationRequest
+    from recommender.audit.audit import Audit
+    from recommender.audit.case import AuditCase
+    from recommender.audit.finding import SettingFinding
+    from recommender.cost_model.question import Question
     from recommender.experiment.preparing import PreparedTest
     from recommender.ranking.starts.starts import Starts
     from recommender.retrieval.neighbours import Neighbour
@@ -167,6 +174,7 @@ class AskDesk(Desk):
         *,
         notes: Sequence[str] = (),
         space: SearchSpace | None = None,
+        running: Sequence[RunningSetting] = (),
     ) -> Answer:
         """Recommend k configurations, best first, with expected gain, interval and evidence.
 
@@ -175,16 +183,102 @@ class AskDesk(Desk):
             k: How many at most.
             notes: What was assumed when the question was read.
             space: The configurations that a kernel or operator can take; None for what is known of it.
+            running: Settings of the launch that runs: those that only cost are findings, and no part of the
+                start.
 
         Raises:
             InputError: There is a space, and the question is about a whole model.
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
+        from recommender.audit.audit import without_costs
+        from recommender.audit.pricing import priced_findings
+
         problem, notes = self.understood(problem, notes)
-        return self.snapshot.recommender.answer(
+        case, findings = self._judged(problem, running) if running else (None, ())
+        if case is not None:
+            problem = without_costs(problem, case, findings)
+        answer = self.snapshot.recommender.answer(
             problem, k, model=self.model_facts(problem), notes=notes, space=space
         )
+        if case is None:
+            return answer
+        return replace(answer, findings=priced_findings(findings, case, answer.priced))
+
+    def check(
+        self,
+        raw: Mapping[str, object],
+        running: Sequence[RunningSetting],
+        *,
+        rules: Sequence[AuditRule] = (),
+    ) -> Audit:
+        """Judge the settings of a launch: what they switch off, what that costs here, where it is right.
+
+        Args:
+            raw: The question as for :meth:`problem`; without hardware, or about an unknown model, nothing is
+                priced.
+            running: Settings of the launch (``ingest.questions.launches.running``).
+            rules: Of a user, beside those that ship.
+
+        Raises:
+            UnknownEntityError: Hardware or a program that is not known.
+        """
+        from recommender.audit.audit import Audit, without_costs
+        from recommender.audit.pricing import priced_findings
+
+        hardware = raw.get("hardware")
+        if not hardware:
+            case, findings = self._judged(None, running, raw=raw, rules=rules)
+            return Audit(case=case, findings=findings)
+        self.names.hardware(str(hardware))
+        try:
+            problem, notes = self.problem(raw)
+        except InputError as fault:
+            case, findings = self._judged(None, running, raw=raw, rules=rules)
+            return Audit(case=case, findings=findings, place=str(hardware), notes=(f"not priced: {fault}",))
+        case, findings = self._judged(problem, running, rules=rules)
+        try:
+            starts = self.decision(without_costs(problem, case, findings)) if findings else None
+        except (InputError, NoEvidenceError):
+            starts = None
+        findings = priced_findings(findings, case, None if starts is None else starts.question)
+        count = problem.hardware.count
+        place = f"{count} x {problem.hardware.name}" if count else problem.hardware.name
+        return Audit(case=case, findings=findings, place=place, notes=notes)
+
+    def _judged(
+        self,
+        problem: Problem | None,
+        running: Sequence[RunningSetting],
+        *,
+        raw: Mapping[str, object] | None = None,
+        rules: Sequence[AuditRule] = (),
+    ) -> tuple[AuditCase, tuple[SettingFinding, ...]]:
+        """A launch and the findings on it, before they are priced."""
+        from recommender.audit.audit import all_rules
+        from recommender.audit.facts import audit_case
+        from recommender.audit.judge import judge_settings
+        from recommender.audit.pricing import judged_by_memory
+
+        situation = None
+        if problem is not None and problem.workload.model:
+            with suppress(NoEvidenceError):
+                situation = self.snapshot.recommender.planner.starts.situation(problem)
+        case = audit_case(tuple(running), problem, situation, raw or {})
+        findings = judge_settings(case, all_rules(rules))
+        asked = self._question(problem) if any(item.spare for item in findings) else None
+        return case, judged_by_memory(findings, case, asked)
+
+    def _question(self, problem: Problem | None) -> Question | None:
+        """What runs, as the cost model is asked about it; None where it cannot be."""
+        from recommender.cost_model.question import Question
+
+        if problem is None:
+            return None
+        try:
+            return Question.of(problem, self.model_facts(problem), self.hardware)
+        except (InputError, NoEvidenceError):
+            return None
 
     def decision(self, problem: Problem) -> Starts | None:
         """The start that the plan for a question begins with, priced; None where no framework runs it.

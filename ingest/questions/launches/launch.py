@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -54,12 +54,16 @@ class Launch:
         command: The command, as it stands in the text; of a text that another shell runs, that shell's.
         started: The program that it starts.
         is_nested: Whether it stands in a text that another shell runs, or in no shell at all.
+        variables: Those that reach the program.
+        used: Variables that the text itself reads.
     """
 
     facts: LaunchFacts
     command: ShellCommand
     started: StartedProgram
     is_nested: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+    used: frozenset[str] = frozenset()
 
     @property
     def role(self) -> str:
@@ -201,7 +205,16 @@ def _started(
         elif started is not None:
             facts = _facts(started, environment, script.used, place, beside)
             facts = _released(facts, (*words, command.image))
-            found.append(Launch(facts=facts, command=command, started=started, is_nested=not is_shell))
+            found.append(
+                Launch(
+                    facts=facts,
+                    command=command,
+                    started=started,
+                    is_nested=not is_shell,
+                    variables=environment,
+                    used=script.used,
+                )
+            )
     if unknown and not found and not depth:
         first = unknown[0]
         near = get_close_matches(PurePosixPath(first.script).stem, program_signs(), 1, _ALIKE)
@@ -252,9 +265,23 @@ def _facts(
 
 def _add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> set[str]:
     """Add the settings of the files that a launch names, where those are there; which were read."""
-    read: set[str] = set()
+    contents = file_contents(started, given, beside)
+    for content in contents.values():
+        add_file(given, content)
+    return set(contents)
+
+
+def file_contents(
+    started: StartedProgram, given: LaunchOptions, beside: Beside
+) -> dict[str, dict[str, object]]:
+    """The contents of the files of settings that a launch names, by name, where those are there.
+
+    Raises:
+        InputError: One is there and is no YAML.
+    """
     if started.signs.reader == "mindformers":
-        return read
+        return {}
+    read: dict[str, dict[str, object]] = {}
     names = [str(given.values[name]) for name in started.signs.file if name in given.values]
     if POSITIONAL in started.signs.file or started.signs.reader == "megatron":
         names += [word for word in given.others if word.endswith((".yaml", ".yml", ".json"))]
@@ -265,8 +292,7 @@ def _add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) ->
         except ContentError as error:
             raise InputError(f"{name}: {error}") from None
         if isinstance(content, dict):
-            add_file(given, content)
-            read.add(name)
+            read[name] = content
     return read
 
 

@@ -42,11 +42,11 @@ def settings_among(environment: Mapping[str, str], used: frozenset[str], program
         if value
         and UNKNOWN not in value
         and not NOT_TUNED_ENVIRONMENT.search(name)
-        and (name not in used or _is_variable(name, program))
+        and (name not in used or is_variable(name, program))
     }
 
 
-def _is_variable(name: str, program: str) -> bool:
+def is_variable(name: str, program: str) -> bool:
     """Whether a program, or one beneath it, reads a variable."""
     names = [item for item in (program, f"{program}-ascend", "torch-npu") if item in softwares()]
     return any(registry(item).at("").look_up(name, SettingPlace.ENV, suggest=False).setting for item in names)

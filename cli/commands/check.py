@@ -1,0 +1,108 @@
+"""``tunegraph check``: what the settings of a launch script cost, and what an upgrade makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.commands.finding_text import launch_settings, show_finding
+from cli.context import open_workspace, with_defaults
+from cli.options import JsonOption
+from cli.output import say
+from cli.problem_options import ProblemOptions, asks
+from kg.errors import InputError, NoEvidenceError
+from tunegraph.packages import __version__
+
+if TYPE_CHECKING:
+    from kg.nouns.audit import AuditRule
+    from recommender.audit.audit import Audit
+
+RulesOption = Annotated[
+    Path | None, typer.Option("--rules", help="Rules of your own beside those that ship (docs/check.md).")
+]
+FINDINGS = 1
+"""Exit code where something was found."""
+
+
+@asks("file", "operator", "from_command", "bottleneck", "smi", "trace")
+def check(
+    context: typer.Context,
+    script: Annotated[str, typer.Argument(help="A launch script, read and never run; - for standard input.")],
+    question: ProblemOptions,
+    rules: RulesOption = None,
+    sarif: Annotated[bool, typer.Option("--sarif", help="For code scanners and pipelines.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge a launch script: what its settings cost, and what to write.
+
+    Example: tunegraph check serve.sh --hardware 910B3
+    """
+    from cli import output
+
+    if sarif and as_json:
+        raise InputError("--sarif and --json are two forms", hint="leave one out")
+    own = _own_rules(rules)
+    asked = replace(question, from_command=script)
+    raw = _read(asked)
+    running = launch_settings(script, question.server)
+    with open_workspace(context) as workspace:
+        audit = workspace.ask.check(with_defaults(context, workspace, raw), running, rules=own)
+    content = {"path": script, **audit.to_json()}
+    if sarif:
+        from recommender.report.sarif import audit_sarif
+
+        output.as_foreign_json(audit_sarif(content, __version__))
+    elif as_json:
+        output.as_json(content)
+    else:
+        _show(script, audit)
+    if not audit.is_clean:
+        raise typer.Exit(FINDINGS)
+
+
+def _read(question: ProblemOptions) -> dict[str, object]:
+    """The question of a script.
+
+    Raises:
+        NoEvidenceError: It launches nothing that is known.
+        InputError: It cannot be read.
+    """
+    try:
+        return question.raw()
+    except InputError as fault:
+        if "no launch is found" in str(fault):
+            raise NoEvidenceError(str(fault), hint=fault.hint) from None
+        raise
+
+
+def _own_rules(path: Path | None) -> tuple[AuditRule, ...]:
+    """The rules of a user's file.
+
+    Raises:
+        CaseFormatError: All that is wrong with it.
+    """
+    if path is None:
+        return ()
+    from ingest.knowledge.audit_rules import read_audit_rules
+    from ingest.questions.launches.launch_facts import read_text
+
+    return read_audit_rules(read_text(path), str(path))
+
+
+def _show(script: str, audit: Audit) -> None:
+    from cli import output
+
+    for note in audit.notes:
+        output.note(note)
+    release = f"{audit.case.program} {audit.case.version}".strip()
+    assumed = "" if audit.case.is_told or not release else " (assumed)"
+    what = f"{release}{assumed}" + (f" on {audit.place}" if audit.place else "")
+    count = len(audit.findings)
+    found = f"{count} findings" if count else "nothing found"
+    say(f"{script}: {found}" + (f", {what}" if what else ""))
+    say()
+    for place, item in enumerate(audit.findings, 1):
+        show_finding(place, item)

@@ -1,0 +1,91 @@
+"""Findings on the settings of a launch, printed for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.output import say
+from cli.text.language import language
+from kg.nouns.audit import FindingLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ingest.questions.launches.running import RunningSetting
+    from recommender.audit.finding import SettingFinding
+
+_MOST = 5
+"""Findings in front of a plan; tunegraph check has all."""
+
+
+def launch_settings(from_command: str | None, server: int | None = None) -> tuple[RunningSetting, ...]:
+    """The settings of the launch in a script; none without one."""
+    if from_command is None:
+        return ()
+    from cli.options import command_place, command_text
+    from ingest.questions.launches.model_files import text_beside
+    from ingest.questions.launches.running import running_settings
+
+    folder, _ = command_place(from_command)
+    return running_settings(
+        command_text(from_command), beside=lambda name: text_beside(folder, name), server=server
+    )
+
+
+def show_finding(place: int, item: SettingFinding) -> None:
+    """Print all of one finding."""
+    say(f"{place}. {item.written}{_where(item)}   [{item.rule}]")
+    _labelled("does", _in(item.says))
+    _labelled("costs", _cost(item))
+    _labelled("right", _in(item.right))
+    _labelled("default", item.default)
+    _labelled("do", _remedy(item))
+    _labelled("source", item.source)
+    say()
+
+
+def show_briefly(findings: Sequence[SettingFinding]) -> None:
+    """Print what is wrong with what runs in front of a plan, a finding in two lines."""
+    matter = [item for item in findings if item.level is not FindingLevel.NOTE]
+    if not matter:
+        return
+    say("What runs now costs you:")
+    for item in matter[:_MOST]:
+        say(f"  {_remedy(item)}{_where(item)}: {_in(item.says)}")
+        if item.priced is not None:
+            say(f"    {_factor(item)}")
+    if len(matter) > _MOST:
+        say(f"  {len(matter) - _MOST} more: tunegraph check")
+    say()
+
+
+def _labelled(label: str, text: str) -> None:
+    from cli.diagnosis.labels import say_labelled
+
+    if text:
+        say_labelled(label, text)
+
+
+def _where(item: SettingFinding) -> str:
+    return "" if item.setting.line is None else f" (line {item.setting.line})"
+
+
+def _in(texts: Mapping[str, str]) -> str:
+    return texts.get(language()) or texts.get("en", "")
+
+
+def _cost(item: SettingFinding) -> str:
+    return "; ".join(filter(None, (_factor(item), _in(item.cost))))
+
+
+def _factor(item: SettingFinding) -> str:
+    from recommender.audit.finding import factor_of
+
+    if item.priced is None:
+        return ""
+    load = "" if item.priced.at_once is None else f" at {item.priced.at_once} request at once"
+    return f"without it {factor_of(item.priced)} of the {item.priced.result}{load}, modelled"
+
+
+def _remedy(item: SettingFinding) -> str:
+    return f"write {item.remedy}" if item.remedy else f"remove {item.removes or item.setting.key}"

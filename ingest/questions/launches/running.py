@@ -1,0 +1,154 @@
+"""The settings that a launch runs with, each as it is written and with its line.
+
+Nothing is left out and nothing is renamed: flags, fields of JSON objects, ``key=value`` overrides, variables
+that reach the program, and keys of the files that it names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.launch import file_contents, read_launches
+from ingest.questions.launches.options import parse_options
+from ingest.questions.launches.shell import UNKNOWN, readable
+from ingest.questions.launches.variables import is_variable
+from kg.nouns.setting import SettingPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ingest.questions.launches.launch import Beside, Launch
+
+_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
+_OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
+
+Stated = tuple[str, str, SettingPlace]
+"""A setting with its value and its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningSetting:
+    """One setting of a launch.
+
+    Attributes:
+        key: As it is written: ``"--max-num-seqs"``, ``"NCCL_DEBUG"``, ``"compilation_config.level"``.
+        value: Its text; ``"true"`` for a switch.
+        place: Where it stands.
+        line: Line of the script, from 1; None where it could not be found, or stands in another file.
+        is_known: Whether its value is known without running the script.
+    """
+
+    key: str
+    value: str
+    place: SettingPlace
+    line: int | None = None
+    is_known: bool = True
+
+
+def running_settings(
+    text: str, *, beside: Beside = lambda _: None, server: int | None = None
+) -> tuple[RunningSetting, ...]:
+    """The settings of a launch in a script, a manifest or a log; none where nothing is launched.
+
+    Args:
+        text: The script; it is read, never executed.
+        beside: Reads the files that it names.
+        server: Number of the launch among several, from 1; None for the first.
+    """
+    launches = read_launches(text, "", beside)
+    if not launches:
+        return ()
+    launch = launches[min(max(server or 1, 1), len(launches)) - 1]
+    lines = text.splitlines()
+    settings: dict[tuple[str, SettingPlace], RunningSetting] = {}
+    for key, value, place in (*_variables(launch), *_words(launch.started.words), *_of_files(launch, beside)):
+        settings.setdefault(
+            (key, place),
+            RunningSetting(
+                key=key,
+                value=readable(value),
+                place=place,
+                line=_line(lines, key, readable(value)),
+                is_known=UNKNOWN not in value,
+            ),
+        )
+    return tuple(settings.values())
+
+
+def _variables(launch: Launch) -> Iterator[Stated]:
+    """Variables of the program; one that the script itself reads is its own, unless the program has it."""
+    for name, value in launch.variables.items():
+        if name not in launch.used or is_variable(name, launch.started.signs.id):
+            yield name, value, SettingPlace.ENV
+
+
+def _words(words: Sequence[str]) -> Iterator[Stated]:
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if (found := _OVERRIDE.fullmatch(word)) is not None:
+            yield found[1], found[2], SettingPlace.YAML
+        elif _is_option(word):
+            flag, equals, value = word.partition("=")
+            values = [value] if equals else []
+            while not equals and at < len(words) and not _is_option(words[at]):
+                values.append(words[at])
+                at += 1
+            yield from _flag(flag, values)
+
+
+def _is_option(word: str) -> bool:
+    return bool(_FLAG.fullmatch(word.partition("=")[0])) or bool(_OVERRIDE.fullmatch(word))
+
+
+def _flag(flag: str, values: Sequence[str]) -> Iterator[Stated]:
+    text = " ".join(values)
+    if "." in flag:
+        yield flag.lstrip("-"), text or "true", SettingPlace.JSON
+    elif text.lstrip().startswith("{"):
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            yield flag, text, SettingPlace.FLAG
+            return
+        carrier = flag.lstrip("-").replace("-", "_")
+        yield from ((key, value, SettingPlace.JSON) for key, value in _leaves(content, carrier))
+    else:
+        yield flag, text if values else "true", SettingPlace.FLAG
+
+
+def _of_files(launch: Launch, beside: Beside) -> Iterator[Stated]:
+    """Keys of the files that the launch names; those of a server are its flags."""
+    given = parse_options(launch.started.words)
+    is_server = launch.started.signs.reader == "server"
+    for content in file_contents(launch.started, given, beside).values():
+        for key, value in _leaves(content, ""):
+            if is_server and "." not in key:
+                yield f"--{key.replace('_', '-')}", value, SettingPlace.FLAG
+            else:
+                yield key, value, SettingPlace.YAML
+
+
+def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(content, dict) and content:
+        for name, inner in content.items():
+            yield from _leaves(inner, f"{path}.{name}" if path else str(name))
+    else:
+        yield path, content if isinstance(content, str) else json.dumps(content, default=str)
+
+
+def _line(lines: Sequence[str], key: str, value: str) -> int | None:
+    """The line that a setting stands in: with its value where several name it, the last of them."""
+    name = re.escape(key.rpartition(".")[2] if not key.startswith("-") else key.lstrip("-"))
+    token = re.compile(rf"(?<![\w])(?<!\w-){name.replace('_', '[-_]')}(?![\w-])")
+    named = [
+        number
+        for number, line in enumerate(lines, 1)
+        if not line.lstrip().startswith("#") and token.search(line)
+    ]
+    with_value = [number for number in named if value in lines[number - 1]]
+    return (with_value or named or [None])[-1]

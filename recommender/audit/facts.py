@@ -1,0 +1,89 @@
+"""The case of an audit from a question: its program, its release, and what is known around the launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kg.nouns.setting import SettingPlace
+from kg.terms.dialects import degrees_of
+from recommender.applicability.framework import newest_release
+from recommender.audit.case import AuditCase
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.questions.launches.running import RunningSetting
+    from kg.nouns.entities import Problem
+    from kg.terms.conditions import FactValue
+    from recommender.ranking.starts.situation import StartSituation
+
+ROLES = {"kv_producer": "prefill", "prefill": "prefill", "kv_consumer": "decode", "decode": "decode"}
+_ROLE_KEYS = ("kv_transfer_config.kv_role", "--disaggregation-mode")
+_ASCEND = ("ASCEND_", "HCCL_", "TASK_QUEUE_", "VLLM_ASCEND_", "PYTORCH_NPU_")
+"""Beginnings of variables that only programs on Ascend read."""
+
+
+def audit_case(
+    running: Sequence[RunningSetting],
+    problem: Problem | None,
+    situation: StartSituation | None,
+    raw: Mapping[str, object],
+) -> AuditCase:
+    """What an audit looks at.
+
+    Args:
+        running: Settings of the launch.
+        problem: The question; None where it is not whole.
+        situation: Its situation; None where no framework is known for it.
+        raw: The question as it was put, for what a situation would say.
+    """
+    facts: dict[str, FactValue] = {}
+    if situation is not None:
+        framework = situation.framework
+        program, version, told = framework.id, framework.version, not framework.is_assumed
+        facts |= situation.facts
+        if problem is None or "deterministic" not in problem.workload.traits:
+            facts.pop("deterministic", None)  # what a switch implies is no reason for the switch
+    else:
+        stated = problem.software if problem is not None else raw.get("software")
+        program, version, told = _program(running, stated)
+        facts |= _plain_facts(running, raw, program)
+    role = next(
+        (ROLES[item.value] for item in running if item.key in _ROLE_KEYS and item.value in ROLES), None
+    )
+    if role is not None:
+        facts["role"] = role
+    facts.setdefault("speculative", any("speculative" in item.key.replace("-", "_") for item in running))
+    return AuditCase(settings=tuple(running), program=program, version=version, is_told=told, facts=facts)
+
+
+def _program(running: Sequence[RunningSetting], software: object) -> tuple[str, str, bool]:
+    """Program, release, and whether the release was told; on Ascend vLLM is its plugin."""
+    stated = (
+        {str(name): str(version or "") for name, version in software.items()}
+        if isinstance(software, Mapping)
+        else {}
+    )
+    program = next(iter(stated), "")
+    is_ascend = any(item.key.startswith(_ASCEND) for item in running)
+    if program == "vllm" and is_ascend:
+        return "vllm-ascend", newest_release("vllm-ascend"), False
+    told = stated.get(program, "")
+    return program, told or newest_release(program), bool(told)
+
+
+def _plain_facts(
+    running: Sequence[RunningSetting], raw: Mapping[str, object], program: str
+) -> dict[str, FactValue]:
+    """Facts that need neither hardware nor a model."""
+    facts: dict[str, FactValue] = {}
+    for table in (raw.get("traits"), raw.get("shape")):
+        if isinstance(table, dict):
+            facts |= {str(k): v for k, v in table.items() if isinstance(v, bool | int | float | str)}
+    if phase := raw.get("phase"):
+        facts["phase"] = str(phase)
+    if isinstance(count := raw.get("count"), int):
+        facts["devices"] = count
+    values = {item.key: item.value for item in running if item.place is not SettingPlace.ENV}
+    return {**degrees_of(values, program), **facts}

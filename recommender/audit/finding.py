@@ -1,0 +1,117 @@
+"""A finding on one setting that runs: what is wrong with it, what it costs, where it is right, what to do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.nouns.audit import FindingKind, FindingLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.questions.launches.running import RunningSetting
+    from kg.nouns.gain import Gain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedCost:
+    """What a setting costs here, by the cost model.
+
+    Attributes:
+        result: ``"throughput"``.
+        gain: Log gain without the setting.
+        at_once: Requests at once that it is of; None for the load of the question.
+        memory_bytes: More memory of the fullest device without it.
+    """
+
+    result: str
+    gain: Gain
+    at_once: int | None = None
+    memory_bytes: float = 0.0
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content: the factor without the setting, with its interval."""
+        return {
+            "result": self.result,
+            "at_once": self.at_once,
+            **self.gain.to_json(),
+            "memory_bytes": round(self.memory_bytes),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingFinding:
+    """A finding on one setting that runs.
+
+    Attributes:
+        rule: Id of the rule, or of the check of the registry.
+        kind: What is wrong.
+        level: How much it matters.
+        setting: The setting as it is written.
+        says: What it switches off or does, by language.
+        cost: What that costs, by language.
+        right: Where it is right, by language; empty where nowhere.
+        remedy: The setting to write in its place; empty to take it away.
+        removes: What is taken away where that is not the setting alone, such as the flag of a field.
+        default: What the release does without it; empty where that is not known.
+        source: Address of who says so.
+        spare: It stands only if the work fits the memory without the setting.
+        priced: What it costs here; None where the cost model does not know.
+    """
+
+    rule: str
+    kind: FindingKind
+    level: FindingLevel
+    setting: RunningSetting
+    says: Mapping[str, str]
+    cost: Mapping[str, str] = field(default_factory=dict)
+    right: Mapping[str, str] = field(default_factory=dict)
+    remedy: str = ""
+    removes: str = ""
+    default: str = ""
+    source: str = ""
+    spare: bool = False
+    priced: PricedCost | None = None
+
+    @property
+    def written(self) -> str:
+        """The setting with its value, as people write it."""
+        key, value = self.setting.key, self.setting.value
+        if value == "true" and key.startswith("-"):
+            return key
+        return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
+
+    @property
+    def order(self) -> tuple[int, float, int, int]:
+        """Places the worst first: errors, then what costs most, then lines."""
+        gain = 0.0 if self.priced is None else self.priced.gain.expected
+        levels, kinds = list(FindingLevel), list(FindingKind)
+        return (levels.index(self.level), -round(gain, 3), kinds.index(self.kind), self.setting.line or 0)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "rule": self.rule,
+            "kind": str(self.kind),
+            "level": str(self.level),
+            "setting": self.setting.key,
+            "value": self.setting.value,
+            "place": str(self.setting.place),
+            "line": self.setting.line,
+            "says": dict(self.says),
+            "cost": dict(self.cost),
+            "right": dict(self.right),
+            "remedy": {"write": self.remedy} if self.remedy else {"remove": self.removes or self.setting.key},
+            "default": self.default or None,
+            "priced": None if self.priced is None else self.priced.to_json(),
+            "source": self.source,
+        }
+
+
+def factor_of(priced: PricedCost) -> str:
+    """How much faster it is without the setting: ``2.10x (1.60x to 2.70x)``."""
+    gain = priced.gain
+    low, high = math.exp(gain.low), math.exp(gain.high)
+    return f"{math.exp(gain.expected):.2f}x ({low:.2f}x to {high:.2f}x)"

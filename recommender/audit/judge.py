@@ -1,0 +1,179 @@
+"""Findings on the settings of a launch: by the rules, by the registry of its release, by the load."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kg.nouns.audit import FindingKind, FindingLevel
+from kg.terms.conditions import Condition, Truth
+from kg.terms.dialects import positive, statement
+from kg.terms.purposes import plain_key
+from recommender.audit.finding import SettingFinding
+from recommender.audit.registry_findings import registry_findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ingest.questions.launches.running import RunningSetting
+    from kg.nouns.audit import AuditRule
+    from recommender.audit.case import AuditCase
+
+
+_SETTING = re.compile(r"setting\[[\"']([^\"']+)[\"']\]")
+A_FEW = 5
+"""Requests at once below which the reading of the weights is hardly shared: a decode step takes about as long
+for one as for dozens (vLLM, "Optimization and tuning")."""
+_MEANT = 0.5
+"""Share of the load from which a limit only queues the rest, which may be meant: a note."""
+
+
+def judge_settings(case: AuditCase, rules: Sequence[AuditRule]) -> tuple[SettingFinding, ...]:
+    """The findings on the settings of a launch, worst first; of one setting those of its worst kind.
+
+    Args:
+        case: The launch.
+        rules: Shipped ones, and those of a user, which win over shipped ones of the same id.
+    """
+    by_id = {rule.id: rule for rule in rules}
+    found = [*registry_findings(case), *_limits(case)]
+    settled = {item.setting for item in found if item.kind in {FindingKind.REFUSED, FindingKind.IGNORED}}
+    for rule in by_id.values():
+        found += [item for item in _by_rule(case, rule) if item.setting not in settled]
+    return tuple(sorted(found, key=lambda item: item.order))
+
+
+def _by_rule(case: AuditCase, rule: AuditRule) -> Iterator[SettingFinding]:
+    if not rule.is_of(case.programs):
+        return
+    names = {plain_key(name) for name in rule.settings}
+    for setting, forms in case.forms.items():
+        value = next((value for name, value in forms.items() if name in names), None)
+        if value is None or not rule.costs(value) or _is_default(case, setting):
+            continue
+        if (rule.when and not _holds(rule.when, case)) or (rule.unless and _holds(rule.unless, case)):
+            continue
+        yield SettingFinding(
+            rule=rule.id,
+            kind=rule.kind,
+            level=rule.level,
+            setting=setting,
+            says=rule.says,
+            cost=rule.cost,
+            right=rule.right,
+            remedy=rule.remedy,
+            removes=rule.removes,
+            default=default_text(case, setting),
+            source=rule.source.url,
+            spare=rule.spare,
+        )
+
+
+def _holds(condition: str, case: AuditCase) -> bool:
+    """Whether a condition holds for certain; a setting that the launch does not name is empty."""
+    unset = {f"setting[{name}]": "" for name in _SETTING.findall(condition)}
+    return Condition(condition).judge({**unset, **case.stated}).truth is Truth.HOLDS
+
+
+def _is_default(case: AuditCase, setting: RunningSetting) -> bool:
+    """Whether a setting says what the release does anyway; one that is left unset has no such value."""
+    answer = case.look_up(setting)
+    default = None if answer.setting is None else answer.setting.default_in(answer.release)
+    return default is not None and default.value is not None and answer.is_default(setting.value)
+
+
+def default_text(case: AuditCase, setting: RunningSetting) -> str:
+    """What the release does without a setting; empty where it says nothing of it."""
+    answer = case.look_up(setting)
+    default = None if answer.setting is None else answer.setting.default_in(answer.release)
+    if default is None or default.computed or default.value is None:
+        return ""
+    text = "true" if default.value is True else "false" if default.value is False else str(default.value)
+    return f"{answer.setting.key}={text}" if answer.setting is not None else ""
+
+
+def _limits(case: AuditCase) -> Iterator[SettingFinding]:
+    """Limits of the launch below the load that is told."""
+    values = {item.key: item.value for item in case.settings if item.is_known}
+    read = statement(values, case.program)
+    load, copies = _number(case, "concurrency"), positive(read.facts.get("dp")) or 1
+    asked = (_number(case, "input_len") or 0) + (_number(case, "output_len") or 0)
+    for setting in case.settings:
+        fact = read.fact_of.get(setting.key)
+        limit = positive(read.facts.get(fact)) if fact else None
+        if limit is None:
+            continue
+        is_prefill = case.facts.get("role") == "prefill"  # whose requests leave after one pass
+        if fact == "batch" and load is not None and limit * copies < load and not is_prefill:
+            yield _limit(
+                setting,
+                "limit-below-load",
+                FindingLevel.WARNING if limit * copies < _MEANT * load else FindingLevel.NOTE,
+                {
+                    "en": f"at most {limit * copies:,} of {load:,.0f} requests run at once",
+                    "zh": f"{load:,.0f} 个请求中最多 {limit * copies:,} 个同时运行",
+                },
+                {"en": "the others wait in the queue", "zh": "其余请求在队列中等待"},
+                remedy=_written(setting.key, -(-int(load) // copies)),
+            )
+        elif fact == "batch" and limit * copies < A_FEW and load is None and not is_prefill:
+            yield _limit(
+                setting,
+                "few-requests",
+                FindingLevel.WARNING,
+                {
+                    "en": f"no more than {limit * copies} requests run at once",
+                    "zh": f"同时运行的请求不超过 {limit * copies} 个",
+                },
+                {
+                    "en": "decode reads all weights for these alone: throughput is a fraction",
+                    "zh": "解码为寥寥几个请求读取全部权重，吞吐只有零头",
+                },
+                {
+                    "en": f"for as many users (--trait concurrency={limit})",
+                    "zh": f"用户即如此之少时（--trait concurrency={limit}）",
+                },
+            )
+        if fact == "max_len" and asked > limit:
+            yield _limit(
+                setting,
+                "length-below-request",
+                FindingLevel.ERROR,
+                {
+                    "en": f"requests of {asked:,.0f} tokens are longer than the {limit:,} allowed",
+                    "zh": f"请求长度 {asked:,.0f} 超过上限 {limit:,}",
+                },
+                {"en": "they are refused or cut", "zh": "请求被拒绝或截断"},
+                remedy=_written(setting.key, int(asked)),
+            )
+
+
+def _written(key: str, value: int) -> str:
+    return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
+
+
+def _limit(
+    setting: RunningSetting,
+    rule: str,
+    level: FindingLevel,
+    says: dict[str, str],
+    cost: dict[str, str],
+    right: dict[str, str] | None = None,
+    *,
+    remedy: str = "",
+) -> SettingFinding:
+    return SettingFinding(
+        rule=rule,
+        kind=FindingKind.LIMIT,
+        level=level,
+        setting=setting,
+        says=says,
+        cost=cost,
+        right=right or {},
+        remedy=remedy,
+    )
+
+
+def _number(case: AuditCase, fact: str) -> float | None:
+    value = case.facts.get(fact)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

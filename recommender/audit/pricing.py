@@ -1,0 +1,133 @@
+"""What findings cost here, by the cost model: the same question with the setting and without it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError, MissingFactError
+from kg.nouns.audit import FindingLevel
+from kg.nouns.gain import NORMAL_90
+from kg.terms.purposes import plain_key
+from recommender.audit.finding import PricedCost
+from recommender.cost_model.change import MEMORY_SPREAD, modelled_gain
+from recommender.cost_model.priced_step import price
+from recommender.cost_model.settings.dialects import OFF, translate
+from recommender.cost_model.settings.engine_defaults import engine_defaults
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recommender.audit.case import AuditCase
+    from recommender.audit.finding import SettingFinding
+    from recommender.cost_model.question import Question
+
+SHOWN = 0.005
+"""Log gain below which the cost model sees nothing: half a per cent, far inside its own error."""
+
+UNKNOWN_ROOM = {
+    "en": "only where the memory holds the work without it, which is not known here",
+    "zh": "仅当显存可容纳时才算浪费，此处未知",
+}
+
+
+def judged_by_memory(
+    findings: Iterable[SettingFinding], case: AuditCase, question: Question | None
+) -> tuple[SettingFinding, ...]:
+    """The findings without those whose setting the memory needs; a note where that is not known.
+
+    Args:
+        findings: Of a launch.
+        case: The launch.
+        question: What runs, for the cost model; None where it cannot be asked.
+    """
+    kept = []
+    for item in findings:
+        room = _has_room(item, case, question) if item.spare else True
+        if room:
+            kept.append(item)
+        elif room is None:
+            kept.append(replace(item, level=FindingLevel.NOTE, right=item.right or UNKNOWN_ROOM))
+    return tuple(kept)
+
+
+def priced_findings(
+    findings: Sequence[SettingFinding], case: AuditCase, question: Question | None
+) -> tuple[SettingFinding, ...]:
+    """The findings with what each costs, where the cost model says that it costs something; worst first.
+
+    Args:
+        findings: Of a launch.
+        case: The launch.
+        question: What would run without them; None where it has no price.
+    """
+    if question is None:
+        return tuple(findings)
+    priced = (replace(item, priced=_cost(item, case, question)) for item in findings)
+    return tuple(sorted(priced, key=lambda item: item.order))
+
+
+def _has_room(item: SettingFinding, case: AuditCase, question: Question | None) -> bool | None:
+    """Whether the work fits without a setting; None where that is not known.
+
+    A server needs its weights and the cache of one request: the rest of the memory is room for more. What
+    training keeps of experts depends on how uneven they are, which no launch says.
+    """
+    if question is None or (question.phase == "training" and question.model.experts):
+        return None
+    without = {name: OFF[name] for name in _facts(item, case, question) if name in OFF}
+    if question.phase == "serving":
+        without["batch"] = 1
+    elif not without:
+        return None
+    try:
+        [step] = price(question, [without])
+    except (InputError, MissingFactError):
+        return None
+    if step.capacity_bytes is None:
+        return None
+    surely = step.memory_bytes * math.exp(NORMAL_90 * MEMORY_SPREAD)
+    return surely <= USABLE_MEMORY * step.capacity_bytes
+
+
+def _cost(item: SettingFinding, case: AuditCase, question: Question) -> PricedCost | None:
+    now = _facts(item, case, question)
+    standing = {**OFF, **engine_defaults(question.phase, question.engine, question.version)}
+    without = {
+        name: question.settings.get(name, standing.get(name))
+        if str(question.settings.get(name, value)) != str(value)
+        else standing.get(name)
+        for name, value in now.items()
+    }
+    changed = {name for name, value in now.items() if without[name] is not None and without[name] != value}
+    if not changed:
+        return None
+    sides = [{name: now[name] for name in changed}, {name: without[name] for name in changed}]
+    alone = question.phase == "serving" and "concurrency" not in case.facts and "batch" not in changed
+    for load in ({}, {"batch": 1, "concurrency": 1}) if alone else ({},):
+        try:
+            before, after = price(question, [{**side, **load} for side in sides])
+            log_gain = math.log(after.throughput / before.throughput)
+        except (InputError, MissingFactError, ValueError, ZeroDivisionError):
+            return None
+        if log_gain >= SHOWN:
+            return PricedCost(
+                result="throughput",
+                gain=modelled_gain(log_gain),
+                at_once=1 if load else None,
+                memory_bytes=after.memory_bytes - before.memory_bytes,
+            )
+    return None
+
+
+def _facts(item: SettingFinding, case: AuditCase, question: Question) -> Mapping[str, object]:
+    """What the setting says to the cost model."""
+    settings = dict(case.forms[item.setting])
+    settings[plain_key(item.setting.key).rpartition(".")[2]] = item.setting.value
+    typed = {
+        name: value == "true" if value in {"true", "false"} else value for name, value in settings.items()
+    }
+    layers = int(question.model.layers) or None
+    return translate(typed, question.phase, count=question.machine.count, layers=layers).settings

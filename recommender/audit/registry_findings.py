@@ -1,0 +1,206 @@
+"""What the registry of a release says of the settings of a launch: gone, not there yet, misspelt, at odds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.look_up import Standing
+from kg.nouns.setting import SettingPlace
+from kg.terms.meanings import meaning_of
+from kg.terms.purposes import Purpose, plain_key, purpose
+from kg.terms.setting_conflicts import broken_conflicts
+from recommender.audit.finding import SettingFinding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ingest.questions.launches.running import RunningSetting
+    from kg.nouns.look_up import LookUp
+    from kg.nouns.setting import Setting
+    from recommender.audit.case import AuditCase
+
+STRICT = frozenset({"vllm", "vllm-ascend", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp"})
+"""Servers, whose parsers take no flag that they do not know; a trainer's script may have its own."""
+
+
+AUTO = "auto"
+"""Word that parsers of numbers take besides: ``--max-model-len auto``."""
+
+
+def registry_findings(case: AuditCase) -> Iterator[SettingFinding]:
+    """Settings that the release does not take, does not read, or refuses together."""
+    if case.release is None:
+        return
+    for setting in case.settings:
+        if not setting.is_known:
+            continue
+        answer = case.look_up(setting)
+        if answer.standing is Standing.UNKNOWN:
+            yield from _unknown(case, setting)
+        elif answer.standing in {Standing.REMOVED, Standing.NOT_YET} and not _is_gap(answer):
+            yield _absent(case, setting, answer)
+        elif answer.standing is Standing.TAKEN and answer.setting is not None:
+            yield from _value(case, setting, answer)
+    yield from _conflicts(case)
+
+
+def _unknown(case: AuditCase, setting: RunningSetting) -> Iterator[SettingFinding]:
+    is_flag = setting.place is SettingPlace.FLAG
+    refused = is_flag and case.program in STRICT and setting.key.startswith("--")
+    answer = case.look_up(setting, suggest=True)
+    meant = answer.meant(setting.key)
+    if meant and not refused and not _is_near(setting, meant):
+        return
+    if not (refused or meant) or (meant and plain_key(meant) == plain_key(setting.key)):
+        return
+    near = meant or (answer.nearest[0] if answer.nearest else "")
+    name, chinese = _named(case)
+    hint = f"; did you mean {near}?" if near else ""
+    yield SettingFinding(
+        rule="unknown-setting",
+        kind=FindingKind.REFUSED if refused else FindingKind.IGNORED,
+        level=_level(case, is_error=refused),
+        setting=setting,
+        says={
+            "en": f"{name} has no such setting{hint}",
+            "zh": f"{chinese} 没有该设置" + (f"；是否应为 {near}？" if near else ""),
+        },
+        cost=_REFUSED if refused else _IGNORED,
+        remedy=_renamed(setting, near),
+    )
+
+
+def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> SettingFinding:
+    refused = setting.place is SettingPlace.FLAG and case.program in STRICT
+    item = answer.setting
+    gone = answer.standing is Standing.REMOVED
+    when = "" if item is None else (item.removed if gone else item.since) or ""
+    software = "" if item is None else item.software
+    successor = "" if item is None or not gone else item.replaced_by
+    name, chinese = _named(case)
+    then = f"; {successor} took its place" if successor else ""
+    return SettingFinding(
+        rule="removed-setting" if gone else "later-setting",
+        kind=FindingKind.REFUSED if refused else FindingKind.IGNORED,
+        level=_level(case, is_error=refused) if refused or _wants(setting, item) else FindingLevel.NOTE,
+        setting=setting,
+        says={
+            "en": f"{software} {when} {'took it away' if gone else 'brings it'}, {name} runs{then}",
+            "zh": f"{software} {when} {'已移除该设置' if gone else '才引入该设置'}，当前为 {chinese}"
+            + (f"；替代项 {successor}" if successor else ""),
+        },
+        cost=_REFUSED if refused else _IGNORED,
+        remedy=_renamed(setting, successor if successor.startswith("-") else ""),
+        source="" if item is None else item.source,
+    )
+
+
+def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator[SettingFinding]:
+    item = answer.setting
+    if item is None or item.accepts(setting.value) or (setting.value == "true" and item.type != "bool"):
+        return
+    if not item.choices and case.program not in STRICT:
+        return  # what a trainer's file takes has wider types than its default shows
+    words = {str(choice).lower() for choice in item.choices}
+    if setting.value.lower() in words or (not words and setting.value == AUTO):
+        return
+    allowed = ", ".join(str(choice) for choice in item.choices[:8]) or _range(item.type, item.low, item.high)
+    more = ", ..." if len(item.choices) > 8 else ""
+    refused = setting.place is SettingPlace.FLAG
+    yield SettingFinding(
+        rule="value-not-taken",
+        kind=FindingKind.REFUSED if refused else FindingKind.IGNORED,
+        level=_level(case, is_error=refused),
+        setting=setting,
+        says={"en": f"takes {allowed}{more}", "zh": f"可取 {allowed}{more}"},
+        cost=_REFUSED if refused else _IGNORED,
+        source=item.source,
+    )
+
+
+def _conflicts(case: AuditCase) -> Iterator[SettingFinding]:
+    """What the release itself refuses, with the first of the settings that it is about."""
+    release = case.release
+    if release is None:
+        return
+    by_name = {name: setting for setting, forms in case.forms.items() for name in forms}
+    values = {plain_key(item.key): "" for item in case.settings if not item.is_known}
+    values |= {name: value for forms in case.forms.values() for name, value in forms.items()}
+    for conflict in broken_conflicts(release, values):
+        if case.program not in STRICT and not _is_own(case, values, conflict):
+            continue
+        words = {plain_key(word) for word in conflict.replace("(", " ").split()}
+        setting = next((by_name[name] for name in by_name if name in words), None)
+        if setting is None:
+            continue
+        name, chinese = _named(case)
+        yield SettingFinding(
+            rule="refused-together",
+            kind=FindingKind.CONTRADICTION,
+            level=FindingLevel.ERROR if case.program in STRICT else FindingLevel.NOTE,
+            setting=setting,
+            says={"en": f"{name} refuses: {conflict}", "zh": f"{chinese} 拒绝：{conflict}"},
+            cost=_REFUSED,
+        )
+
+
+def _is_own(case: AuditCase, names: Iterable[str], conflict: str) -> bool:
+    """Whether the program raises a conflict itself: what a trainer is built on it may have patched."""
+    release = case.release
+    if release is None:
+        return False
+    found = (release.registry.find(name, None, release.release) for name in names)
+    return any(item is not None and conflict in item.setting.conflicts for item in found)
+
+
+def _is_gap(answer: LookUp) -> bool:
+    """Whether the release lies between two that have a setting: a snapshot that was read in part."""
+    item = answer.setting
+    return item is not None and answer.release in item.absent
+
+
+def _is_near(setting: RunningSetting, meant: str) -> bool:
+    """Whether an unknown name is a misspelt one, or a field of the same object at another depth."""
+    ours, other = plain_key(setting.key), plain_key(meant)
+    if ours.partition(".")[0] != other.partition(".")[0] and "." in ours:
+        return False
+    return setting.place is not SettingPlace.YAML or ours.rpartition(".")[0] == other.rpartition(".")[0]
+
+
+def _wants(setting: RunningSetting, item: Setting | None) -> bool:
+    """Whether a setting that is gone was to do something: not its last default, and no matter of the site."""
+    if item is None or purpose(setting.key) is Purpose.SITE or setting.place is SettingPlace.JSON:
+        return bool(item is not None and item.replaced_by)
+    return not item.defaults or not item.is_default(setting.value, item.defaults[-1].release)
+
+
+_REFUSED: Mapping[str, str] = {"en": "the program does not start", "zh": "程序无法启动"}
+_IGNORED: Mapping[str, str] = {"en": "it has no effect", "zh": "不起作用"}
+
+
+def _level(case: AuditCase, *, is_error: bool) -> FindingLevel:
+    """An error where the release is told; where it is assumed, another may run."""
+    return FindingLevel.ERROR if is_error and case.is_told else FindingLevel.WARNING
+
+
+def _named(case: AuditCase) -> tuple[str, str]:
+    """The program with its release, in both languages."""
+    name = f"{case.program} {case.version}".rstrip()
+    return (name, name) if case.is_told else (f"{name} (assumed)", f"{name}（假定）")
+
+
+def _renamed(setting: RunningSetting, name: str) -> str:
+    """The setting under another name; empty where there is none."""
+    if not name:
+        return ""
+    meaning_changes = meaning_of(name) is None and meaning_of(setting.key) is not None
+    if meaning_changes or (name.startswith("-") and setting.value == "true"):
+        return name
+    return f"{name} {setting.value}" if name.startswith("-") else f"{name}={setting.value}"
+
+
+def _range(kind: str, low: float | None, high: float | None) -> str:
+    bounds = [f"at least {low:g}"] if low is not None else []
+    bounds += [f"at most {high:g}"] if high is not None else []
+    return " ".join([kind, *bounds])

@@ -1,0 +1,124 @@
+"""``tunegraph check``: screen, JSON, SARIF, exit codes, rules of one's own, and the same in a plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COSTLY = """export ASCEND_LAUNCH_BLOCKING=1
+vllm serve Qwen/Qwen3-8B --enforce-eager \\
+  --max-num-seqs 32 --max-model-len 8192
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "serve.sh"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_the_screen_has_line_cost_and_cure_in_80_columns(run: Any, written: Any) -> None:
+    ran = run("check", written(COSTLY), "--hardware", "910B3", environment={"COLUMNS": "80"})
+    assert ran.code == 1
+    assert "--enforce-eager (line 2)" in ran.out
+    assert "remove --enforce-eager" in ran.out
+    assert "of the throughput, modelled" in " ".join(ran.out.split())
+    assert max(len(line) for line in ran.out.splitlines() if "http" not in line) <= 80
+
+
+def test_json_has_everything(run: Any, written: Any) -> None:
+    ran = run("check", written(COSTLY), "--hardware", "910B3", "--json")
+    assert ran.code == 1
+    by_rule = {item["rule"]: item for item in ran.json["findings"]}
+    assert set(by_rule) == {"ascend-launch-blocking", "eager-mode"}
+    eager = by_rule["eager-mode"]
+    assert (eager["line"], eager["place"], eager["level"]) == (2, "flag", "error")
+    assert eager["remedy"] == {"remove": "--enforce-eager"}
+    assert eager["priced"]["low_factor"] < eager["priced"]["expected_factor"] < eager["priced"]["high_factor"]
+    assert ran.json["clean"] is False
+
+
+def test_sarif_points_at_the_line(run: Any, written: Any) -> None:
+    ran = run("check", written(COSTLY), "--sarif")
+    assert ran.code == 1
+    results = json.loads(ran.out)["runs"][0]["results"]
+    lines = {
+        item["ruleId"]: item["locations"][0]["physicalLocation"]["region"]["startLine"] for item in results
+    }
+    assert lines == {"ascend-launch-blocking": 1, "eager-mode": 2}
+
+
+def test_a_clean_script_is_exit_0(run: Any, written: Any) -> None:
+    ran = run("check", written("vllm serve Qwen/Qwen3-8B --max-model-len 8192\n"))
+    assert (ran.code, "nothing found" in ran.out) == (0, True)
+
+
+def test_what_launches_nothing_is_exit_3_and_what_is_not_there_2(
+    run: Any, written: Any, tmp_path: Path
+) -> None:
+    assert run("check", written("echo hello\n")).code == 3
+    assert run("check", tmp_path / "none.sh").code == 2
+    assert run("check", written(COSTLY), "--hardware", "no-such-chip").code == 2
+    assert run("check", written(COSTLY), "--json", "--sarif").code == 2
+
+
+def test_an_unknown_model_is_judged_and_not_priced(run: Any, written: Any) -> None:
+    ran = run("check", written(COSTLY.replace("Qwen/Qwen3-8B", "own/model-x")), "--hardware", "910B3")
+    assert ran.code == 1
+    assert "eager-mode" in ran.out
+    assert "not priced" in ran.err
+
+
+def test_rules_of_ones_own_join_and_replace_shipped_ones(run: Any, written: Any, tmp_path: Path) -> None:
+    rules = tmp_path / "own.yaml"
+    rules.write_text(
+        """sources: {us: {title: ours, url: "https://example.org"}}
+rules:
+  - {id: eager-mode, kind: cost, level: note, settings: [--enforce-eager], says: {en: "meant"}, source: us}
+  - {id: own, kind: limit, level: error, settings: [--max-model-len], below: 16000, says: {en: "short"}, source: us}
+""",
+        encoding="utf-8",
+    )
+    found = {
+        item["rule"]: item["level"]
+        for item in run("check", written(COSTLY), "--rules", rules, "--json").json["findings"]
+    }
+    assert found == {"ascend-launch-blocking": "error", "own": "error", "eager-mode": "note"}
+
+
+def test_faulty_rules_are_refused_with_all_faults(run: Any, written: Any, tmp_path: Path) -> None:
+    rules = tmp_path / "own.yaml"
+    rules.write_text("rules: [{id: a, kind: odd, level: loud}]\n", encoding="utf-8")
+    ran = run("check", written(COSTLY), "--rules", rules)
+    assert ran.code == 2
+    assert "odd" in ran.err
+    assert "loud" in ran.err
+
+
+def test_a_plan_says_it_first_and_starts_without(run: Any, written: Any) -> None:
+    path = written(COSTLY)
+    ran = run("recommend", "--from-command", path, "--hardware", "910B3")
+    assert ran.code == 0
+    before, _, start = ran.out.partition("Start with")
+    assert "remove --enforce-eager (line 2)" in before
+    assert "--enforce-eager" not in start
+    assert "ASCEND_LAUNCH_BLOCKING=1" not in start
+    told = run("recommend", "--from-command", path, "--hardware", "910B3", "--json").json
+    assert {item["rule"] for item in told["findings"]} == {"ascend-launch-blocking", "eager-mode"}
+
+
+def test_chinese_is_whole(run: Any, written: Any) -> None:
+    ran = run("--lang", "zh", "check", written(COSTLY), "--hardware", "910B3")
+    assert "删除 --enforce-eager" in ran.out
+    assert "2 项发现" in ran.out
+    assert "去掉后" in ran.out

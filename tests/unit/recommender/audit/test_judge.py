@@ -1,0 +1,131 @@
+"""Findings on settings: by rules, by the registry of the release, by the load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.questions.launches.running import running_settings
+from kg.nouns.audit import FindingKind, FindingLevel
+from recommender.audit.case import AuditCase
+from recommender.audit.judge import judge_settings
+from recommender.audit.rules import shipped_rules
+
+if TYPE_CHECKING:
+    from kg.terms.conditions import FactValue
+    from recommender.audit.finding import SettingFinding
+
+
+def judged(
+    script: str, program: str = "vllm", version: str = "0.33.0", *, told: bool = True, **facts: FactValue
+) -> dict[str, SettingFinding]:
+    case = AuditCase(
+        settings=running_settings(script), program=program, version=version, is_told=told, facts=facts
+    )
+    return {item.rule: item for item in judge_settings(case, shipped_rules())}
+
+
+def test_a_clean_script_has_no_finding() -> None:
+    assert judged("vllm serve m --tensor-parallel-size 4 --max-model-len 8192 --max-num-seqs 256") == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        ("--enforce-eager", "eager-mode"),
+        ("--no-enable-prefix-caching", "prefix-caching-off"),
+        ("--dtype float32", "float32"),
+        ("--dtype=float", "float32"),
+        ('--compilation-config \'{"cudagraph_mode": "NONE"}\'', "graphs-off"),
+        ("-cc.cudagraph_mode=NONE", "graphs-off"),
+        ("--gpu-memory-utilization 0.4", "memory-share-low"),
+        ("--max-num-batched-tokens 256", "small-token-budget"),
+        ("--max-num-seqs 2", "few-requests"),
+    ],
+)
+def test_a_setting_that_costs_is_found_in_each_spelling(words: str, rule: str) -> None:
+    assert rule in judged(f"vllm serve m {words}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--no-enforce-eager", "--dtype auto", "--gpu-memory-utilization 0.9", "--enable-prefix-caching"],
+)
+def test_a_default_that_is_written_out_is_no_finding(words: str) -> None:
+    assert judged(f"vllm serve m {words}") == {}
+
+
+def test_eager_mode_is_right_on_a_prefill_server() -> None:
+    script = 'vllm serve m --enforce-eager --kv-transfer-config \'{"kv_role": "kv_producer"}\''
+    assert "eager-mode" not in judged(script)
+    assert "eager-mode" in judged(script.replace("kv_producer", "kv_consumer"))
+
+
+def test_a_setting_is_of_its_program_and_its_release() -> None:
+    assert "async-scheduling-off" in judged("vllm serve m --no-async-scheduling")
+    assert "async-scheduling-off" not in judged("vllm serve m --no-async-scheduling", version="0.11.0")
+    script = "python -m sglang.launch_server --model-path m --disable-cuda-graph"
+    assert "sglang-graphs-off" in judged(script, "sglang", "0.5.9")
+    assert "sglang-graphs-off" not in judged(script, "llama.cpp", "")
+
+
+def test_a_plugin_has_the_rules_of_what_it_extends() -> None:
+    assert "eager-mode" in judged("vllm serve m --enforce-eager", "vllm-ascend", "0.23.0")
+
+
+def test_a_misspelt_flag_is_refused_and_says_what_was_meant() -> None:
+    found = judged("vllm serve m --gpu-memory-utilisation 0.9")["unknown-setting"]
+    assert found.kind is FindingKind.REFUSED
+    assert found.level is FindingLevel.ERROR
+    assert found.remedy == "--gpu-memory-utilization 0.9"
+
+
+def test_what_an_assumed_release_refuses_is_a_warning() -> None:
+    found = judged("vllm serve m --num-scheduler-steps 8", told=False)["removed-setting"]
+    assert found.level is FindingLevel.WARNING
+    assert "assumed" in found.says["en"]
+    assert "removed-setting" not in judged("vllm serve m --num-scheduler-steps 8", version="0.8.5")
+
+
+def test_a_flag_before_its_release_is_refused() -> None:
+    assert "later-setting" in judged("vllm serve m --async-scheduling", version="0.9.0")
+
+
+def test_a_leftover_variable_of_the_site_is_but_a_note() -> None:
+    assert judged("VLLM_USE_V1=1 vllm serve m")["removed-setting"].level is FindingLevel.NOTE
+
+
+def test_a_misspelt_variable_is_ignored_and_an_own_one_is_nobodys() -> None:
+    found = judged("VLLM_ASCEND_ENABLE_FLASHCOM=1 vllm serve m", "vllm-ascend", "0.11.0")
+    assert found["unknown-setting"].kind is FindingKind.IGNORED
+    assert judged("TEAM_NAME=serving vllm serve m") == {}
+
+
+def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
+    script = "python -m sglang.launch_server --model-path m --attention-backend magic"
+    assert judged(script, "sglang", "0.5.9")["value-not-taken"].kind is FindingKind.REFUSED
+    assert "value-not-taken" not in judged("vllm serve m --max-model-len auto")
+
+
+def test_limits_are_held_against_the_load_that_is_told() -> None:
+    script = "vllm serve m --max-num-seqs 16 --max-model-len 2048 --data-parallel-size 2"
+    found = judged(script, concurrency=400, input_len=3000, output_len=500)
+    assert found["limit-below-load"].remedy == "--max-num-seqs 200"
+    assert found["length-below-request"].level is FindingLevel.ERROR
+    assert judged(script) == {}
+    assert judged(script, concurrency=32, input_len=1500, output_len=500) == {}
+
+
+def test_few_requests_are_right_for_few_users() -> None:
+    assert "few-requests" not in judged("vllm serve m --max-num-seqs 1", concurrency=1)
+
+
+def test_a_value_that_is_not_known_decides_nothing() -> None:
+    assert judged("vllm serve m --max-num-seqs $(nproc) --gpu-memory-utilization $SHARE") == {}
+
+
+def test_errors_come_first() -> None:
+    found = judged("vllm serve m --enforce-eager --no-enable-prefix-caching --max-num-seqs 2")
+    levels = [list(FindingLevel).index(item.level) for item in found.values()]
+    assert levels == sorted(levels)
