@@ -13,8 +13,8 @@ from cli.context import open_workspace, with_defaults
 from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
+from data import __version__
 from kg.errors import InputError, NoEvidenceError
-from tunegraph.packages import __version__
 
 if TYPE_CHECKING:
     from kg.nouns.audit import AuditRule

@@ -151,4 +151,4 @@ def _line(lines: Sequence[str], key: str, value: str) -> int | None:
         if not line.lstrip().startswith("#") and token.search(line)
     ]
     with_value = [number for number in named if value in lines[number - 1]]
-    return (with_value or named or [None])[-1]
+    return next(reversed(with_value or named), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from ingest.door.values import parse_value
@@ -62,7 +62,13 @@ def visible_devices(environment: Mapping[str, str]) -> int | None:
 
 
 def reaching(words: Sequence[str], names: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The variables that reach a program: in a container those of ``-e``, else all that are exported."""
+    """The variables that reach a program: in a container those of ``-e``, else all that are exported.
+
+    ``env`` adds its own.
+    """
+    if names[:1] == ["env"]:
+        own = takewhile(lambda word: "=" in word, words[1:])
+        return {**environment, **{word.partition("=")[0]: word.partition("=")[2] for word in own}}
     if not names or names[0] not in _CONTAINERS or "run" not in words[:3]:
         return environment
     found: dict[str, str] = {}
