@@ -29,13 +29,13 @@ from benchmarks.harness import Run, last_line, mean, option, place, read, refuse
 from benchmarks.protocols.processes import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "figures-rotating.md"
 RUNS = ROOT / "benchmarks" / "figures.jsonl"
 TABLE = ROOT / "benchmarks" / "figures.yaml"
-HEAD = "| benchmark and figure | development | nested | rotating: last (seed, n) | mean (seeds) |"
+HEAD = "figure | development | nested | rotating"
 KINDS = {"d": "development", "n": "nested", "r": "rotating"}
 NEAR = 0.01
 
@@ -108,26 +108,27 @@ def keep(path: Path, row: Row) -> None:
 
 def _draw(row: Row) -> str:
     """The seed of a run and its number of questions, where it counts any."""
-    return f"{row['seed']}" if row["n"] is None else f"{row['seed']}, {row['n']:,}"
+    return f"seed {row['seed']}" + ("" if row["n"] is None else f", n {row['n']:,}")
 
 
 def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
-    """The rows of the published table, and what could not be run."""
+    """The rows of the published table: a benchmark with its page and last draw, then its figures."""
     for name, bench in table.items():
         mine = [row for row in rows if row["benchmark"] == name and "figures" in row]
         every = next((row for row in reversed(mine) if row["mode"] == "all"), None)
         rotating = sorted((row for row in mine if row["mode"] == "rotating"), key=lambda row: row["seed"])
-        for label in bench["figures"] if mine or "page" in bench else ():
-            told = [(row, row["figures"]["rotating"].get(label)) for row in rotating]
-            values = [value for _, value in told if value is not None]
-            last = f"{_shown(told[-1][1])} ({_draw(told[-1][0])})" if told else "-"
-            cells = [
-                f"{name}: {label}",
-                *(_whole(bench, every, kind, label) for kind in ("development", "nested")),
-                last if label in _labels(rotating) else "-",
-                f"{_shown(mean(values, 6))} ({len(values)})" if values else "-",
-            ]
-            yield "| " + " | ".join(cells) + " |"
+        if not mine and "page" not in bench:
+            continue
+        page = f" ([page]({bench['page']}))" if "page" in bench else ""
+        yield f"**{name}**{page} | {_draw(rotating[-1]) if rotating else '-'}"
+        for label in bench["figures"]:
+            values = [row["figures"]["rotating"].get(label) for row in rotating]
+            known = [value for value in values if value is not None]
+            of_many = f"; mean of {len(known)}: {_shown(mean(known, 6))}" if len(known) > 1 else ""
+            cells = [_whole(bench, every, kind, label) for kind in ("development", "nested")]
+            cells.append((_shown(values[-1]) if values else "-") + of_many)
+            if set(cells) != {"-"}:
+                yield " | ".join([label, *cells])
 
 
 def failures(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
@@ -138,16 +139,11 @@ def failures(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
             yield f"* {name}: {mine[-1]['failed'] if mine else 'not run yet'}"
 
 
-def _labels(rows: Iterable[Row]) -> set[str]:
-    return {label for row in rows for label in row["figures"]["rotating"]}
-
-
 def _whole(bench: Mapping[str, Any], every: Row | None, kind: str, label: str) -> str:
     """A figure of every group: of the kept run, or as a page of docs has it from an earlier one."""
     if every is not None:
         return _shown(every["figures"][kind].get(label))
-    told = bench.get(kind, {}).get(label)
-    return "-" if told is None else f"{told} ([page]({bench['page']}))"
+    return str(bench.get(kind, {}).get(label, "-"))
 
 
 def _shown(value: float | None) -> str:
@@ -161,7 +157,7 @@ def write(page: Path, table: Mapping[str, Any], rows: Sequence[Row]) -> None:
     before = page.read_text(encoding="utf-8").partition(HEAD)[0]
     missing = list(failures(table, rows))
     after = ["", "Could not be run:", "", *missing] if missing else []
-    content = [HEAD, "|---|---|---|---|---|", *lines(table, rows), *after]
+    content = [HEAD, "---|---|---|---", *lines(table, rows), *after]
     page.write_text(before + "\n".join(content) + "\n", encoding="utf-8")
 
 

@@ -1,21 +1,18 @@
 """Writes docs/glossary.md: every public noun, its one home, its units, and what it is in one line.
 
 ``python -m tools.glossary`` writes the page, ``--check`` only says whether it is stale (exit 1). The nouns
-are the public classes of ``kg.nouns`` and the results of the methods of the workspace and its desks; the
-line is the first of the class's docstring; units are those that the names of its fields carry.
+are the public classes of ``kg.nouns``; the line is the first of the class's docstring; units are those that
+the names of its fields carry.
 """
 
 import argparse
 import ast
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.source_tree import ROOT, SourceModule, modules
+from tools.source_tree import ROOT, modules
 
 PAGE = ROOT / "docs" / "glossary.md"
-DESKS = "recommender.workspace."
-"""Where the workspace and its desks are."""
 UNITS = {
     "_bytes": "B",
     "_s": "s",
@@ -92,33 +89,12 @@ def nouns() -> list[Term]:
     )
 
 
-def results() -> list[Term]:
-    """The classes that methods of the workspace and its desks return, those of the nouns left out."""
-    homes: dict[str, tuple[ast.ClassDef, SourceModule]] = {
-        node.name: (node, item) for item in modules() for node in item.classes
-    }
-    desks = [node for node, item in homes.values() if item.name.startswith(DESKS)]
-    known = {one.name for one in nouns()} | {node.name for node in desks}
-    names = {name for node in desks for name in _returned(node)}
-    found = (term(homes[name][0], homes[name][1].name) for name in names & set(homes) - known)
-    return sorted(found, key=lambda one: one.name)
-
-
-def _returned(node: ast.ClassDef) -> Iterator[str]:
-    """Names in the return annotations of the public methods of a class."""
-    for item in node.body:
-        if isinstance(item, ast.FunctionDef) and not item.name.startswith("_") and item.returns is not None:
-            yield from (part.id for part in ast.walk(item.returns) if isinstance(part, ast.Name))
-
-
 def page() -> str:
     """The page."""
-    parts = [_HEAD]
-    for title, terms in (("Nouns", nouns()), ("Results", results())):
-        parts.append(f"\n## {title}\n")
-        for home in sorted({one.home for one in terms}):
-            parts.append(f"\n`{home}`\n\n")
-            parts += [f"{one}\n" for one in terms if one.home == home]
+    parts, terms = [_HEAD], nouns()
+    for home in sorted({one.home for one in terms}):
+        parts.append(f"\n## `{home}`\n\n")
+        parts += [f"{one}\n" for one in terms if one.home == home]
     return "".join(parts)
 
 
