@@ -11,6 +11,7 @@ from ingest.questions.launches.script_edits import ScriptEdits, edited
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
+from kg.terms.setting_registry import registry, softwares
 from kg.whole_files import write_text
 from recommender.ranking.paste import field_lines, flag_objects, value_words
 from recommender.ranking.plan_setting import Origin
@@ -90,10 +91,16 @@ def _check_engine(script: str, framework: str) -> None:
     """
     launched = read_launch(script, "the script").question.get("software")
     engine = next(iter(launched), "") if isinstance(launched, dict) else ""
-    if engine and framework.removesuffix("-ascend") != engine:
+    if engine and not _is_built_on(framework, engine):
         raise InputError(
             f"the script launches {engine}, the plan is for {framework}", hint=f"--software {engine}"
         )
+
+
+def _is_built_on(framework: str, engine: str) -> bool:
+    """Whether a framework is that engine or reaches it, as MindSpeed-LLM starts Megatron's own scripts."""
+    beneath = registry(framework).beneath if framework in softwares() else ()
+    return engine == framework or any(_is_built_on(item, engine) for item in beneath)
 
 
 def _diff(before: str, after: str, name: str, new_name: str) -> str:

@@ -74,6 +74,11 @@ def test_a_script_of_another_engine_is_refused() -> None:
         tuned_script(PLAN, "python -m sglang.launch_server --model-path m --tp 2\n")
 
 
+def test_a_script_of_the_engine_beneath_a_framework_is_its_own() -> None:
+    plan = replace(PLAN, start=replace(PLAN.start, framework="mindspeed-llm", settings=()), changes=())
+    assert tuned_script(plan, "torchrun pretrain_gpt.py --num-layers 32\n").diff == ""
+
+
 def test_a_script_without_a_last_newline_gives_a_diff_that_applies() -> None:
     made = tuned_script(PLAN, "vllm serve m --max-num-seqs 64")
     assert "-vllm serve m --max-num-seqs 64\n\\ No newline at end of file\n" in made.diff
