@@ -6,12 +6,18 @@ ends the program in one line however early it comes.
 
 from __future__ import annotations
 
+import _thread
 import os
+import signal
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from cli.interrupts import Interrupts
+if TYPE_CHECKING:
+    from types import FrameType
+
 
 INTERRUPTED = 130
 CLOSED = 141
@@ -142,3 +148,36 @@ def _print(message: str, hint: str) -> None:
 def _forget_output() -> None:
     """Let go of what could not be written, or Python complains about it again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+AGAIN_S = 0.01
+"""After this the main thread has left the callback that swallowed the interrupt."""
+
+
+class Interrupts:
+    """Whether somebody has asked this process to stop.
+
+    Attributes:
+        asked: True from the first Ctrl-C on.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def listen(self) -> None:
+        """Notice Ctrl-C from now on, unless whoever started the process has it ignored."""
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._stop)
+        sys.unraisablehook = self._unraisable
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> NoReturn:
+        self.asked = True
+        raise KeyboardInterrupt
+
+    def _unraisable(self, fault: Any) -> None:
+        if not issubclass(fault.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(fault)
+            return
+        again = threading.Timer(AGAIN_S, _thread.interrupt_main)
+        again.daemon = True
+        again.start()

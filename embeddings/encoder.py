@@ -11,15 +11,19 @@ are made afterwards, and the others when the workspace encodes its problems anew
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embeddings.features import BLOCKS, FEATURE_VERSION, WIDTH, Features
-from embeddings.projection import TEXT_WIDTH, Projection
+import data
+from embeddings.codes import code
+from embeddings.features import BLOCKS, FEATURE_VERSION, WIDTH, Features, places
 from embeddings.text_encoder import INSTALL_HINT
 from embeddings.weights import BlockWeights
-from embeddings.words import words
 from kg.errors import MissingDependencyError
 from kg.nouns.values import digest
 
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from embeddings.features import HardwareFacts
     from embeddings.text_encoder import TextEncoder
     from kg.nouns.entities import Problem
+
 
 NO_TEXT = "no text model: similarity rests on numbers and names alone"
 
@@ -148,3 +153,86 @@ class ProblemEncoder:
             np.multiply(block, np.float32(weights[name]), out=out[:, at : at + block.shape[1]])
             at += block.shape[1]
         return out
+
+
+_SIZE = re.compile(r"a?\d+([.x]\d+)*[bmkt]?", re.IGNORECASE)
+_VERBS = {"lower": "minimise", "higher": "maximise"}
+
+
+def words(problem: Problem, hardware: HardwareFacts) -> str:
+    """Describe a problem in words: activity, model, hardware, bottlenecks, objective.
+
+    Args:
+        problem: A problem with canonical names.
+        hardware: The tree that knows what a device belongs to.
+
+    Returns:
+        Such as ``"pretrain training of qwen2 on dgx h100, hopper, nvidia; slow link; maximise
+        throughput"``; the same for problems that differ in numbers alone.
+    """
+    workload = problem.workload
+    parts = [f"{_plain(workload.operator)} {workload.kind}"]
+    if workload.model:
+        parts.append(f"of {_without_sizes(workload.model)}")
+    parts.append("on " + ", ".join(_plain(node) for node in places(hardware, problem.hardware.name)))
+    text = " ".join(parts)
+    limits = ", ".join(_plain(name) for name in problem.bottlenecks)
+    wanted = f"{_VERBS[problem.objective.better]} {_plain(problem.objective.metric)}"
+    return "; ".join(part for part in (text, limits, wanted) if part)
+
+
+def _plain(name: str) -> str:
+    return " ".join(re.split(r"[\s_\-./]+", name.lower())).strip()
+
+
+def _without_sizes(model: str) -> str:
+    """Return family words of a model: ``meta-llama/Llama-3-8B`` gives ``meta llama``."""
+    kept = [word for word in _plain(model).split() if not _SIZE.fullmatch(word)]
+    return " ".join(dict.fromkeys(kept)) or _plain(model)
+
+
+TEXT_WIDTH = 64
+"""Length of a projected text vector."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projection:
+    """A linear map of text vectors.
+
+    Attributes:
+        mean: What is taken off first, shape (dimension,).
+        directions: Shape (dimension, TEXT_WIDTH).
+    """
+
+    mean: NDArray[np.float32]
+    directions: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, encoder: TextEncoder) -> Projection:
+        """Return the projection for a text model: the shipped one if it was made for it."""
+        header = json.loads(data.text("retrieval/text_projection.json"))
+        return cls.shipped() if header["encoder_hash"] == encoder.hash else cls.drawn(encoder.dimension)
+
+    @classmethod
+    def shipped(cls) -> Projection:
+        """Load ``data/retrieval/text_projection.f32``: the mean, then the directions, rows of float32."""
+        header = json.loads(data.text("retrieval/text_projection.json"))
+        content = data.resource("retrieval/text_projection.f32").read_bytes()
+        table = np.frombuffer(content, dtype="<f4").reshape(1 + TEXT_WIDTH, header["dimension"])
+        return cls(mean=table[0], directions=table[1:].T)
+
+    @classmethod
+    def drawn(cls, dimension: int) -> Projection:
+        """Draw signs by hash: the expected squared length stays as it was."""
+        rows = [code(f"text column {column}", TEXT_WIDTH) for column in range(dimension)]
+        return cls(mean=np.zeros(dimension, dtype=np.float32), directions=np.array(rows, dtype=np.float32))
+
+    @property
+    def hash(self) -> str:
+        """Identifier of the numbers in it."""
+        return hashlib.sha256(self.mean.tobytes() + self.directions.tobytes()).hexdigest()[:24]
+
+    def apply(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return projected vectors, shape (n, TEXT_WIDTH)."""
+        short: NDArray[np.float32] = np.matmul(vectors - self.mean, self.directions, dtype=np.float32)
+        return short

@@ -18,7 +18,7 @@ import yaml
 
 import data
 from ingest.corpora.corpus import SHIPPED
-from ingest.corpora.unpacking import matches
+from ingest.corpora.fetching import matches
 from ingest.reading import FileReport, read
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names

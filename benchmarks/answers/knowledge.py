@@ -36,9 +36,8 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
 from kg.terms.setting_registry import registry, softwares
 from kg.triples.serialisation import from_graph
-from recommender.applicability.gate import judge
+from recommender.applicability.gate import judge, setting_key
 from recommender.applicability.question_facts import question_facts
-from recommender.applicability.release import setting_key
 from recommender.store.shipped_knowledge import recipes as shipped_recipes
 from recommender.workspace.workspace import Workspace
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
-from recommender.report.pdf import browser_program
+from recommender.report.writing import browser_program
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli import output
 from cli.completion import LISTS
 from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.output import say
 from kg.errors import InputError
+from kg.terms.setting_registry import registry, softwares
 
 if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
+    from kg.nouns.setting import Setting
+    from kg.terms.setting_registry import ReleaseSettings
+
 
 _OF_NAMES = ("--like",)
 _TAKEN = {
@@ -57,9 +62,7 @@ def list_(
         taken = ", ".join(_TAKEN.get(kind, _OF_NAMES))
         raise InputError(f"{strays[0]} is not for kb list {kind}", hint=f"it takes {taken}")
     if kind == "settings":
-        from cli.kb import settings as kb_settings
-
-        kb_settings.show(software, as_json=as_json)
+        show_settings(software, as_json=as_json)
         return
     if kind != "recipes":
         with open_workspace(context) as workspace:
@@ -105,3 +108,85 @@ def _show(recipe: Recipe) -> None:
     for item in recipe.settings:
         say(f"  {item.where.value:5}{item.key} = {item.value}")
     say(f"  {recipe.authority}: {recipe.source.url}")
+
+
+LONGEST = 40
+"""Characters of a default that a table shows."""
+
+
+def show_settings(software: str, *, as_json: bool) -> None:
+    """Print the settings of ``software`` (``name=release``), or without one the programs there are.
+
+    Raises:
+        UnknownEntityError: No settings of that program ship, or the release is none.
+    """
+    if not software:
+        _programs(as_json=as_json)
+        return
+    name, _, release = software.partition("=")
+    found = registry(name).at(release)
+    if found.note:
+        output.note(found.note)
+    if as_json:
+        settings = [to_json(item, found.release) for item in found]
+        output.as_json({"software": found.registry.software, "release": found.release, "settings": settings})
+        return
+    output.table(
+        ("place", "setting", "takes", "default", "since"),
+        ((item.place, item.key, takes(item), _default(item, found), item.since or "") for item in found),
+    )
+
+
+def to_json(setting: Setting, release: str) -> dict[str, object]:
+    """A setting as one release has it; what is not known is left out."""
+    default = setting.default_in(release)
+    fields: dict[str, object] = {
+        "key": setting.key,
+        "place": setting.place.value,
+        "in": setting.carrier,
+        "aliases": list(setting.aliases),
+        "off": setting.negation,
+        "type": setting.type,
+        "choices": list(setting.choices),
+        "low": setting.low,
+        "high": setting.high,
+        "unit": setting.unit,
+        "since": setting.since,
+        "removed": setting.removed,
+        "replaced_by": setting.replaced_by,
+        "open": setting.open,
+        "refused_with": list(setting.conflicts),
+        "source": setting.source,
+    }
+    kept = {name: value for name, value in fields.items() if value not in ("", None, [], False)}
+    if default is not None:
+        kept |= {"default_is_computed": True} if default.computed else {"default": default.value}
+    return kept
+
+
+def takes(setting: Setting) -> str:
+    """The type and the limits of a setting in few words."""
+    if setting.choices:
+        return ", ".join(str(item) for item in setting.choices)
+    low, high = (f"{bound:g}" if bound is not None else "" for bound in (setting.low, setting.high))
+    limits = f" {low}..{high}" if low or high else ""
+    return f"{setting.type}{limits} {setting.unit}".strip()
+
+
+def _default(setting: Setting, found: ReleaseSettings) -> str:
+    default = setting.default_in(found.release)
+    if default is None:
+        return ""
+    text = "computed" if default.computed else str(default.value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _programs(*, as_json: bool) -> None:
+    rows = [(name, registry(name)) for name in softwares()]
+    if as_json:
+        output.as_json({"software": {name: list(item.releases) for name, item in rows}})
+        return
+    output.table(
+        ("software", "settings", "releases"),
+        ((name, len(item.settings), ", ".join(item.releases)) for name, item in rows),
+    )

@@ -15,8 +15,8 @@ import pytest
 from benchmarks.speed.browser import Chromium, find_chromium
 from recommender.report.document import ReportDocument, ReportPart
 from recommender.report.page import page
-from recommender.report.pdf import browser_program, print_pdf
 from recommender.report.sections.pareto import choice, front_costs
+from recommender.report.writing import browser_program, print_pdf
 from tests.unit.recommender.report import contents
 
 pytestmark = pytest.mark.long

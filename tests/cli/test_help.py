@@ -69,7 +69,7 @@ def test_many_options_stand_under_headings() -> None:
 
 @pytest.mark.parametrize("path", GROUPS, ids=" ".join)
 def test_few_options_are_without_a_heading(path: tuple[str, ...]) -> None:
-    """A new option of a long help has its place in ``cli/panels.py``."""
+    """A new option of a long help has its place in ``cli/late.py``."""
     context = typer.Context(GROUPS[path])
     for name in GROUPS[path].list_commands(context):
         command = GROUPS[path].get_command(context, name)

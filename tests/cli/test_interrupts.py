@@ -5,7 +5,7 @@ import sys
 
 SWALLOWED = """
 import os, signal, time, weakref
-from cli.interrupts import Interrupts
+from cli.main import Interrupts
 
 class Lock:
     pass
@@ -35,7 +35,7 @@ main.main()
 IGNORED = """
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-from cli.interrupts import Interrupts
+from cli.main import Interrupts
 Interrupts().listen()
 print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)
 """

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import data
+from embeddings.encoder import TEXT_WIDTH, Projection, words
 from embeddings.onnx_export import export
-from embeddings.projection import TEXT_WIDTH, Projection
 from embeddings.text_encoder import OnnxTextEncoder
-from embeddings.words import words
 from ingest.knowledge.files import read_knowledge
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.knowledge import Bottleneck, HardwareProfile, Model

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from embeddings.encoder import NO_TEXT, ProblemEncoder
+from embeddings.encoder import NO_TEXT, TEXT_WIDTH, ProblemEncoder, Projection
 from embeddings.features import WIDTH
-from embeddings.projection import TEXT_WIDTH, Projection
 from embeddings.text_encoder import DEFAULT_HASH, OnnxTextEncoder
 from embeddings.weights import BlockWeights
 from kg.errors import MissingDependencyError

@@ -279,7 +279,7 @@ def test_nothing_of_a_file_becomes_markup(kind: str) -> None:
 
 
 def test_a_diagnosis_shows_its_path_and_what_to_measure_next() -> None:
-    from recommender.report.sections.critical_path import draw_next, draw_path, draw_stages
+    from recommender.report.sections.diagnosis import draw_next, draw_path, draw_stages
 
     content, words = contents.diagnosis("A<b>"), Words("en")
     path = draw_path(content["critical_path"], words)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kg.errors import InputError, MissingDependencyError
-from recommender.report import pdf
+from recommender.report import writing
 from recommender.report.document import ReportDocument
 from recommender.report.writing import LEAST_PAUSE_S, PAUSE, LivePage, write_report
 from tests.unit.recommender.report import contents
@@ -39,7 +39,7 @@ def test_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
 
 def test_a_pdf_without_a_browser_names_the_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(pdf, "_PLACES", ())
+    monkeypatch.setattr(writing, "_PLACES", ())
     with pytest.raises(MissingDependencyError, match="Chromium, Chrome or Edge"):
         write_report(tmp_path / "a.pdf", contents.document("experiment"))
     assert list(tmp_path.iterdir()) == []

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import data
+from embeddings.encoder import words
 from embeddings.text_cache import CachedTextEncoder, TextCache
 from embeddings.text_encoder import DEFAULT_MODEL, OnnxTextEncoder
-from embeddings.words import words
 from kg.nouns.entities import Problem
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of

@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from embeddings.words import words
+from embeddings.encoder import words
 from kg.nouns.entities import Better, Problem, WorkloadKind
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import HardwareTree

@@ -4,7 +4,7 @@ import pytest
 
 from kg.nouns.knowledge import Assignment, Strategy
 from kg.terms.conditions import Truth
-from recommender.applicability.release import judge_release
+from recommender.applicability.gate import judge_release
 
 PREFETCH = Assignment(
     parameter="VLLM_ASCEND_ENABLE_PREFETCH_MLP", value="1", environment=True, software="vllm-ascend"

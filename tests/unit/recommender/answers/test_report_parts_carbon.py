@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from recommender.answers.carbon_content import carbon_content, joined_content
-from recommender.answers.report_parts import document_of, printed_parts
+from recommender.answers.report_parts import carbon_content, document_of, joined_content, printed_parts
 from recommender.report.page import page
 
 PLAN: dict[str, Any] = {
