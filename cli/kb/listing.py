@@ -161,6 +161,8 @@ def to_json(setting: Setting, release: str) -> dict[str, object]:
     kept = {name: value for name, value in fields.items() if value not in ("", None, [], False)}
     if default is not None:
         kept |= {"default_is_computed": True} if default.computed else {"default": default.value}
+    if resolved := setting.resolved_in(release):
+        kept["resolves_to"] = [str(case) for case in resolved]
     return kept
 
 

@@ -48,6 +48,27 @@ class SettingDefault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedCase:
+    """What a program puts in the place of a setting that is not told, under a condition.
+
+    Attributes:
+        when: Terms that must hold, joined by ``and``; empty where it always holds.
+        value: The value; meaningless where it is computed.
+        computed: It depends on what the sources alone do not say.
+        bound: ``"most"`` or ``"least"`` where something computed may still lower or raise it.
+    """
+
+    when: str = ""
+    value: Value = None
+    computed: bool = False
+    bound: str = ""
+
+    def __str__(self) -> str:
+        value = "computed" if self.computed else f"{f'at {self.bound} ' if self.bound else ''}{self.value}"
+        return f"{value} if {self.when}" if self.when else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One setting of a program, over its releases.
 
@@ -64,6 +85,8 @@ class Setting:
         high: Largest value.
         unit: Unit of the value where it is known, such as ``"MB"`` or ``"token"``.
         defaults: Defaults by release, oldest first; empty where the program states none.
+        resolved: What the program puts in place of the default, by release, oldest first; of its cases the
+            first that holds.
         since: First release with it; None if it was there in the oldest release that was read.
         removed: First release without it; None while it is there.
         absent: Releases between the first and the last with it that lack it.
@@ -86,6 +109,7 @@ class Setting:
     high: float | None = None
     unit: str = ""
     defaults: tuple[SettingDefault, ...] = ()
+    resolved: tuple[tuple[str, tuple[ResolvedCase, ...]], ...] = ()
     since: str | None = None
     removed: str | None = None
     absent: tuple[str, ...] = ()
@@ -120,6 +144,12 @@ class Setting:
         earlier = [item for item in self.defaults if release_key(item.release) <= key]
         return earlier[-1] if earlier else None
 
+    def resolved_in(self, release: str) -> tuple[ResolvedCase, ...]:
+        """What the program puts in place of the default in a release; empty where that is all it does."""
+        key = release_key(release)
+        earlier = [cases for first, cases in self.resolved if release_key(first) <= key]
+        return earlier[-1] if earlier else ()
+
     def accepts(self, value: Value) -> bool:
         """Whether a value, or the text of one, has the right type, is a choice and lies in the range."""
         typed = read_value(value, self.type)
@@ -145,8 +175,13 @@ class Setting:
             return False
         if default.value is None:
             return _is_none(value)
-        typed = read_value(value, self.type)
-        return typed is not None and _text(typed) == _text(read_value(default.value, self.type))
+        return same_value(value, default.value, self.type)
+
+
+def same_value(one: Value, other: Value, kind: str) -> bool:
+    """Whether two values, or the texts of them, are the same as a type reads them."""
+    typed = read_value(one, kind)
+    return typed is not None and _text(typed) == _text(read_value(other, kind))
 
 
 def read_value(value: Value, kind: str) -> Value:

@@ -45,7 +45,7 @@ def broken_conflicts(release: ReleaseSettings, settings: Mapping[str, Value]) ->
     for layer in release.layers():
         for key in settings:
             found = layer.registry.find(key, None, layer.release)
-            for conflict in () if found is None else found.setting.conflicts:
+            for conflict in () if found is None else found.setting.as_in(layer.release).conflicts:
                 if all(_holds(term, values, layer) for term in conflict.split(" and ")):
                     broken[conflict] = None
     return list(broken)
@@ -103,6 +103,11 @@ def _held(key: str, values: Mapping[str, Value], release: ReleaseSettings) -> Va
     found = release.registry.find(key, None, release.release)
     default = None if found is None or found.beneath else found.setting.default_in(release.release)
     return None if default is None else default.value
+
+
+def holds(term: str, settings: Mapping[str, Value], release: ReleaseSettings) -> bool:
+    """Whether a term holds for settings by key, and the defaults of a release."""
+    return _holds(term, {plain_key(key): value for key, value in settings.items()}, release)
 
 
 def _holds(term: str, values: Mapping[str, Value], release: ReleaseSettings) -> bool:

@@ -18,7 +18,7 @@ import data
 from kg.errors import UnknownEntityError
 from kg.nouns.look_up import LookUp, Spelling, Standing
 from kg.nouns.release import release_key
-from kg.nouns.setting import Setting, SettingDefault, SettingPlace
+from kg.nouns.setting import ResolvedCase, Setting, SettingDefault, SettingPlace
 from kg.nouns.values import as_value
 
 if TYPE_CHECKING:
@@ -291,6 +291,10 @@ class SettingRegistry:
                 SettingDefault(release=release, value=as_value(rest[0]) if rest else None, computed=not rest)
                 for release, *rest in entry.get("default", ())
             ),
+            resolved=tuple(
+                (release, tuple(_case(*case) for case in cases))
+                for release, *cases in entry.get("resolved", ())
+            ),
             since=entry.get("since"),
             removed=entry.get("removed"),
             absent=tuple(entry.get("absent", ())),
@@ -308,6 +312,11 @@ class SettingRegistry:
             return self.releases[-1]
         key = release_key(removed)
         return [name for name in self.releases if release_key(name) < key][-1]
+
+
+def _case(when: str, *rest: Any) -> ResolvedCase:
+    value = as_value(rest[0]) if rest else None
+    return ResolvedCase(when=when, value=value, computed=not rest, bound=rest[1] if len(rest) > 1 else "")
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import HOLDS, Condition, Judgement, Truth
 from kg.terms.facts import OBSERVATIONS
+from kg.terms.resolved_defaults import is_default
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -173,7 +174,7 @@ def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
                 continue
             if not look_up.usable:
                 return Judgement(truth=Truth.FAILS, because=str(look_up))
-            defaults.append(look_up.is_default(item.value))
+            defaults.append(is_default(look_up, item.value, facts))
         if settings and len(defaults) == len(strategy.sets) and all(defaults):
             name = f"{release.registry.software} {release.release}"
             return Judgement(truth=Truth.FAILS, because=f"it is the default of {name}")

@@ -78,11 +78,21 @@ def _conflicts(known: Facts, given: Mapping[str, Any]) -> Iterator[str]:
         if isinstance((entry.get("default") or [None])[0], bool | int | float):
             values[key] = entry["default"][0]  # a default text such as "disable" is no switch that is on
     values.update({key: value for key, value in given.items() if value is not None})
-    said = {key for key in given if known.flags[key].get("conflicts")}
+    entries = {**known.flags, **known.fields}
+    told = set(given)
+    for key, value in given.items():
+        name = key.lstrip("-").replace("-", "_")
+        fields = {path: entry for path, entry in known.fields.items() if path.startswith(f"{name}.")}
+        if isinstance(value, dict) and fields:
+            values.update({path: one["default"][0] for path, one in fields.items() if one.get("default")})
+            values.update({f"{name}.{field}": item for field, item in value.items()})
+            told |= {f"{name}.{field}" for field in value}
+    said = {key for key in told if entries.get(key, {}).get("conflicts")}
     if said:
+        values = {key: value for key, value in values.items() if value is not None}
         for conflict in broken_conflicts(registry(known.program).at(known.release), values):
-            named = [word for word in conflict.split() if word in known.flags]
-            if said & {*named} and all(conflict in known.flags[key].get("conflicts", ()) for key in named):
+            named = [word for word in conflict.split() if word in entries]
+            if said & {*named} and all(conflict in entries[key].get("conflicts", ()) for key in named):
                 yield f"conflicting settings: {conflict}"
 
 

@@ -66,6 +66,8 @@ class RebuiltParser(argparse.ArgumentParser):
         except RefusalError as refusal:
             return {}, (*self.complaints, str(refusal))
         given = {key: value for key, value in vars(values).items() if key.startswith("-")}
+        if self.facts.dotted and not str(given.get("--config") or ".yaml").endswith((".yaml", ".yml")):
+            self.complaints.append(f"argument --config: no YAML file: {given['--config']}")
         for path, text in dotted:
             if not self._put(given, path, text):
                 rest.append(f"--{path}")
@@ -92,13 +94,22 @@ class RebuiltParser(argparse.ArgumentParser):
 
     def _reader(self, entry: Entry) -> Callable[[str], Any]:
         kind = entry.get("of", "any") if entry.get("type") == "list" else entry.get("type", "any")
+        name = entry["key"].lstrip("-").replace("-", "_")
+        is_class = (
+            kind == "object"
+            and not entry.get("open")
+            and entry.get("of") != "json"
+            and any(path.startswith(f"{name}.") for path in self.facts.fields)
+        )
 
         def read(text: str) -> Any:
             if text.lower() in {word.lower() for word in entry.get("words", ())}:
                 return None
             try:
-                value = typed(text, kind, scaled=bool(entry.get("scaled")))
+                value = typed(text, "class" if is_class else kind, scaled=bool(entry.get("scaled")))
             except ValueError:
+                if kind == "object" and entry.get("of") == "str":
+                    return text
                 word = "JSON" if kind == "object" else f"{kind} value"
                 self.complaints.append(f"argument {entry['key']}: invalid {word}: {text!r}")
                 return text
@@ -183,4 +194,8 @@ def typed(text: str, kind: str, *, scaled: bool = False) -> Any:
         if text.lower() in _TRUE | _FALSE:
             return text.lower() in _TRUE
         raise ValueError(text)
-    return json.loads(text) if kind == "object" else text
+    if kind == "pair" and "=" in text and "," not in text:
+        return text
+    if kind == "class" and not isinstance(json.loads(text), dict):
+        raise ValueError(text)
+    return json.loads(text) if kind in {"object", "class", "pair"} else text

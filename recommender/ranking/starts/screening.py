@@ -12,6 +12,7 @@ from kg.terms.conditions import Truth
 from kg.terms.dialects import statement
 from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import QUANTISATION, Purpose, acts_on, plain_key, purpose
+from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_registry import registry
 from recommender.applicability.gate import judge
 from recommender.ranking.plan_change import NotHere
@@ -166,7 +167,7 @@ class Screen:
             return item, NotHere(
                 strategy=item.key, because=str(found), fact="release", source=item.first.source.url
             )
-        if found.is_default(_typed(item.value)):
+        if is_default(found, _typed(item.value), self.situation.facts):
             name = f"{self.situation.framework.id} {self.situation.framework.version}".strip()
             because = f"{item.value} is the default of {name}"
             return item, NotHere(strategy=item.key, because=because, fact="default")

@@ -13,6 +13,7 @@ from kg.terms.meanings import divides
 from kg.terms.metrics import priced_as
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
+from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.paste import UNNAMED
@@ -183,7 +184,7 @@ def _further_than(
             continue
         if release is not None:
             taken = release.look_up(item.key, item.where)
-            if not taken.usable or taken.is_default(item.value):
+            if not taken.usable or is_default(taken, item.value, screen.situation.facts):
                 continue
             begun = {one.key: one.value for one in [*settings, *found]}
             broken = broken_conflicts(release, {**begun, item.key: item.value})

@@ -133,6 +133,14 @@ def _overrides(module: Module) -> Overrides:
                     )
                     value = node.value if isinstance(node, ast.Assign) else ast.Constant(1)
                     found.setdefault(field, {})[word] = value
+        elif (
+            isinstance(node, ast.Call)
+            and tail(node.func) == "remove"
+            and isinstance(node.func, ast.Attribute)
+        ):
+            owner = node.func.value  # kwargs["x"]["choices"].remove(y)
+            if isinstance(owner, ast.Subscript) and isinstance(owner.value, ast.Subscript) and node.args:
+                found.setdefault(as_text(owner.value.slice), {})["remove"] = node.args[0]
     return found
 
 
@@ -161,7 +169,11 @@ def _argument(
     )
     item.path, item.line = module.path, call.lineno
     item.aliases = tuple(name for name in names if name != long)
-    apply_words(sources, item, {word.arg: word.value for word in call.keywords if word.arg}, module)
+    words = {word.arg: word.value for word in call.keywords if word.arg}
+    if isinstance(spread, ast.Dict):  # **{**kwargs["x"], "default": None}
+        inside = zip(spread.keys, spread.values, strict=True)
+        words |= {text: value for key, value in inside if key is not None and (text := as_text(key))}
+    apply_words(sources, item, words, module)
     if item.type == "bool" and item.negation:
         item.negation = long.replace("--", "--no-", 1)
     yield item

@@ -36,6 +36,8 @@ def of_field(field: Field, key: str = "") -> Mined:
         order = ("bool", *(() if kind.choices else ("list", "int", "float")))
         item.type = next((name for name in order if name in parts), kind.type)
     item.folds = "enum" in parts
+    if item.type == "object" and not kind.nested and parts & {"str", "any"}:
+        item.of = "str"  # what is no object is a text
     if parts == {"bool", "str", "none"}:
         item.type, item.nargs = "any", "?"
     elif item.type == "bool":

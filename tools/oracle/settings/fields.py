@@ -179,6 +179,8 @@ def _of_class(name: str, owner: ast.ClassDef) -> Kind:
             parts=frozenset({"enum", "str"}),
             choices=tuple(dict.fromkeys([*names, *(str(item) for item in values if "." not in str(item))])),
         )
+    if "Protocol" in bases:
+        return Kind()
     if bases & _OBJECTS or any(
         isinstance(base, ast.Subscript) and tail(base.value) in _OBJECTS for base in owner.bases
     ):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Identity: TypeAlias = "tuple[str, str]"
 State: TypeAlias = "dict[Identity, dict[str, Any]]"
-_SPANS = ("since", "removed", "absent", "default", "before")
+_SPANS = ("since", "removed", "absent", "default", "resolved", "before")
 _FORM = (
     "in", "aliases", "off", "type", "choices", "low", "high", "unit", "open", "conflicts",
     "nargs", "of", "words", "scaled", "required", "folds", "forbids",
@@ -95,11 +95,11 @@ def state_in(content: Mapping[str, Any], release: str) -> State:
             if release_key(release) < release_key(end):
                 plain = {name: value for name, value in plain.items() if name not in _FORM} | form
         if _present(entry, release):
-            earlier = [
-                item for item in entry.get("default", ()) if release_key(item[0]) <= release_key(release)
-            ]
-            if earlier:
-                plain["default"] = earlier[-1][1:]
+            for name in ("default", "resolved"):
+                changes = entry.get(name, ())
+                earlier = [item[1:] for item in changes if release_key(item[0]) <= release_key(release)]
+                if earlier and (earlier[-1] or name == "default"):
+                    plain[name] = earlier[-1]
             state[identity] = plain
     for name, place, key, successor in content.get("refused", ()):
         if name == release:
@@ -168,6 +168,7 @@ def _entry(item: Mined) -> dict[str, Any]:
         "required": item.required,
         "folds": item.folds,
         "forbids": item.forbids,
+        "resolved": [list(case) for case in item.resolved],
     }
     empty: tuple[object, ...] = ("", [])
     entry.update({
@@ -225,7 +226,8 @@ def _spanned(order: list[str], identity: Identity, states: Mapping[str, State]) 
     if not having:
         return None
     first, last = order.index(having[0]), order.index(having[-1])
-    entry = {name: value for name, value in states[having[-1]][identity].items() if name != "default"}
+    newest = states[having[-1]][identity]
+    entry = {name: value for name, value in newest.items() if name not in {"default", "resolved"}}
     if first:
         entry["since"] = order[first]
     if last + 1 < len(order):
@@ -248,11 +250,12 @@ def _spanned(order: list[str], identity: Identity, states: Mapping[str, State]) 
     ]
     if before:
         entry["before"] = before
-    changes: list[list[Any]] = []
-    for name in having:
-        default = states[name][identity].get("default")
-        if default is not None and (not changes or changes[-1][1:] != default):
-            changes.append([name, *default])
-    if any(len(change) > 1 for change in changes):
-        entry["default"] = changes
+    for part in ("default", "resolved"):
+        changes: list[list[Any]] = []
+        for name in having:
+            value = states[name][identity].get(part, [] if changes and part == "resolved" else None)
+            if value is not None and (not changes or changes[-1][1:] != value):
+                changes.append([name, *value])
+        if any(len(change) > 1 for change in changes):
+            entry[part] = changes
     return entry

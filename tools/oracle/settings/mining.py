@@ -14,6 +14,7 @@ from tools.oracle.settings.mappings import json_fields
 from tools.oracle.settings.pages import page_settings
 from tools.oracle.settings.plans import SYSTEM
 from tools.oracle.settings.refusals import add_refusals
+from tools.oracle.settings.resolution import add_resolutions
 from tools.oracle.settings.source import Mined, Module, Sources
 from tools.oracle.settings.trainers import DEEPSPEED, class_arguments, dictionary_keys, yaml_keys
 
@@ -54,6 +55,9 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
             item.stated = item.stated or name == "default"
     if plan.checks:
         add_refusals(Sources(folder, plan.checks), found.values())
+    if plan.resolution:
+        sources = Sources(folder, (*plan.arguments, *plan.annotated, *plan.library))
+        add_resolutions(sources, plan.resolution, found.values())
     return sorted(found.values(), key=lambda item: (item.place, item.key))
 
 

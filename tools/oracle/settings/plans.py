@@ -45,6 +45,7 @@ class Plan:
         abbreviates: Its parser takes the beginning of a flag for the flag.
         library: Folders that only help to find classes and constants.
         checks: Files and folders that refuse combinations.
+        resolution: Functions that settle what nobody told, in their order.
         pages: Pages that list settings in tables.
         facts: What pages say of settings whose sources do not say it, by key.
         named: Pages that each describe the variable they are named after.
@@ -79,6 +80,7 @@ class Plan:
     abbreviates: bool = False
     library: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
+    resolution: tuple[str, ...] = ()
     pages: tuple[Page, ...] = ()
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     named: str = ""

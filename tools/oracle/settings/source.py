@@ -60,6 +60,16 @@ class Module:
         return found
 
     @cached_property
+    def imports(self) -> dict[str, str]:
+        """Modules that names come from, as the end of a path."""
+        return {
+            name.asname or name.name: node.module.replace(".", "/")
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.ImportFrom) and node.module
+            for name in node.names
+        }
+
+    @cached_property
     def constants(self) -> dict[str, ast.expr]:
         """What names of the module are set to."""
         return dict(assignments(self.tree.body))
@@ -95,6 +105,8 @@ class Mined:
         required: The parser refuses to do without.
         folds: Choices are compared in lower case, with ``_`` for ``-``.
         forbids: Fields that its configuration class does not have are refused, not read over.
+        resolved: What the release makes of the default: when, the value (none where it is computed), and
+            whether that is the ``most`` or ``least`` it may be.
     """
 
     key: str
@@ -122,6 +134,7 @@ class Mined:
     required: bool = False
     folds: bool = False
     forbids: bool = False
+    resolved: tuple[tuple[Any, ...], ...] = ()
 
 
 class Sources:
@@ -153,6 +166,13 @@ class Sources:
         if name in module.constants:
             return module.constants[name], module
         found = [item for item in self._constants.get(name, ()) if name in item.constants]
+        origin = module.imports.get(name) if len(found) > 1 else None
+        if origin:
+            found = [
+                item
+                for item in found
+                if item.path.removesuffix(".py").removesuffix("/__init__").endswith(origin)
+            ]
         return (found[0].constants[name], found[0]) if len(found) == 1 else None
 
     def value(self, node: ast.expr, module: Module, depth: int = 0) -> Any:
@@ -251,6 +271,8 @@ class Sources:
             if not node.args:
                 return []
             inner = self.value(node.args[0], module, depth + 1)
+            if not isinstance(inner, list | dict | str):
+                raise UnresolvedError
             return sorted(inner) if name in {"sorted", "set", "frozenset"} else list(inner)
         if name in {"keys", "copy"} and isinstance(node.func, ast.Attribute):
             return self.value(node.func.value, module, depth + 1)

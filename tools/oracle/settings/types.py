@@ -37,25 +37,16 @@ def apply_words(sources: Sources, item: Mined, words: Mapping[str, ast.expr], mo
         except UnresolvedError:
             item.stated = False
     if "type" in words:
-        before, item.type = item.type, type_of_reader(words["type"], item.type)
-        if before == "list" and item.type == "object":
-            item.type, item.of = "list", "object"
-        name = tail(words["type"])
-        item.scaled = item.scaled or name.startswith("human_readable_int")
-        item.words = ("auto",) if name.endswith("_or_auto") else item.words
-        item.folds = item.folds or (
-            isinstance(words["type"], ast.Lambda) and "lower" in ast.unparse(words["type"])
-        )
-        if item.type == "any" and item.choices:
-            item.type = before
-        if item.type in {"list", "bool"}:
-            item.nargs = 1  # the reader makes it of one word
+        _apply_reader(item, words["type"])
     elif item.type == "any" and "action" not in words and item.stated:
         item.type = {bool: "any", int: "any", float: "any"}.get(type(item.default), "str")
     if "choices" in words:
         item.choices = tuple(as_literal(sources, words["choices"], module) or ())
         if item.type == "any" and item.choices and all(isinstance(choice, str) for choice in item.choices):
             item.type = "str"
+    if "remove" in words:
+        gone = as_literal(sources, words["remove"], module)
+        item.choices = tuple(choice for choice in item.choices if choice != gone)
     if "nargs" in words:
         several = as_literal(sources, words["nargs"], module)
         if several in {"+", "*"} or (isinstance(several, int) and several > 1):
@@ -66,6 +57,23 @@ def apply_words(sources: Sources, item: Mined, words: Mapping[str, ast.expr], mo
     apply_action(item, words.get("action"))
     item.required = item.required or as_literal(sources, words.get("required"), module) is True
     item.replaced_by = _successor(item, words)
+
+
+def _apply_reader(item: Mined, node: ast.expr) -> None:
+    """Note at a flag what reads its words."""
+    before, kind = item.type, type_of_reader(node, item.type)
+    name = tail(node)
+    item.scaled = item.scaled or name.startswith("human_readable_int")
+    item.words = ("auto",) if name.endswith("_or_auto") else item.words
+    item.folds = item.folds or (isinstance(node, ast.Lambda) and "lower" in ast.unparse(node))
+    if before == "list" and kind in {"object", "str", "int", "float"}:
+        item.of = kind
+        return
+    item.type = before if kind == "any" and item.choices else kind
+    if item.type == "object":
+        item.of = "json"  # any JSON, held against its class only when the engine is made
+    elif item.type in {"list", "bool"}:
+        item.nargs = 1  # the reader makes it of one word
 
 
 def _own_count(
@@ -106,6 +114,8 @@ def apply_action(item: Mined, node: ast.expr | None) -> None:
         item.type, item.of = "list", item.of or item.type
     elif action in {"store_const", "append_const"}:
         item.type, item.nargs = "bool", None
+    elif action == "LoRAParserAction":
+        item.of = "pair"  # name=path, or an object
     elif action == "count":
         item.type, item.nargs = "int", 0
 

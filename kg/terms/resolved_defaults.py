@@ -1,0 +1,99 @@
+"""What a program puts in the place of a setting that nobody tells, by the device where it depends on that.
+
+The registry holds *cases* by release (``resolved``), the first that holds wins: terms of a device
+(``platform == npu``, ``memory >= 70`` in GiB, ``device has h100``), of other settings, taken as nobody tells
+them, and ``?`` for what no reader of the sources can judge. A value counts as the default only where every
+case that may hold gives it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
+from kg.errors import UnknownEntityError
+from kg.nouns.look_up import Standing
+from kg.nouns.setting import same_value
+from kg.terms.setting_conflicts import holds
+from kg.terms.setting_registry import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.nouns.look_up import LookUp
+    from kg.nouns.setting import ResolvedCase
+    from kg.nouns.values import Value
+
+_GIB = 2**30
+_REPORTED = 0.95
+"""Part of its stated memory that a device reports at least: 60.9 of 64 GiB an Ascend 910B, 79.1 of 80 an
+H100, as their runtimes say it when memory runs out."""
+_MEMORY = re.compile(r"memory (<=|>=|<|>) (\S+)")
+_PLATFORMS = {"nvidia": "cuda", "amd": "rocm", "huawei": "npu", "intel": "xpu"}
+
+
+def is_default(found: LookUp, value: Value, facts: Mapping[str, object]) -> bool:
+    """Whether a value is what the release does without being told, by its stated or its resolved default.
+
+    Args:
+        found: The setting in the release.
+        value: As told.
+        facts: Of the question; ``hardware`` and ``memory_bytes`` are those of the device.
+    """
+    if found.is_default(value):
+        return True
+    if found.setting is None or found.standing is not Standing.TAKEN or found.negated:
+        return False
+    cases = list(possible(found, facts))
+    kind = found.setting.type
+    return bool(cases) and all(
+        not case.computed and case.bound != "least" and same_value(value, case.value, kind) for case in cases
+    )
+
+
+def possible(found: LookUp, facts: Mapping[str, object]) -> Iterator[ResolvedCase]:
+    """The cases of a setting that may hold for a device, up to the first that does."""
+    for case in found.setting.resolved_in(found.release) if found.setting is not None else ():
+        truths = [_truth(term, found, facts) for term in case.when.split(" and ") if term]
+        if False not in truths:
+            yield case
+            if None not in truths:
+                return
+
+
+def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None:
+    """Whether a term holds; None where that is not known."""
+    if term == "?":
+        return None
+    hardware = facts.get("hardware")
+    names = {str(name) for name in hardware} if isinstance(hardware, AbstractSet) else set()
+    if term.startswith("platform == "):
+        platform = next((_PLATFORMS[name] for name in names & _PLATFORMS.keys()), None)
+        return None if platform is None else term.endswith(f" {platform}")
+    if match := _MEMORY.fullmatch(term):
+        memory = facts.get("memory_bytes")
+        if not isinstance(memory, int | float):
+            return None
+        reported = (memory / _GIB * _REPORTED, memory / _GIB)
+        ways = {(own < float(match[2])) == match[1].startswith("<") for own in reported}
+        return ways.pop() if len(ways) == 1 else None
+    if term.startswith("device "):
+        return None if not names else any(term.rpartition(" ")[2] in name for name in names)
+    return _of_settings(term, found)
+
+
+def _of_settings(term: str, found: LookUp) -> bool | None:
+    """Whether a term over another setting holds where nobody tells that one."""
+    if found.setting is None:
+        return None
+    key = term.removeprefix("not ").partition(" ")[0]
+    try:
+        release = registry(found.setting.software).at(found.release)
+        other = release.look_up(key, suggest=False)
+    except UnknownEntityError:
+        return None
+    default = other.setting.default_in(found.release) if other.setting is not None else None
+    if default is None or default.computed:
+        return None
+    return holds(term, {} if default.value is None else {key: default.value}, release)
