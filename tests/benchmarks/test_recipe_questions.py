@@ -3,12 +3,11 @@
 import pytest
 
 from benchmarks.cost_models.recipe_questions import recipe_question, representative
+from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import TuningError
 from kg.nouns.recipe import Recipe, Role
 from recommender.cost_model.estimate import estimate_question
 from recommender.store.shipped_knowledge import recipes
-
-from benchmarks.worlds.shipped import ShippedKnowledge  # isort: skip
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,9 @@ from contextlib import closing
 
 import pytest
 
+from kg.errors import UnknownEntityError
+from kg.triples.names import ResolvedModel
+
 
 def compact(value: object) -> bytes:
     return json.dumps(value).encode()
@@ -328,3 +331,13 @@ BESIDE: dict[str, dict[str, bytes]] = {
     "aiconfigurator": {"reuse.yaml": b"reuse:\n- table: moe_perf\n  from_version: 1.3.0\n"},
 }
 """Files that belong to a sample, by their names."""
+
+
+class EveryName:
+    """Every name is its own id."""
+
+    def hardware_or_slug(self, text: str) -> tuple[str, bool]:
+        return text, True
+
+    def model(self, text: str) -> ResolvedModel:
+        raise UnknownEntityError(text)

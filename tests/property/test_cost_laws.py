@@ -8,20 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.operators.kinds import KINDS, reference_device, shipped
+from recommender.cost_model.operators.kinds import KINDS, CalibratedOperator, reference_device, shipped
 from recommender.cost_model.settings.plans import SERVING, TRAINING, columns
 from recommender.cost_model.workloads.serving import serving_step
 from recommender.cost_model.workloads.steps import Steps, ceiling, speedup_without
 from recommender.cost_model.workloads.training import training_step
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-
-
-from numpy.typing import NDArray
-
-from recommender.cost_model.operators.kinds import CalibratedOperator
+from tests.unit.recommender.cost_model.machines import machine_of, model
 
 BASE = reference_device()
 STEMS = [stem for stem in KINDS if stem != "collective"]

@@ -11,7 +11,7 @@ from ingest.door.records import Records
 from ingest.door.writing import to_record
 from ingest.knowledge.files import read_knowledge
 from ingest.reading import FileReport, read
-from kg.errors import CaseFormatError, InputError, UnknownEntityError
+from kg.errors import CaseFormatError, InputError
 from kg.nouns.entities import (
     Baseline,
     Case,
@@ -29,7 +29,7 @@ from kg.nouns.entities import (
 from kg.nouns.values import Settings
 from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension
-from kg.triples.names import ResolvedModel
+from tests.property.reader_samples import T4, EveryName
 
 SYMBOLS = {
     Dimension.TIME: "s",
@@ -40,16 +40,6 @@ SYMBOLS = {
     Dimension.RATE: "tokens/s/device",
     Dimension.RATIO: "1",
 }
-
-
-class EveryName:
-    """Every name is its own id."""
-
-    def hardware_or_slug(self, text: str) -> tuple[str, bool]:
-        return text, True
-
-    def model(self, text: str) -> ResolvedModel:
-        raise UnknownEntityError(text)
 
 
 identifiers = st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True).filter(lambda name: name != "null")
@@ -155,18 +145,6 @@ CACHE = (
     '"1,3": {"a": 1, "b": 3, "time": 2.5, "times": [2.0, 3.0], "nvml_energy": 1.0},\n'
     '"2,3": {"a": 2, "b": 3, "time": "InvalidConfig"}}\n}'
 )
-T4 = {
-    "metadata": {"timeunit": "miliseconds"},
-    "results": [
-        {
-            "configuration": {"a": number, "b": 3},
-            "times": {"runtimes": [1.0, 2.0]},
-            "invalidity": "correct",
-            "measurements": [{"name": "time", "value": 1.5, "unit": ""}],
-        }
-        for number in (1, 2)
-    ],
-}
 T1 = {
     "General": {"BenchmarkName": "k"},
     "ConfigurationSpace": {

@@ -23,25 +23,13 @@ from ingest.files.sniffing import read_head
 from ingest.formats.format import Format
 from ingest.formats.registry import FORMATS, recognise
 from ingest.reading import FileReport, read
-from kg.errors import Fault, InputError, UnknownEntityError
+from kg.errors import Fault, InputError
 from kg.nouns.entities import Case
 from kg.nouns.recipe import Recipe
-from kg.triples.names import ResolvedModel
 from recommender.store.ingestion import Options
 from recommender.store.inspection import Severity
 from recommender.workspace.workspace import Workspace
-from tests.property.reader_samples import BESIDE, SAMPLES
-
-
-class EveryName:
-    """Every name is its own id."""
-
-    def hardware_or_slug(self, text: str) -> tuple[str, bool]:
-        return text, True
-
-    def model(self, text: str) -> ResolvedModel:
-        raise UnknownEntityError(text)
-
+from tests.property.reader_samples import BESIDE, SAMPLES, EveryName
 
 ADDRESS = "https://example.org/file"
 OF_FORMAT = attrgetter("name")

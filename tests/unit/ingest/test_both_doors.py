@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.door.records import Records
+from tests.samples.readings import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from ingest.door.records import NameResolver
-    from ingest.reading import FileReport
     from kg.nouns.entities import Case
 
-    Reader = Callable[[Path], tuple[list[Case], FileReport]]
     Key = tuple[str, str]
 
 FOLDERS = [

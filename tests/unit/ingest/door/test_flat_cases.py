@@ -1,67 +1,16 @@
 """Cases as rows of a table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
 import pytest
 
 from ingest.door.flat_cases import cell, value_of
-from ingest.door.records import Records
+from ingest.door.records import NameResolver
 from ingest.exporting import write_file
 from kg.errors import InputError
-from kg.nouns.entities import Case
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
-    from ingest.reading import FileReport
-
-    Reader = Callable[[Path], tuple[list[Case], FileReport]]
-
-RICH: tuple[dict[str, Any], ...] = (
-    {},
-    {"config": {}},
-    {
-        "config": {
-            "layout": [1, "x", None],
-            "unset": None,
-            "flag": True,
-            "share": 0.1,
-            'größe, "q"': "ja\nnein",
-        }
-    },
-    {"config": {"a.b": 1, "block": 2.5}, "software": {"cann": "8.0", "cuda": "12"}},
-    {"task": {"kind": "training", "op": "pretrain", "model": "7", "shape": {"x": {"y": 1}}, "dtype": "bf16"}},
-    {"hardware": {"name": "NVIDIA A100", "count": 8, "interconnect": "NVLink, 600 GB/s"}},
-    {"outcome": {"metric": "latency", "unit": "us", "value": None, "status": "failed:out of memory"}},
-    {"outcome": {"metric": "latency", "unit": "us", "value": None, "status": "winner_untimed"}},
-    {"outcome": {"metric": "latency", "unit": "us", "value": 0.1, "status": "ok", "std": 1e-9, "n": 7}},
-    {"strategy": "tile-it", "bottleneck": "memory", "baseline": {"value": 3.0, "config": {"a": [1]}}},
-    {"source": {"title": "null", "note": "  two  spaces ", "path": "a.md"}, "kind": "claimed"},
-    {
-        "problem": {
-            "limits": [{"metric": "energy", "maximum": 3, "unit": "J"}],
-            "bottlenecks": {"memory": 0.5, "launch": None},
-            "current": {},
-        }
-    },
-)
-
-
-def untimed(names: NameResolver, size: int, **more: object) -> Case:
-    record: dict[str, object] = {
-        "task": {"kind": "kernel", "op": "fused_moe", "shape": {"M": size, "N": 64, "E": 8}},
-        "hardware": {"name": "NVIDIA A100"},
-        "config": {"BLOCK_SIZE_M": 16, "num_warps": 4},
-        "outcome": {"metric": "latency", "unit": "us", "value": None, "status": "winner_untimed"},
-        "source": {"title": "test"},
-    }
-    return Records(names).case(record | more)
+from tests.samples.rich_cases import untimed
 
 
 @pytest.mark.parametrize(

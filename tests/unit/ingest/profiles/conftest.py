@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.samples.profile_files import KERNELS
+
 COLUMNS = (
     *("Step Id", "Device_id", "Stream ID", "Name", "Type", "OP State", "Accelerator Core", "Start Time(us)"),
     *("Duration(us)", "Wait Time(us)", "Block Dim", "Input Shapes", "Input Data Types", "aicore_time(us)"),
@@ -58,3 +60,11 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 def rows() -> Callable[..., list[dict[str, str]]]:
     """Kernels by name, of 15 µs each, 5 µs apart."""
     return lambda *names: [kernel(name, 1000.0 + 20 * place, 15.0) for place, name in enumerate(names)]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    inside = tmp_path / "PROF_000001_1_X" / "mindstudio_profiler_output"
+    inside.mkdir(parents=True)
+    (inside / "op_summary_1.csv").write_text(KERNELS)
+    return inside

@@ -3,9 +3,7 @@
 from typing import Any
 
 from ingest.profiles.folders import read_profile
-
-SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
-         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
+from tests.samples.profile_files import SPLIT
 
 
 def test_what_was_not_collected_is_said_with_how_to_collect_it(folder: Any, rows: Any) -> None:

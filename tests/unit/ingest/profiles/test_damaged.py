@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from ingest.profiles.folders import is_log, read_profile
 from kg.errors import InputError
+from tests.samples.profile_databases import kernels_of
+from tests.samples.profile_files import SPLIT
 
 ROOT = Path(__file__).resolve().parents[4]
-SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
-         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
 
 
 def survives(path: Path) -> int:
@@ -183,12 +183,6 @@ def test_any_events_in_a_trace(
                  "traceEvents": [good, *events]}  # fmt: skip
         (folder / f"{rank}.json").write_text(json.dumps(whole))
     assert survives(folder) >= 2
-
-
-def kernels_of(folder: Path) -> Any:
-    [rank] = read_profile(folder).ranks
-    assert rank.kernels is not None
-    return rank.kernels
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "gb18030", "utf-16"])

@@ -10,10 +10,9 @@ import pytest
 
 from ingest.profiles.folders import is_log, read_profile
 from kg.errors import InputError
+from tests.samples.profile_files import SPLIT
 
 ROOT = Path(__file__).resolve().parents[4]
-SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
-         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
 
 
 def test_a_folder_of_one_rank(folder: Any, rows: Any) -> None:

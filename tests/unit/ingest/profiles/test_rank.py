@@ -1,26 +1,12 @@
 """Tables of msprof beside kernels, with the columns that its writer gives them."""
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ingest.profiles.folders import read_profile
-
-KERNELS = (
-    "Device_id,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\n"
-    "0,hcom_allReduce__1_0_1,hcom_allReduce_,COMMUNICATION,1000,70\n0,a,MatMul,AI_CORE,1100,30\n"
-)
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    inside = tmp_path / "PROF_000001_1_X" / "mindstudio_profiler_output"
-    inside.mkdir(parents=True)
-    (inside / "op_summary_1.csv").write_text(KERNELS)
-    return inside
+from tests.samples.profile_databases import database
+from tests.samples.profile_files import KERNELS, OPERATOR, SPLIT
 
 
 def test_slices_of_one_table_are_one_table(home: Path) -> None:
@@ -44,53 +30,12 @@ def test_tables_of_several_devices_go_to_their_devices(home: Path) -> None:
     assert [item.kind for item in one.details.collective_sums] == ["hcom_send_"]
 
 
-SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
-         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
-
-
 def test_one_table_of_several_devices_becomes_several_ranks(folder: Any, rows: Any) -> None:
     made = rows("MatMul", "MatMul", "Add")
     made[1]["Device_id"] = "3"
     profile = read_profile(folder(made))
     assert [rank.rank for rank in profile.ranks] == [0, 3]
     assert [len(rank.kernels or ()) for rank in profile.ranks] == [2, 1]
-
-
-def database(path: Path, *, viewer: bool = False) -> None:
-    texts = [
-        "MatMul",
-        "AI_CORE",
-        "4096,4096",
-        "DT_BF16",
-        "N/A",
-        "aic_total_time",
-        "aic_mac_ratio",
-        "MatMulV3",
-    ]
-    with sqlite3.connect(path) as made:
-        made.execute("CREATE TABLE STRING_IDS (id INTEGER, value TEXT)")
-        made.executemany("INSERT INTO STRING_IDS VALUES (?, ?)", enumerate(texts))
-        made.execute(
-            "CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, blockDim, mixBlockDim, taskType, opType, inputFormats,"
-            " inputDataTypes, inputShapes, outputFormats, outputDataTypes, outputShapes"
-            + (", waitNs INTEGER)" if viewer else ")")
-        )
-        row = (0, 1, 24, 0, 1, 7, 4, 3, 2, 4, 3, 2, *((3000,) if viewer else ()))
-        made.execute(f"INSERT INTO COMPUTE_TASK_INFO VALUES ({','.join('?' * len(row))})", row)  # noqa: S608
-        made.execute("CREATE TABLE TASK (startNs, endNs, globalTaskId, streamId)")
-        made.execute("INSERT INTO TASK VALUES (1700000000000000123, 1700000000000015123, 1, 2)")
-        made.execute("CREATE TABLE TASK_PMU_INFO (globalTaskId, name, value)")
-        made.executemany("INSERT INTO TASK_PMU_INFO VALUES (1, ?, ?)", [(5, 14000), (6, 0.9)])
-        if viewer:
-            made.execute("CREATE TABLE status_info (id, key, value)")
-    made.close()
-
-
-OPERATOR = {
-    "Communication Time Info": {"Start Timestamp(us)": 1.7e15, "Elapse Time(ms)": 10, "Transit Time(ms)": 2,
-                                "Wait Time(ms)": 7, "Synchronization Time(ms)": 7, "Idle Time(ms)": 1},
-    "Communication Bandwidth Info": {},
-}  # fmt: skip
 
 
 def test_raw_data_beside_what_was_made_of_it_counts_once(folder: Any, rows: Any) -> None:

@@ -11,8 +11,7 @@ from benchmarks.protocols.anchoring import LEAST_SPREAD, fit_anchors, nine_tenth
 from recommender.cost_model.anchors import Anchors, MeasuredStep, StepKey, shipped_anchors
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.operators.kinds import shipped
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+from tests.unit.recommender.cost_model.machines import machine_of, model
 
 KEY = StepKey(
     phase="serving", part="decode", engine="one", version="1.0", device="a", architecture="dense", model="m"

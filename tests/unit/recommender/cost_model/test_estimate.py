@@ -4,28 +4,7 @@ import pytest
 
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
-from recommender.cost_model.workloads.steps import Steps
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-
-
-from collections.abc import Mapping
-
-A2 = ("ascend-910b1", 8, "atlas-800t-a2")
-
-
-def train(
-    *settings: Mapping[str, object],
-    name: str = "llama-2-7b",
-    place: tuple[str, int, str] = A2,
-) -> Steps:
-    base = {"seq_len": 4096, "gbs": 32}
-    return estimate(
-        model=model(name),
-        machine=machine_of(*place),
-        phase="training",
-        settings=[{**base, **one} for one in settings],
-    )
+from tests.unit.recommender.cost_model.machines import A2, machine_of, model, train
 
 
 def test_a_batch_of_configurations_costs_what_each_costs_alone() -> None:

@@ -9,8 +9,7 @@ from kg.errors import InputError
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.question import Question
 from recommender.cost_model.step_runs import StepRun, measured_steps, read_runs
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+from tests.unit.recommender.cost_model.machines import machine_of, model
 
 HEAD = "model,hardware,count,metric,unit,value,batch"
 RUN = "qwen3-32b,ascend-910b1,8,tpot,ms,45,16"

@@ -1,10 +1,10 @@
 """Files that are known, sources that are trusted, rows that repeat others."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,28 +13,13 @@ from kg.nouns.entities import Source, Trust
 from kg.triples.serialisation import all_of
 from recommender.store.ingestion import Options
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from tests.samples.toy_cases import line
 
 
 @pytest.fixture
 def workspace(empty_path: Path) -> Iterator[Workspace]:
     with Workspace.open(empty_path, cache=empty_path.parent / "cache") as opened:
         yield opened
-
-
-def line(value: float, *, block: int = 64, source: str = "a/b", **more: object) -> str:
-    record = {
-        "task": {"kind": "kernel", "op": "toy", "shape": {"M": 128}},
-        "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-        "config": {"block": block},
-        "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "status": "ok"},
-        "source": {"repo": source},
-        **more,
-    }
-    return json.dumps(record) + "\n"
 
 
 def test_a_file_taken_in_whole_is_not_read_again(workspace: Workspace, tmp_path: Path) -> None:

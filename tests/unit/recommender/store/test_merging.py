@@ -1,10 +1,9 @@
 """Two workspaces become one: cases, knowledge, effects, and what contradicts is told."""
 
-from __future__ import annotations
-
-import json
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,14 +13,10 @@ from kg.nouns.entities import Trust
 from kg.nouns.provenance import Batch
 from kg.triples.serialisation import all_of
 from recommender.store.ingestion import Options
+from recommender.store.merging import MergeResult
 from recommender.store.writing.writer import Writer
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from recommender.store.merging import MergeResult
+from tests.samples.toy_cases import line
 
 PUBLISHED: dict[str, Any] = {
     "kind": "published",
@@ -30,18 +25,6 @@ PUBLISHED: dict[str, Any] = {
     "baseline": {"value": 2.0, "config": {}},
 }
 SUMS = "SELECT ?n ?sum { ?e a tg:Effect ; tg:n ?n ; tg:sumMicronats ?sum }"
-
-
-def line(value: float, *, block: int = 64, source: str = "a/b", **more: object) -> str:
-    record = {
-        "task": {"kind": "kernel", "op": "toy", "shape": {"M": 128}},
-        "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-        "config": {"block": block},
-        "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "status": "ok"},
-        "source": {"repo": source},
-        **more,
-    }
-    return json.dumps(record) + "\n"
 
 
 @pytest.fixture

@@ -1,21 +1,11 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ingest.formats.kernels.aiter_csv import operator_in
-from kg.nouns.entities import Case, Kind, Status
+from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.reading import FileReport
-
-    Reader = Callable[[Path], tuple[list[Case], FileReport]]
-
+from tests.samples.readings import Reader
 
 GEMM = "gfx,cu_num,M,N,K,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio\n"
 FMOE = (

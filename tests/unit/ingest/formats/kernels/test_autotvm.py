@@ -1,21 +1,11 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from kg.nouns.entities import Case, Kind, Status
+from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.reading import FileReport
-
-    Reader = Callable[[Path], tuple[list[Case], FileReport]]
-
+from tests.samples.readings import Reader
 
 ARGUMENTS = [["TENSOR", [1, 3, 8, 8], "float32"], [1, 1], None]
 ENTITY = [["tile_f", "sp", [6, 1, 32]], ["unroll", "ot", 512]]

@@ -1,21 +1,11 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from kg.nouns.entities import Case, Kind, Status
+from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.reading import FileReport
-
-    Reader = Callable[[Path], tuple[list[Case], FileReport]]
-
+from tests.samples.readings import Reader
 
 CONFIG = {"BLOCK_SIZE_M": 16, "num_warps": 4, "kpack": 2}
 NAME = "N=1536,K=7168,device_name=NVIDIA_A100-PCIE-40GB,dtype=fp8_w8a8,block_shape=[128, 128].json"

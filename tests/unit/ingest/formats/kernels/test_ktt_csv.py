@@ -1,22 +1,12 @@
 """CSV results of the Kernel Tuning Toolkit."""
 
-from __future__ import annotations
+from pathlib import Path
 
-from typing import TYPE_CHECKING
-
+from ingest.door.records import NameResolver
 from ingest.reading import read
 from kg.nouns.entities import Case
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
-    from ingest.reading import FileReport
-
-    Reader = Callable[[Path], tuple[list[Case], FileReport]]
-
+from tests.samples.readings import Reader
 
 CSV = """\
 Kernel name,Computation duration (us),Global size,Local size,block,unroll,dram__reads.sum,Registers count

@@ -1,19 +1,9 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from kg.nouns.entities import Case, Kind, Status
+from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.reading import FileReport
-
-    Reader = Callable[[Path], tuple[list[Case], FileReport]]
-
+from tests.samples.readings import Reader
 
 CONFIG = {"BLOCK_M": 16, "num_warps": 4}
 SAMPLES = {

@@ -1,24 +1,14 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from ingest.door.records import Records
+from ingest.door.records import NameResolver, Records
 from ingest.formats.kernels.triton_tables import file_name, table_text, tables, triton_configs
 from kg.errors import InputError
+from kg.nouns.entities import Case
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
-    from ingest.reading import FileReport
-    from kg.nouns.entities import Case
-
-    Reader = Callable[[Path], tuple[list[Case], FileReport]]
+from tests.samples.readings import Reader
 
 CONFIG = {"kpack": 2, "num_warps": 4, "BLOCK_SIZE_M": 16}
 NAMES = [

@@ -1,22 +1,12 @@
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import MissingDependencyError
-from kg.nouns.entities import Case, Kind, Status
+from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.reading import FileReport
-
-    Reader = Callable[[Path], tuple[list[Case], FileReport]]
-
+from tests.samples.readings import Reader
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra 'parquet' is not installed")
 parquet = pytest.importorskip("pyarrow.parquet")

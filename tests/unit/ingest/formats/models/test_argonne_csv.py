@@ -4,14 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case
-
-
-def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
-    *cases, report = read([path], names, hardware=hardware)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
+from tests.samples.readings import ingest
 
 
 def test_argonne_power_is_in_milliwatts_and_one_card_has_one_name(names: NameResolver, shared: Path) -> None:

@@ -9,6 +9,7 @@ from ingest.files.content import ContentError
 from ingest.formats.models.mindformers import _configuration
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case
+from tests.samples.readings import ingest
 
 
 @pytest.mark.parametrize("link", ["a" * 5_000 + ".yaml", "a\x00b.yaml"])
@@ -20,12 +21,6 @@ def test_a_link_that_is_no_path_is_a_fault(link: str, tmp_path: Path, names: Nam
 def test_a_link_out_of_the_folder_is_not_opened(tmp_path: Path, names: NameResolver) -> None:
     with pytest.raises(ContentError, match="outside"):
         _configuration("[configuration](../elsewhere.yaml)", tmp_path, Records(names))
-
-
-def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
-    *cases, report = read([path], names, hardware=hardware)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
 
 
 def test_a_model_card_is_joined_with_its_yaml(names: NameResolver, shared: Path) -> None:

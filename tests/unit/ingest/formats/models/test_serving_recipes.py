@@ -3,19 +3,8 @@
 from pathlib import Path
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Kind
-
-
-def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
-    *cases, report = read([path], names, hardware=hardware)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
-
-
-def corpus(names: NameResolver, shared: Path, name: str) -> dict[tuple[str, str], Case]:
-    found = read([shared / f"cases/{name}.jsonl.gz"], names)
-    return {(case.problem.id, case.configuration.digest): case for case in found if isinstance(case, Case)}
+from kg.nouns.entities import Kind
+from tests.samples.readings import corpus, ingest
 
 
 def test_recipes_are_targets_with_roles(names: NameResolver, shared: Path) -> None:

@@ -3,14 +3,8 @@
 from pathlib import Path
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Kind, Status
-
-
-def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
-    *cases, report = read([path], names, hardware=hardware)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
+from kg.nouns.entities import Kind, Status
+from tests.samples.readings import ingest
 
 
 def test_megatron_rows_with_parentheses_are_two_runs(names: NameResolver, tmp_path: Path) -> None:

@@ -4,17 +4,8 @@ import json
 from pathlib import Path
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case
-
-CHOICES = json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": [16, "wide", None]}})
-
-
-def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
-    *cases, report = read([path], names, hardware=hardware)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
-
+from tests.samples.optuna_database import CHOICES
+from tests.samples.readings import ingest
 
 JOURNAL = [
     {"op_code": 0, "worker_id": "w", "study_name": "s", "directions": [1]},

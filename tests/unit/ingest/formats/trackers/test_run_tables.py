@@ -2,14 +2,8 @@ from collections import Counter
 from pathlib import Path
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Status, WorkloadKind
-
-
-def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], FileReport]:
-    *cases, report = read([path], names, hardware=hardware)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
+from kg.nouns.entities import Status, WorkloadKind
+from tests.samples.readings import ingest
 
 
 def test_the_mlflow_sample_gives_two_metrics_of_sixty_runs(names: NameResolver, shared: Path) -> None:

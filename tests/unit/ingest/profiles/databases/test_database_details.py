@@ -4,19 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from ingest.profiles.folders import read_profile
-
-
-def task_database(path: Path, *tasks: tuple[int, int], columns: str = "blockDim") -> None:
-    with sqlite3.connect(path) as made:
-        made.execute("CREATE TABLE STRING_IDS (id, value)")
-        made.execute("INSERT INTO STRING_IDS VALUES (0, 'MatMul'), (1, 'dynamic')")
-        made.execute(f"CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, opState, {columns})")
-        made.execute("CREATE TABLE TASK (startNs, endNs, globalTaskId)")
-        for number, (start, end) in enumerate(tasks):
-            values = ", ".join(str(5 + place) for place in range(len(columns.split(","))))
-            made.execute(f"INSERT INTO COMPUTE_TASK_INFO VALUES (0, {number}, 1, {values})")  # noqa: S608  numbers
-            made.execute("INSERT INTO TASK VALUES (?, ?, ?)", (start, end, number))
-    made.close()
+from tests.samples.profile_databases import task_database
 
 
 def test_what_a_database_holds_beside_tasks(tmp_path: Path) -> None:

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from ingest.profiles.folders import read_profile
-
-SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
-         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
+from tests.samples.profile_files import OPERATOR, SPLIT
 
 
 def test_waiting_is_told_from_transferring(folder: Any, rows: Any) -> None:
@@ -40,11 +38,6 @@ def test_damaged_json_leaves_the_rest(folder: Any, rows: Any, damage: str) -> No
     assert rank.collectives == ()
 
 
-OPERATOR = {
-    "Communication Time Info": {"Start Timestamp(us)": 1.7e15, "Elapse Time(ms)": 10, "Transit Time(ms)": 2,
-                                "Wait Time(ms)": 7, "Synchronization Time(ms)": 7, "Idle Time(ms)": 1},
-    "Communication Bandwidth Info": {},
-}  # fmt: skip
 LINK = {"Transport Type": "HCCS", "Transit Size(MB)": 40, "Transit Time(ms)": 2, "Bandwidth(GB/s)": 20}
 
 

@@ -3,22 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ingest.profiles.folders import read_profile
-
-KERNELS = (
-    "Device_id,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\n"
-    "0,hcom_allReduce__1_0_1,hcom_allReduce_,COMMUNICATION,1000,70\n0,a,MatMul,AI_CORE,1100,30\n"
-)
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    inside = tmp_path / "PROF_000001_1_X" / "mindstudio_profiler_output"
-    inside.mkdir(parents=True)
-    (inside / "op_summary_1.csv").write_text(KERNELS)
-    return inside
+from tests.samples.profile_files import SPLIT
 
 
 def test_a_core_that_is_cube_and_vector_in_one_has_columns_without_prefix(home: Path) -> None:
@@ -36,10 +22,6 @@ def test_a_core_that_is_cube_and_vector_in_one_has_columns_without_prefix(home: 
     assert told["aiv_mte3_ratio"] == 0.2
     assert told["aicore_time(us)"] == told["aiv_time(us)"] == 9.0
     assert told["aic_total_cycles"] == 288000.0
-
-
-SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
-         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
 
 
 def test_op_summary_says_the_same_as_kernel_details(folder: Any, rows: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from ingest.profiles.folders import read_profile
 from ingest.profiles.tables.memory_tables import memory_use
+from tests.samples.profile_files import SPLIT
 
 
 def test_components_are_not_mixed_and_what_went_back_is_counted() -> None:
@@ -20,20 +21,6 @@ def test_components_are_not_mixed_and_what_went_back_is_counted() -> None:
 
 def test_without_a_framework_there_is_no_use() -> None:
     assert memory_use([("APP", 1, 10.0, 10.0)], "memory_record.csv", None) is None
-
-
-KERNELS = (
-    "Device_id,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\n"
-    "0,hcom_allReduce__1_0_1,hcom_allReduce_,COMMUNICATION,1000,70\n0,a,MatMul,AI_CORE,1100,30\n"
-)
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    inside = tmp_path / "PROF_000001_1_X" / "mindstudio_profiler_output"
-    inside.mkdir(parents=True)
-    (inside / "op_summary_1.csv").write_text(KERNELS)
-    return inside
 
 
 @pytest.mark.parametrize(("unit", "scale"), [("MB", 1.0), ("KB", 1024.0)])
@@ -64,10 +51,6 @@ def test_memory_of_process_and_device_and_of_the_allocator_in_kilobytes(home: Pa
     assert (rank.memory.peak_reserved_mb, rank.memory.peak_allocated_mb) == (4.0, 2.0)
     assert rank.memory.returned_mb == 1.0
     assert len(rank.memory.timeline) == 2
-
-
-SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
-         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
 
 
 def event(name: str, ts: str, dur: float, **more: object) -> dict[str, object]:

@@ -3,9 +3,7 @@
 from typing import Any
 
 from ingest.profiles.folders import read_profile
-
-SPLIT = {"Step": 7, "Computing": 30, "Communication(Not Overlapped)": 0, "Overlapped": 0, "Communication": 0,
-         "Free": 10, "Stage": 40, "Bubble": 0}  # fmt: skip
+from tests.samples.profile_files import SPLIT
 
 
 def test_a_step_that_is_empty_is_no_step(folder: Any, rows: Any) -> None:

@@ -6,20 +6,6 @@ import pytest
 
 from ingest.profiles.folders import read_profile
 
-KERNELS = (
-    "Device_id,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\n"
-    "0,hcom_allReduce__1_0_1,hcom_allReduce_,COMMUNICATION,1000,70\n0,a,MatMul,AI_CORE,1100,30\n"
-)
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    inside = tmp_path / "PROF_000001_1_X" / "mindstudio_profiler_output"
-    inside.mkdir(parents=True)
-    (inside / "op_summary_1.csv").write_text(KERNELS)
-    return inside
-
-
 TABLES = {
     "hbm_1.csv": ("Device_id,Metric,Read(MB/s),Write(MB/s)\n0,0,100,50\n", {"HBM 0 read": (100.0, "MB/s")}),
     "ddr_1.csv": ("Device_id,Metric,Read(MB/s),Write(MB/s)\n0,Average,9,5\n", {"DDR Average write": (5.0, "MB/s")}),

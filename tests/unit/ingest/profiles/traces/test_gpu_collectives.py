@@ -1,7 +1,5 @@
 """Traces of PyTorch of GPUs: one rank, several ranks beside each other, memory, and what they do not tell."""
 
-import gzip
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +7,7 @@ import pytest
 
 from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
-
-
-def kernel(name: str, ts: float, dur: float, **args: object) -> dict[str, object]:
-    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur,
-            "args": {"stream": 7, "device": 0, **args}}  # fmt: skip
+from tests.samples.gpu_traces import kernel, write
 
 
 def collective(
@@ -24,15 +18,6 @@ def collective(
         "dtype": "BFloat16", "Process Group Name": "0", "Process Group Ranks": "[0, 1]", **(told or {}),
     }  # fmt: skip
     return kernel(f"ncclDevKernel_{name}_Sum_bf16_RING_LL", ts, dur, **args)
-
-
-def write(folder: Path, rank: int, *events: object, **more: object) -> Path:
-    path = folder / f"host_{rank}.pt.trace.json.gz"
-    content = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H100"}],
-               "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": list(events),
-               **more}  # fmt: skip
-    path.write_bytes(gzip.compress(json.dumps(content).encode()))
-    return path
 
 
 def waits(profile: Profile) -> list[list[float]]:

@@ -1,24 +1,10 @@
 """Traces: clocks, ranks, traces that break off."""
 
-import gzip
 import json
 from pathlib import Path
 
 from ingest.profiles.folders import read_profile
-
-
-def kernel(name: str, ts: float, dur: float, **args: object) -> dict[str, object]:
-    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur,
-            "args": {"stream": 7, "device": 0, **args}}  # fmt: skip
-
-
-def write(folder: Path, rank: int, *events: object, **more: object) -> Path:
-    path = folder / f"host_{rank}.pt.trace.json.gz"
-    content = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H100"}],
-               "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": list(events),
-               **more}  # fmt: skip
-    path.write_bytes(gzip.compress(json.dumps(content).encode()))
-    return path
+from tests.samples.gpu_traces import kernel, write
 
 
 def test_ranks_stand_on_one_clock_where_the_base_is_told(tmp_path: Path) -> None:

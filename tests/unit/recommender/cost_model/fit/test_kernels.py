@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 
+from kg.errors import InputError
 from recommender.cost_model.fit import kernels
 from recommender.cost_model.fit.profiles import bin_of
 from recommender.cost_model.operators.convolution import Convolution, operator_list
 from recommender.cost_model.operators.kernel import Kernel, parse
 from recommender.cost_model.operators.kinds import reference_device, shipped
-
-from kg.errors import InputError  # isort: skip
 
 DEVICE = reference_device()
 

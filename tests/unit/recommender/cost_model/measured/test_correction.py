@@ -9,8 +9,7 @@ from recommender.cost_model.estimate import estimate
 from recommender.cost_model.measured.correction import OF_THE_PRICE, RunCorrection
 from recommender.cost_model.measured.priced_run import PricedRun
 from recommender.cost_model.measured.step_place import StepPlace
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+from tests.unit.recommender.cost_model.machines import machine_of, model
 
 HERE = StepPlace(
     engine="vllm", device="b200", precision="fp8", lengths=(10.0, 10.0), layout=(1.0, 0.0, 0.0, 0.0), load=6.0

@@ -1,5 +1,7 @@
 """Low-rank adapters beside frozen weights."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
@@ -7,13 +9,7 @@ from kg.errors import InputError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.workloads.adapters import adapter_parameters
 from recommender.cost_model.workloads.steps import Steps
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-
-
-from collections.abc import Mapping
-
-A2 = ("ascend-910b1", 8, "atlas-800t-a2")
+from tests.unit.recommender.cost_model.machines import A2, machine_of, model
 
 
 def train(*settings: Mapping[str, object], name: str = "llama-2-7b") -> Steps:

@@ -1,17 +1,14 @@
 """Experts on many devices while serving."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.operators import moe
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-
-
-from collections.abc import Mapping
-
 from recommender.cost_model.workloads.steps import Steps
+from tests.unit.recommender.cost_model.machines import machine_of, model
 
 
 def serve(*settings: Mapping[str, object], count: int = 32) -> Steps:

@@ -6,8 +6,7 @@ import pytest
 from kg.errors import InputError
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.workloads.steps import Steps
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+from tests.unit.recommender.cost_model.machines import machine_of, model
 
 A2 = machine_of("ascend-910b1", 8, "atlas-800t-a2")
 ONE = machine_of("ascend-910b1", 1)

@@ -3,30 +3,7 @@
 import pytest
 
 from kg.errors import InputError
-from recommender.cost_model.estimate import estimate
-from recommender.cost_model.workloads.steps import Steps
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-
-
-from collections.abc import Mapping
-
-A2 = ("ascend-910b1", 8, "atlas-800t-a2")
-
-
-def train(
-    *settings: Mapping[str, object],
-    name: str = "llama-2-7b",
-    place: tuple[str, int, str] = A2,
-) -> Steps:
-    base = {"seq_len": 4096, "gbs": 32}
-    return estimate(
-        model=model(name),
-        machine=machine_of(*place),
-        phase="training",
-        settings=[{**base, **one} for one in settings],
-    )
-
+from tests.unit.recommender.cost_model.machines import train
 
 REFUSED = [
     ({"tp": 3}, "divide the number of devices"),

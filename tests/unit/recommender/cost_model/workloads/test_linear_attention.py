@@ -7,8 +7,7 @@ import pytest
 
 from recommender.cost_model.workloads.linear_attention import decode_us, prefill_us, state_bytes
 from recommender.cost_model.workloads.serving_memory import sequence_bytes
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
+from tests.unit.recommender.cost_model.machines import machine_of, model
 
 ONE = np.ones(1)
 

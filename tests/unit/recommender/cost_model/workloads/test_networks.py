@@ -6,13 +6,10 @@ import pytest
 
 from kg.errors import InputError
 from recommender.cost_model.estimate import estimate
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.priced_step import priced_steps
 from recommender.cost_model.workloads.memory_fit import memory_bytes
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-
-
-from recommender.cost_model.facts.model import ModelSizes
+from tests.unit.recommender.cost_model.machines import machine_of, model
 
 
 def test_a_convolutional_network_is_near_what_is_published() -> None:

@@ -4,22 +4,8 @@ import numpy as np
 import pytest
 
 from kg.errors import InputError
-from recommender.cost_model.estimate import estimate
 from recommender.cost_model.priced_step import priced_steps
-from recommender.cost_model.workloads.steps import Steps
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-
-
-from collections.abc import Mapping
-
-A3 = ("ascend-910c", 16, "atlas-800i-a3")
-
-
-def serve(
-    *settings: Mapping[str, object], name: str = "qwen3-32b", place: tuple[str, int, str] = A3
-) -> Steps:
-    return estimate(model=model(name), machine=machine_of(*place), phase="serving", settings=list(settings))
+from tests.unit.recommender.cost_model.machines import A3, model, serve
 
 
 def test_decode_streams_weights_and_grows_with_the_batch() -> None:

@@ -2,35 +2,8 @@ import numpy as np
 import pytest
 
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.workloads.steps import PARTS, Steps, ceiling, speedup_without
-
-from tests.unit.recommender.cost_model.machines import machine_of, model  # isort: skip
-
-
-from collections.abc import Mapping
-
-A2 = ("ascend-910b1", 8, "atlas-800t-a2")
-A3 = ("ascend-910c", 16, "atlas-800i-a3")
-
-
-def train(
-    *settings: Mapping[str, object],
-    name: str = "llama-2-7b",
-    place: tuple[str, int, str] = A2,
-) -> Steps:
-    base = {"seq_len": 4096, "gbs": 32}
-    return estimate(
-        model=model(name),
-        machine=machine_of(*place),
-        phase="training",
-        settings=[{**base, **one} for one in settings],
-    )
-
-
-def serve(
-    *settings: Mapping[str, object], name: str = "qwen3-32b", place: tuple[str, int, str] = A3
-) -> Steps:
-    return estimate(model=model(name), machine=machine_of(*place), phase="serving", settings=list(settings))
+from recommender.cost_model.workloads.steps import PARTS, ceiling, speedup_without
+from tests.unit.recommender.cost_model.machines import machine_of, model, serve, train
 
 
 def test_a_step_on_a_gpu_has_the_interval_of_its_vendor_and_engine() -> None:

@@ -1,8 +1,5 @@
 """A backup is what readers saw, whole; a damaged or cut one is refused; a restore is all or nothing."""
 
-from __future__ import annotations
-
-import json
 import os
 import shutil
 import signal
@@ -18,22 +15,7 @@ from recommender.files import WorkspaceFiles
 from recommender.store.upkeep import exchange
 from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
-
-
-def write_cases(path: Path, sizes: range) -> Path:
-    file = path.parent / f"{sizes.start}.jsonl"
-    records = [
-        {
-            "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
-            "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-            "config": {"block": 8},
-            "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0, "status": "ok"},
-            "source": {"repo": "a/b"},
-        }
-        for size in sizes
-    ]
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return file
+from tests.samples.toy_cases import write_cases
 
 
 def ingest(path: Path, sizes: range, batch_rows: int = 4000) -> None:

@@ -1,14 +1,11 @@
 """Damage of each part is found, refused by writers, and mended from a sound part or left alone."""
 
-from __future__ import annotations
-
-import json
 import os
 import shutil
 import signal
 import sqlite3
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,25 +16,7 @@ from kg.triples.snapshots import newest
 from recommender.files import WorkspaceFiles
 from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-def write_cases(path: Path, sizes: range) -> Path:
-    file = path.parent / f"{sizes.start}.jsonl"
-    records = [
-        {
-            "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
-            "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-            "config": {"block": 8},
-            "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0, "status": "ok"},
-            "source": {"repo": "a/b"},
-        }
-        for size in sizes
-    ]
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return file
+from tests.samples.toy_cases import write_cases
 
 
 def ingest(path: Path, sizes: range) -> None:
