@@ -10,6 +10,7 @@ so nothing is fitted; the draw of families rotates which recipes are asked.
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ class Planted:
         setting: What is planted: a flag, a variable or the path of a field.
         value: Its value; ``"true"`` for a switch.
         programs: Where it goes.
-        vendor: Root of the hardware that it goes with; empty for any.
+        vendor: Node of the hardware tree that it goes with; empty for any.
         phases: Phases of recipes that it goes with.
         facts: Facts that are told with the question, for limits.
         without: Part of a name; it is not planted beside a setting that has it.
@@ -80,7 +81,7 @@ KINDS = (
     Planted(kind="log level", setting="ASCEND_GLOBAL_LOG_LEVEL", value="0", vendor="huawei"),
     Planted(kind="peer access off", setting="NCCL_P2P_DISABLE", value="1", vendor="nvidia"),
     Planted(kind="checks of collectives", setting="TORCH_DISTRIBUTED_DEBUG", value="DETAIL"),
-    Planted(kind="deterministic collectives", setting="HCCL_DETERMINISTIC", value="true", vendor="huawei"),
+    Planted(kind="deterministic collectives", setting="HCCL_DETERMINISTIC", value="true", vendor="ascend-a2"),
     Planted(kind="one sequence", setting="--max-num-seqs", value="1", programs=VLLM, phases=("serve",)),
     Planted(kind="little memory", setting="--gpu-memory-utilization", value="0.4", programs=VLLM, phases=("serve",)),
     Planted(kind="small token budget", setting="--max-num-batched-tokens", value="256", programs=VLLM, phases=("serve",)),
@@ -247,27 +248,44 @@ def _is_open(version: str) -> bool:
 
 def _goes_with(planted: Planted, row: Mapping[str, Any], workspace: Workspace) -> bool:
     node = str(row["hardware_node"] or "")
-    vendor = workspace.hardware.path(node)[-1:] if node else ()
+    above = workspace.hardware.path(node) if node else ()
     return (
         row["framework"] in planted.programs
         and row["phase"] in planted.phases
-        and (not planted.vendor or planted.vendor in vendor)
+        and (not planted.vendor or planted.vendor in above)
         and not (planted.without and any(planted.without in item["key"] for item in row["settings"]))
     )
 
 
 def _has_room(row: Mapping[str, Any], workspace: Workspace) -> bool:
-    """Whether the states of the model take less than half of the memory: 2 bytes a weight, 18 in training."""
+    """Whether the memory surely holds the work without recomputation or offloading, by arithmetic alone.
+
+    Served weights take less than half. A dense model in training needs 18 bytes a parameter, and 34 bytes a token,
+    hidden unit and layer for activations (Korthikanti et al., Reducing Activation Recomputation in Large Transformer
+    Models, 2022), both over its tensor and pipeline ranks alone: less than 0.6.
+    """
     try:
         problem, _ = workspace.ask.problem(raw_of(row))
     except TuningError:
         return False
-    parameters = workspace.ask.model_facts(problem).get("parameters")
+    facts, layout = workspace.ask.model_facts(problem), row["layout"]
+    parameters = facts.get("parameters")
     memory = workspace.hardware.facts(problem.hardware.name).get("memory_bytes")
     if not isinstance(parameters, int | float) or not isinstance(memory, int | float):
         return False
-    need = parameters * (2 if row["phase"] == "serve" else 18)
-    return need < 0.5 * memory * (problem.hardware.count or 1)
+    if row["phase"] == "serve":
+        return 2 * parameters < 0.5 * memory * (problem.hardware.count or 1)
+    sizes = [facts.get("layers"), facts.get("hidden_size"), (row.get("context") or {}).get("seq_len")]
+    micro = str(layout.get("micro_batch") or "")
+    if (
+        facts.get("experts")
+        or not micro.isdigit()
+        or not all(isinstance(size, int | float) for size in sizes)
+    ):
+        return False
+    tensors, stages = int(layout.get("tp") or 1), int(layout.get("pp") or 1)
+    activations = 34 * int(micro) * math.prod(sizes) / tensors  # of all stages' first
+    return 18 * parameters / (tensors * stages) + activations < 0.6 * memory
 
 
 def _place_of(setting: str) -> SettingPlace:

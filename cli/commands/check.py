@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 RulesOption = Annotated[
     Path | None, typer.Option("--rules", help="Rules of your own beside those that ship (docs/check.md).")
 ]
+ToOption = Annotated[
+    str, typer.Option("--to", help="What another release makes of the script, as vllm=0.33.")
+]
 FINDINGS = 1
 """Exit code where something was found."""
 
@@ -33,6 +36,7 @@ def check(
     script: Annotated[str, typer.Argument(help="A launch script, read and never run; - for standard input.")],
     question: ProblemOptions,
     rules: RulesOption = None,
+    to: ToOption = "",
     sarif: Annotated[bool, typer.Option("--sarif", help="For code scanners and pipelines.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -45,11 +49,12 @@ def check(
     if sarif and as_json:
         raise InputError("--sarif and --json are two forms", hint="leave one out")
     own = _own_rules(rules)
+    target = _target(to)
     asked = replace(question, from_command=script)
     raw = _read(asked)
     running = launch_settings(script, question.server)
     with open_workspace(context) as workspace:
-        audit = workspace.ask.check(with_defaults(context, workspace, raw), running, rules=own)
+        audit = workspace.ask.check(with_defaults(context, workspace, raw), running, rules=own, to=target)
     content = {"path": script, **audit.to_json()}
     if sarif:
         from recommender.report.sarif import audit_sarif
@@ -57,10 +62,28 @@ def check(
         output.as_foreign_json(audit_sarif(content, __version__))
     elif as_json:
         output.as_json(content)
+    elif audit.upgrade is not None:
+        from cli.commands.finding_text import show_upgrade
+
+        show_upgrade(script, audit.upgrade)
     else:
         _show(script, audit)
-    if not audit.is_clean:
+    if not audit.is_clean if audit.upgrade is None else audit.upgrade.breaks:
         raise typer.Exit(FINDINGS)
+
+
+def _target(text: str) -> tuple[str, str] | None:
+    """The program and the release that are asked about.
+
+    Raises:
+        InputError: It is no such pair.
+    """
+    program, equals, version = text.partition("=")
+    if not text:
+        return None
+    if not (program.strip() and equals and version.strip()):
+        raise InputError(f"--to {text!r}: no program with a release", hint="such as --to vllm=0.33")
+    return program.strip(), version.strip()
 
 
 def _read(question: ProblemOptions) -> dict[str, object]:

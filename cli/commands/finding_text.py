@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 from cli.output import say
 from cli.text.language import language
 from kg.nouns.audit import FindingLevel
+from recommender.audit.upgrade import UpgradeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ingest.questions.launches.running import RunningSetting
     from recommender.audit.finding import SettingFinding
+    from recommender.audit.upgrade import Upgrade, UpgradeChange
 
+_MOST_LINES = 8
 _MOST = 5
 """Findings in front of a plan; tunegraph check has all."""
 
@@ -57,6 +60,51 @@ def show_briefly(findings: Sequence[SettingFinding]) -> None:
     if len(matter) > _MOST:
         say(f"  {len(matter) - _MOST} more: tunegraph check")
     say()
+
+
+def show_upgrade(script: str, change: Upgrade) -> None:
+    """Print what another release makes of a script: what breaks, other defaults, what becomes possible."""
+    from cli import output
+
+    for note in change.notes:
+        output.note(note)
+    breaks = sum(item.kind.breaks for item in change.changes)
+    say(f"{script}: {change.program} {change.before} to {change.after}, to be changed: {breaks}\n")
+    for kind, heading in _HEADINGS.items():
+        items = [item for item in change.changes if item.kind is kind]
+        shown = [item for item in items if item.strategy] if kind is UpgradeKind.POSSIBLE else items
+        if shown:
+            say(heading)
+        for item in shown[:_MOST_LINES]:
+            say(f"  {_change_text(item)}")
+        if len(items) > len(shown[:_MOST_LINES]):
+            say(f"  {len(items) - len(shown[:_MOST_LINES])} more of this kind: --json")
+
+
+_HEADINGS = {
+    UpgradeKind.REMOVED: "Gone:",
+    UpgradeKind.REFUSED: "Values that are refused:",
+    UpgradeKind.CONFLICT: "Refused together:",
+    UpgradeKind.DEFAULT: "Other defaults:",
+    UpgradeKind.SUPERFLUOUS: "No longer needed, it is the default:",
+    UpgradeKind.POSSIBLE: "New, and known to help somewhere (tunegraph recommend asks whether here):",
+}
+
+
+def _change_text(item: UpgradeChange) -> str:
+    where = "" if item.line is None else f" (line {item.line})"
+    since = f", since {item.since}" if item.since else ""
+    match item.kind:
+        case UpgradeKind.REMOVED:
+            then = f": write {item.after}" if item.after else ""
+            return f"{item.key}{where}{since}{then}"
+        case UpgradeKind.REFUSED:
+            return f"{item.key} {item.before}{where}: takes {item.after}"
+        case UpgradeKind.DEFAULT:
+            return f"{item.key}: {item.before} -> {item.after}{since}"
+        case UpgradeKind.POSSIBLE:
+            return f"{item.key}{since}: {item.strategy}"
+    return f"{item.key}{where}{since}"
 
 
 def _labelled(label: str, text: str) -> None:

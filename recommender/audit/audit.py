@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from recommender.audit.case import AuditCase
     from recommender.audit.finding import SettingFinding
+    from recommender.audit.upgrade import Upgrade
 
 _TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OFFLOAD, FindingKind.PRECISION})
 """Kinds that a start is without where they are errors; a warning leaves the choice to the user."""
@@ -31,12 +32,14 @@ class Audit:
         findings: Worst first.
         place: The hardware in words; empty where it is not known.
         notes: What limits it.
+        upgrade: What another release makes of the launch; None where none was asked about.
     """
 
     case: AuditCase
     findings: tuple[SettingFinding, ...] = ()
     place: str = ""
     notes: tuple[str, ...] = ()
+    upgrade: Upgrade | None = None
 
     @property
     def is_clean(self) -> bool:
@@ -54,6 +57,7 @@ class Audit:
             "clean": self.is_clean,
             "findings": [item.to_json() for item in self.findings],
             "notes": list(self.notes),
+            **({} if self.upgrade is None else {"upgrade": self.upgrade.to_json()}),
         }
 
 

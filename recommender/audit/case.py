@@ -57,22 +57,26 @@ class AuditCase:
             return {self.program: self.version} if self.program else {}
         return {layer.registry.software: layer.release for layer in self.release.layers()}
 
-    def look_up(self, setting: RunningSetting, *, suggest: bool = False) -> LookUp:
-        """What the release makes of a setting."""
-        if self.release is None:
+    def look_up(
+        self, setting: RunningSetting, *, suggest: bool = False, release: ReleaseSettings | None = None
+    ) -> LookUp:
+        """What the release, or another one, makes of a setting."""
+        asked = release or self.release
+        if asked is None:
             return UNREAD
         place = None if setting.place is SettingPlace.YAML else setting.place
         key = self._whole(setting.key) if place is SettingPlace.JSON else setting.key
-        return self.release.look_up(key, place, suggest=suggest)
+        return asked.look_up(key, place, suggest=suggest)
 
     def _whole(self, key: str) -> str:
         """The path of a field with the whole name of its flag: ``compilation_config.mode`` of ``cc.mode``."""
         head, dot, rest = key.partition(".")
-        flag = (
+        answer = (
             None
             if self.release is None
-            else self.release.look_up(f"-{head}", SettingPlace.FLAG, suggest=False).setting
+            else self.release.look_up(f"-{head}", SettingPlace.FLAG, suggest=False)
         )
+        flag = None if answer is None else answer.setting
         return key if flag is None else f"{plain_key(flag.key)}{dot}{rest}"
 
     @cached_property

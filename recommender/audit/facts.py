@@ -22,6 +22,8 @@ ROLES = {"kv_producer": "prefill", "prefill": "prefill", "kv_consumer": "decode"
 _ROLE_KEYS = ("kv_transfer_config.kv_role", "--disaggregation-mode")
 _ASCEND = ("ASCEND_", "HCCL_", "TASK_QUEUE_", "VLLM_ASCEND_", "PYTORCH_NPU_")
 """Beginnings of variables that only programs on Ascend read."""
+_ON_ASCEND = {"vllm": "vllm-ascend", "megatron-lm": "mindspeed-llm"}
+"""What runs there in the place of a program."""
 
 
 def audit_case(
@@ -29,6 +31,7 @@ def audit_case(
     problem: Problem | None,
     situation: StartSituation | None,
     raw: Mapping[str, object],
+    hardware: Sequence[str] = (),
 ) -> AuditCase:
     """What an audit looks at.
 
@@ -37,6 +40,7 @@ def audit_case(
         problem: The question; None where it is not whole.
         situation: Its situation; None where no framework is known for it.
         raw: The question as it was put, for what a situation would say.
+        hardware: The device and what is above it in the tree; empty where it is not told.
     """
     facts: dict[str, FactValue] = {}
     if situation is not None:
@@ -49,6 +53,8 @@ def audit_case(
         stated = problem.software if problem is not None else raw.get("software")
         program, version, told = _program(running, stated)
         facts |= _plain_facts(running, raw, program)
+        if hardware:
+            facts["hardware"] = frozenset(hardware)
     role = next(
         (ROLES[item.value] for item in running if item.key in _ROLE_KEYS and item.value in ROLES), None
     )
@@ -56,6 +62,11 @@ def audit_case(
         facts["role"] = role
     facts.setdefault("speculative", any("speculative" in item.key.replace("-", "_") for item in running))
     return AuditCase(settings=tuple(running), program=program, version=version, is_told=told, facts=facts)
+
+
+def is_on_ascend(running: Sequence[RunningSetting]) -> bool:
+    """Whether a launch sets what only programs on Ascend read."""
+    return any(item.key.startswith(_ASCEND) for item in running)
 
 
 def _program(running: Sequence[RunningSetting], software: object) -> tuple[str, str, bool]:
@@ -66,9 +77,8 @@ def _program(running: Sequence[RunningSetting], software: object) -> tuple[str, 
         else {}
     )
     program = next(iter(stated), "")
-    is_ascend = any(item.key.startswith(_ASCEND) for item in running)
-    if program == "vllm" and is_ascend:
-        return "vllm-ascend", newest_release("vllm-ascend"), False
+    if program in _ON_ASCEND and is_on_ascend(running):
+        return _ON_ASCEND[program], newest_release(_ON_ASCEND[program]), False
     told = stated.get(program, "")
     return program, told or newest_release(program), bool(told)
 
@@ -85,5 +95,7 @@ def _plain_facts(
         facts["phase"] = str(phase)
     if isinstance(count := raw.get("count"), int):
         facts["devices"] = count
+    if is_on_ascend(running):
+        facts["hardware"] = frozenset({"huawei"})
     values = {item.key: item.value for item in running if item.place is not SettingPlace.ENV}
     return {**degrees_of(values, program), **facts}

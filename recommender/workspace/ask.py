@@ -211,6 +211,7 @@ class AskDesk(Desk):
         running: Sequence[RunningSetting],
         *,
         rules: Sequence[AuditRule] = (),
+        to: tuple[str, str] | None = None,
     ) -> Audit:
         """Judge the settings of a launch: what they switch off, what that costs here, where it is right.
 
@@ -219,10 +220,31 @@ class AskDesk(Desk):
                 priced.
             running: Settings of the launch (``ingest.questions.launches.running``).
             rules: Of a user, beside those that ship.
+            to: A program and its release: what that makes of the launch is told as well.
 
         Raises:
             UnknownEntityError: Hardware or a program that is not known.
+            InputError: ``to`` is of another program, or the release that runs is not told.
         """
+        from kg.nouns.knowledge import Strategy
+        from kg.terms.purposes import plain_key
+        from kg.triples.serialisation import all_of
+        from recommender.audit.upgrade import upgrade
+
+        audit = self._audit(raw, running, rules)
+        if to is None:
+            return audit
+        helpful = {
+            f"{item.software} {plain_key(item.parameter)}": strategy.id
+            for strategy in all_of(self.graph, Strategy)
+            for item in strategy.sets
+        }
+        return replace(audit, upgrade=upgrade(audit.case, *to, helpful))
+
+    def _audit(
+        self, raw: Mapping[str, object], running: Sequence[RunningSetting], rules: Sequence[AuditRule]
+    ) -> Audit:
+        """The audit of a launch."""
         from recommender.audit.audit import Audit, without_costs
         from recommender.audit.pricing import priced_findings
 
@@ -264,7 +286,9 @@ class AskDesk(Desk):
         if problem is not None and problem.workload.model:
             with suppress(NoEvidenceError):
                 situation = self.snapshot.recommender.planner.starts.situation(problem)
-        case = audit_case(tuple(running), problem, situation, raw or {})
+        name = problem.hardware.name if problem is not None else str((raw or {}).get("hardware") or "")
+        path = self.hardware.path(self.names.hardware(name).id) if name else ()
+        case = audit_case(tuple(running), problem, situation, raw or {}, path)
         findings = judge_settings(case, all_rules(rules))
         asked = self._question(problem) if any(item.spare for item in findings) else None
         return case, judged_by_memory(findings, case, asked)

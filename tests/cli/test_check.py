@@ -122,3 +122,20 @@ def test_chinese_is_whole(run: Any, written: Any) -> None:
     assert "删除 --enforce-eager" in ran.out
     assert "2 项发现" in ran.out
     assert "去掉后" in ran.out
+
+
+def test_an_upgrade_is_told_and_breaks_with_exit_1(run: Any, written: Any) -> None:
+    path = written("vllm serve m --num-scheduler-steps 8 --max-num-seqs 64\n")
+    ran = run("check", path, "--software", "vllm=0.8.5", "--to", "vllm=0.33")
+    assert ran.code == 1
+    assert "--num-scheduler-steps (line 1), since 0.10.1" in ran.out
+    told = run("check", path, "--software", "vllm=0.8.5", "--to", "vllm=0.33", "--json").json["upgrade"]
+    assert told["breaks"] is True
+    by_key = {item["setting"]: item for item in told["changes"]}
+    assert by_key["--async-scheduling"]["strategy"] == "async-scheduling"
+    assert run("check", path, "--software", "vllm=0.33.0", "--to", "vllm=0.33.0").code == 0
+
+
+@pytest.mark.parametrize("to", ["vllm", "=0.33", "sglang=0.5.9", "vllm=next"])
+def test_no_release_to_upgrade_to_is_exit_2(run: Any, written: Any, to: str) -> None:
+    assert run("check", written("vllm serve m\n"), "--software", "vllm=0.8.5", "--to", to).code == 2
