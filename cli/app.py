@@ -51,6 +51,7 @@ for heading, commands in {
         "green": "cli.green.commands:app",
         "serve": "cli.service.serve:serve",
         "mcp": "cli.service.mcp:mcp",
+        "workspace": "cli.workspace.commands:app",
         "doctor": "cli.commands.doctor:doctor",
     },
 }.items():

@@ -5,7 +5,7 @@
 Two workspaces of the shipped knowledge are made a moment apart; each takes in half of the shipped cases of
 effects again under a source of its own, so that they share knowledge and differ in evidence. Their exports are
 loaded into one store of pyoxigraph, which is asked the named queries; the same
-is asked of the export of the one after ``kb merge`` of the other. Printed: equal answers, and violations.
+is asked of the export of the one after ``workspace merge`` of the other. Printed: equal answers, and violations.
 """
 
 import json

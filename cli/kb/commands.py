@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli.context import open_for_writing, open_workspace
-from cli.kb.backup import backup, restore
 from cli.kb.diff import diff
-from cli.kb.exchange import export, import_, undo
+from cli.kb.exchange import export, import_
 from cli.kb.listing import list_
 from cli.kb.pull import pull
-from cli.kb.renew import renew, show_conflicts
 from cli.late import LateTyper
 from cli.options import JsonOption
 from cli.output import say
@@ -22,19 +19,15 @@ from cli.values import pairs
 
 app = LateTyper(
     name="kb",
-    help="See, check, extend and share the knowledge base.",
+    help="See, check and extend the knowledge base.",
     add_completion=False,
 )
 
 app.command("list")(list_)
-app.command("backup")(backup)
-app.command("restore")(restore)
 app.command("pull")(pull)
 app.command("diff")(diff)
-app.command("renew")(renew)
 app.command("export")(export)
 app.command("import")(import_)
-app.command("undo")(undo)
 
 DEADLINE_S = 30.0
 
@@ -149,40 +142,6 @@ def add(
         output.as_json({"added": added})
     else:
         say(f"added {', '.join(item['id'] for item in added)}")
-
-
-@app.command()
-def merge(
-    context: typer.Context,
-    other: Annotated[Path, typer.Argument(help="Another workspace, or a backup of one; it is only read.")],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be added; write nothing.")
-    ] = False,
-    label: Annotated[
-        str, typer.Option("--label", help="Its name in the provenance; by default its directory's.")
-    ] = "",
-    as_json: JsonOption = False,
-) -> None:
-    """Join another workspace: cases, knowledge and effects.
-
-    Where the two differ, ours stays, and the difference is listed.
-
-    Example: tunegraph kb merge other-workspace --dry-run
-    """
-    from cli import output
-
-    with open_workspace(context) as workspace:
-        merged = workspace.knowledge.merge(other, label=label, dry_run=dry_run)
-    if as_json:
-        output.as_json(merged.to_json())
-        return
-    show_conflicts(merged.conflicts, merged.conflict_count)
-    added, what = merged.added, "would come" if dry_run else "came"
-    say(
-        f"{added.rows:,} rows, {added.problems:,} problems, {len(merged.knowledge):,} described things and "
-        f"{merged.effects:,} effects without cases {what} from {merged.label}"
-    )
-    print(f"{added.repeated:,} rows were known", file=sys.stderr)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""``tunegraph kb export``, ``kb import`` and ``kb undo``: the graph as a file or in a store of others."""
+"""``tunegraph kb export`` and ``kb import``: the graph as a file or in a store of others."""
 
 from __future__ import annotations
 
@@ -107,22 +107,9 @@ def import_(
         batch = editor.batch
     if count:
         print(f"took in {count:,} triples from {source} as batch {batch}", file=sys.stderr)
-        print(f"  take them back: tunegraph kb undo {batch}", file=sys.stderr)
+        print(f"  take them back: tunegraph workspace undo {batch}", file=sys.stderr)
     else:
         print(f"all triples of {source} were there already", file=sys.stderr)
-
-
-def undo(
-    context: typer.Context,
-    batch: Annotated[int, typer.Argument(help="Number of the batch of an import.")],
-) -> None:
-    """Undo one import.
-
-    Example: tunegraph kb undo 3
-    """
-    with open_for_writing(context) as editor:
-        count = editor.undo(batch)
-    print(f"took back {count:,} triples", file=sys.stderr)
 
 
 def server_token(file: Path | None) -> str:

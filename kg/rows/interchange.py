@@ -122,7 +122,7 @@ def fold_evidence(incoming: GraphStore, base: GraphStore) -> None:
         if here is not None and here != there:
             raise InputError(
                 f"{effect.value} rests on {here[0]} gains here and on others there",
-                hint="join the two workspaces instead: tunegraph kb merge",
+                hint="join the two workspaces instead: tunegraph workspace merge",
             )
         if here is not None:
             removed += [triple for name in _SUMMED for triple in incoming.triples(effect, name)]

@@ -142,9 +142,9 @@ def add_writes(app: FastAPI, queue: WriteQueue | None, respond: Answering) -> No
 
     @app.post(
         "/v1/merge",
-        summary="Join another workspace, as `tunegraph kb merge` does.",
+        summary="Join another workspace, as `tunegraph workspace merge` does.",
         responses={**openapi.answer("rows_new", "problems_new", "conflicts"), **refusals},
-        openapi_extra=openapi.upload("A file that `tunegraph kb backup` writes"),
+        openapi_extra=openapi.upload("A file that `tunegraph workspace backup` writes"),
     )
     async def merge(
         request: Request,
@@ -184,7 +184,7 @@ def ingested(workspace: Workspace, path: Path, options: Options) -> Reply:
 
 
 def merged(workspace: Workspace, path: Path, label: str) -> Reply:
-    """Reply of ``tunegraph kb merge --json``."""
+    """Reply of ``tunegraph workspace merge --json``."""
     return reply.Reply(content=workspace.knowledge.merge(path, label=label).to_json())
 
 

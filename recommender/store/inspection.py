@@ -45,7 +45,7 @@ OLD_KNOWLEDGE = CheckResult(
     about="knowledge",
     severity=Severity.NOTE,
     says="this program ships newer knowledge than the workspace was made with",
-    remedy="tunegraph kb renew renews it and keeps what is yours, or go on with the old knowledge",
+    remedy="tunegraph workspace renew renews it and keeps what is yours, or go on with the old knowledge",
 )
 
 

@@ -147,7 +147,7 @@ def merge(
         InputError: It is this very workspace.
         WorkspaceError: It is none, or is damaged, or of another version.
     """
-    if other.is_file():  # what kb backup wrote
+    if other.is_file():  # what workspace backup wrote
         with tempfile.TemporaryDirectory(dir=here.root.parent, prefix=f".{here.root.name}-merge-") as folder:
             unpack_backup(other, Path(folder) / "other")
             return merge(here, graph, trials, writer, Path(folder) / "other", label=label or other.name)

@@ -216,7 +216,7 @@ class KnowledgeDesk(Desk):
             from recommender.store.merging import merge
 
             return merge(self.workspace.layout, self.graph, self.trials, None, other, label=label)
-        with self.workspace.edit(command="kb merge") as editor:
+        with self.workspace.edit(command="workspace merge") as editor:
             merged = editor.merge(other, label=label)
         self.workspace.refresh()
         return merged

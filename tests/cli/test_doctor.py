@@ -211,7 +211,7 @@ def test_a_changed_row_is_found(run: Any, filled: Path) -> None:
         "the rows of batch 1 are not those that were acknowledged"
     ]
     repaired = run("doctor", "--repair", "--json", workspace=filled)
-    assert "kb restore" in faults(repaired)["rows"]
+    assert "workspace restore" in faults(repaired)["rows"]
 
 
 def test_a_changed_vector_is_found_and_made_again(run: Any, filled: Path) -> None:

@@ -174,8 +174,6 @@ def test_addresses_that_lead_nowhere_are_told(run: Any, toy_path: Path) -> None:
         lost = run("kb", command, nobody, workspace=toy_path)
         assert (lost.code, "does not answer" in lost.fault) == (1, True)
         assert run("kb", command, unsafe, workspace=toy_path).code == 2
-    pushed = run("kb", "push", unsafe, workspace=toy_path)
-    assert (pushed.code, pushed.fault) == (2, f"{unsafe}: nothing was sent, since it is not https")
 
 
 def test_cases_are_exported_as_they_can_be_ingested(run: Any, toy_path: Path, tmp_path: Path) -> None:

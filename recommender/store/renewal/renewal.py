@@ -59,21 +59,21 @@ def renew(
     """
     manifest = layout.read(for_writing=True)
     with creation.editor(
-        layout, cache, creation.text_model(manifest), clock, command="kb renew", durable=False
+        layout, cache, creation.text_model(manifest), clock, command="workspace renew", durable=False
     ):
         pass  # what a crash left is swept, and readers see what was acknowledged
     before = Base.read(layout)
     if before is not None and before.place:
         raise WorkspaceError(
             f"{layout.root} was made above {before.place}, which is no longer done",
-            hint=f"tunegraph --workspace NEW kb merge {layout.root} takes its cases and knowledge over",
+            hint=f"tunegraph --workspace NEW workspace merge {layout.root} takes cases and knowledge over",
         )
     then = before or _guessed(layout, manifest)
     if before is not None and then.shipped == version:
         return RenewalResult(base=then, is_new=False)
     root = layout.root.resolve()
     with ExitStack() as stack:
-        lock = stack.enter_context(WriterLock(layout.lock, command="tunegraph kb renew"))
+        lock = stack.enter_context(WriterLock(layout.lock, command="tunegraph workspace renew"))
         if lock.was_left:
             raise WorkspaceError(f"{root} was written to meanwhile", hint="run the command again")
         for left in root.parent.glob(f".{root.name}-renew-*"):

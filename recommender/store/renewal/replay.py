@@ -118,7 +118,7 @@ def replay(
         own = OwnRecords(graph=graph, trials=trials, after=then.batch, base=was)
         model = creation.text_model(draft.read())
         writer = stack.enter_context(
-            creation.writer(draft, cache, model, clock, command="kb renew", durable=True)
+            creation.writer(draft, cache, model, clock, command="workspace renew", durable=True)
         )
         added = _write(own, layer, writer, clock)
         if own.has_foreign_effects or layer.nodes:  # cases leave nothing behind

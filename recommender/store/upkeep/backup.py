@@ -121,7 +121,7 @@ def restore(layout: WorkspaceFiles, source: Path) -> Backup:
         root.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             if layout.exists():
-                stack.enter_context(WriterLock(layout.lock, command="tunegraph kb restore"))
+                stack.enter_context(WriterLock(layout.lock, command="tunegraph workspace restore"))
             place = stack.enter_context(
                 tempfile.TemporaryDirectory(dir=root.parent, prefix=f".{root.name}-restore-")
             )

@@ -32,7 +32,7 @@ DEEP_BYTES = 1_000_000_000
 """Up to this size of a workspace every row, triple and vector is read unless told otherwise (issue 15)."""
 
 REPAIR = "tunegraph doctor --repair"
-RESTORE = "tunegraph kb restore a backup; else ingest the files again into a new workspace"
+RESTORE = "tunegraph workspace restore a backup; else ingest the files again into a new workspace"
 SHOWN_FAULTS = 3
 
 

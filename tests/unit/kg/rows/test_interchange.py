@@ -215,7 +215,7 @@ def test_other_gains_of_one_effect_are_for_a_merge(workspace: Callable[..., Path
         pytest.raises(InputError, match="rests on 1 gains here") as refused,
     ):
         editor.import_graph(tmp_path / "one.nq")
-    assert "kb merge" in refused.value.hint
+    assert "workspace merge" in refused.value.hint
 
 
 def test_an_export_of_an_older_version_is_read(workspace: Callable[..., Path], tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_what_cannot_be_renewed_is_as_it_was(base: Path, mine: Path, tmp_path: P
     description.write_text(json.dumps({**raw, "place": "/srv/team", "seal": "", "snapshot": 1, "digest": ""}))
     with pytest.raises(WorkspaceError, match="made above /srv/team") as refused:
         renewed(mine, base, tmp_path)
-    assert "kb merge" in refused.value.hint
+    assert "workspace merge" in refused.value.hint
     assert answers(mine, tmp_path) == before
 
 

@@ -60,7 +60,7 @@ def test_a_graph_older_than_the_rows_is_refused_and_no_row_is_touched(filled: Pa
         ingest(filled, range(20, 21))
     with pytest.raises(WorkspaceError, match="no graph here fits the rows"):
         UpkeepDesk.repair(filled, cache=tmp_path)
-    assert "tunegraph kb restore" in faults(filled)["marks"]
+    assert "tunegraph workspace restore" in faults(filled)["marks"]
     assert (layout.trials.read_bytes(), layout.vectors.read_bytes(), layout.manifest.read_bytes()) == before
 
 

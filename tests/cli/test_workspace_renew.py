@@ -1,4 +1,4 @@
-"""``tunegraph kb renew``: what ships now comes, what is one's own stays, and the second time nothing is done."""
+"""``tunegraph workspace renew``: what ships now comes, what is one's own stays, and the second time nothing is done."""
 
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,13 @@ import pytest
 @pytest.mark.long
 def test_an_old_workspace_is_renewed_once(run: Any, toy_path: Path) -> None:
     own = run("kb", "stats", "--json", workspace=toy_path).json["cases"]["rows"]
-    ran = run("kb", "renew", workspace=toy_path)
+    ran = run("workspace", "renew", workspace=toy_path)
     assert ran.code == 0
     assert f"yours: {own} rows, " in ran.out
     assert "did not record what it began with" in ran.out + ran.err
     assert run("kb", "stats", "--json", workspace=toy_path).json["cases"]["rows"] > own
-    again = run("kb", "renew", "--json", workspace=toy_path).json
+    again = run("workspace", "renew", "--json", workspace=toy_path).json
     assert (again["is_new"], again["own"]["rows"]) == (False, 0)
-    assert run("kb", "renew", workspace=toy_path).out == (
+    assert run("workspace", "renew", workspace=toy_path).out == (
         "the workspace has the knowledge that ships with this program\n"
     )
