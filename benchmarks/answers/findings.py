@@ -275,13 +275,10 @@ def _has_room(row: Mapping[str, Any], workspace: Workspace) -> bool:
         return False
     if row["phase"] == "serve":
         return 2 * parameters < 0.5 * memory * (problem.hardware.count or 1)
-    sizes = [facts.get("layers"), facts.get("hidden_size"), (row.get("context") or {}).get("seq_len")]
+    named = (facts.get("layers"), facts.get("hidden_size"), (row.get("context") or {}).get("seq_len"))
+    sizes = [float(size) for size in named if isinstance(size, int | float)]
     micro = str(layout.get("micro_batch") or "")
-    if (
-        facts.get("experts")
-        or not micro.isdigit()
-        or not all(isinstance(size, int | float) for size in sizes)
-    ):
+    if facts.get("experts") or not micro.isdigit() or len(sizes) < len(named):
         return False
     tensors, stages = int(layout.get("tp") or 1), int(layout.get("pp") or 1)
     activations = 34 * int(micro) * math.prod(sizes) / tensors  # of all stages' first

@@ -54,7 +54,8 @@ def show_briefly(findings: Sequence[SettingFinding]) -> None:
         return
     say("What runs now costs you:")
     for item in matter[:_MOST]:
-        say(f"  {_remedy(item)}{_where(item)}: {_in(item.says)}")
+        cure = _remedy(item).replace(" --", " ", 1)  # as the titles of changes name a flag
+        say(f"  {cure}{_where(item)}: {_in(item.says)}")
         if item.priced is not None:
             say(f"    {_factor(item)}")
     if len(matter) > _MOST:
