@@ -200,7 +200,8 @@ def holds_the_weights(reply: Reply) -> str | None:
         if not layout or start.get("fits") is False or (says_not and start.get("fits") is None):
             continue  # of what runs already it is said that it should not fit
         spread = layout["devices"]
-        if not situation.listed.size("experts") and situation.phase != "training":
+        has_experts = situation.listed.size("experts") or "moe" in situation.listed.architecture
+        if not has_experts and situation.phase != "training":
             spread = layout["tp"] * layout["pp"]
         bits = _least_bits(situation, start)
         need = parameters * bits / 8

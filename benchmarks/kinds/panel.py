@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.kinds.launches import LAUNCHED, launch_text, problem_text
-from benchmarks.kinds.situations import LaunchForm, LaunchSetting, PanelSituation
+from benchmarks.kinds.situations import TRAINERS, LaunchForm, LaunchSetting, PanelSituation
 from benchmarks.kinds.sources import (
     EngineParsers,
     ListedChip,
@@ -38,8 +38,8 @@ _FORMAT = re.compile(r"w\d+a\d+|fp\d|int\d|bf16|awq|gptq|mxfp|nvfp|4bit|8bit|ggu
 _LANGUAGE = frozenset({"decoder", "moe-decoder"})
 
 DEGREES = {
-    "tp": r"--tensor-parallel-size|--tp-size|--tensor-model-parallel-size",
-    "pp": r"--pipeline-parallel-size|--pp-size|--pipeline-model-parallel-size",
+    "tp": r"--tensor-parallel-size|--tp-size|--tp|--tensor-model-parallel-size",
+    "pp": r"--pipeline-parallel-size|--pp-size|--pp|--pipeline-model-parallel-size",
     "cp": r"--context-parallel-size",
 }
 LENGTH = r"--max-model-len|--context-length|--seq-length"
@@ -49,7 +49,7 @@ _TOLD = "|".join(
         *DEGREES.values(),
         LENGTH,
         REQUESTS,
-        r"--data-parallel.*|--dp-size|--.*parallel-size.*|-dcp|-pcp|--ep-size|--nnodes|--node-rank|--nproc.*",
+        r"--data-parallel.*|--dp-size|--[de]p|--.*parallel-size.*|-dcp|-pcp|--ep-size|--nnodes|--node-rank|--nproc.*",
         r"--(micro|global|rampup)-batch-size.*|--.*batch-size|--num-(layers|experts|attention-heads).*",
         r"--hidden-size|--ffn-hidden-size|--num-query-groups|--group-query-attention|--max-position-embed.*",
         r"--model.*|--tokenizer.*|--config.*|--dtype|--quantization|--kv-cache-dtype|--.*precision.*|--fp16|--bf16",
@@ -105,7 +105,7 @@ class KindPanel:
         settings = tuple(
             LaunchSetting(place=place, key=key, value="" if value in {"true", "True"} else value)
             for place, key, value in recipe.settings
-            if place in {"flag", "env", "json"} and value not in {"false", "False"}
+            if place in {"flag", "env", "json"} and value not in {"false", "False"} and "$" not in value
         )
         is_told = [name for name in recipe.load if random.random() < 0.7]
         return self._launched(
@@ -218,6 +218,8 @@ class KindPanel:
         named = release or next(reversed(self._parsers.releases(program)), "")
         told, layout, bounds = self._told(random, situation, named) if named else ([], {}, {})
         taken = {item.key for item in told}
+        if program in TRAINERS:  # whose fields stand in a file
+            settings = [item for item in settings if item.place != "json"]
         settings = [*told, *(s for s in settings if s.key not in taken and not re.fullmatch(_TOLD, s.key))]
         situation = replace(situation, form=form, layout=layout, bounds=bounds, settings=tuple(settings))
         if form is LaunchForm.CURRENT:

@@ -118,6 +118,8 @@ def _show_unfit(answer: Answer, plan: Plan) -> None:
         say(f"It does not fit on {many}: {plan.start.because[0]}.")
     elif layout is None:
         say(f"It does not fit on {many}, nor on any number up to 1,024.")
+    elif plan.start.because:
+        say(f"It does not fit on {many}: {plan.start.because[0]}. This does: {layout}.")
     else:
         say(f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices.")
     if plan.start.fits_in is not None:

@@ -257,7 +257,7 @@ def _leave_if_nothing(answer: Answer, *, is_data: bool) -> None:
 
     if answer.plan is not None and not answer.plan.fits:
         if is_data:
-            output.note("it does not fit the memory; start.layout is the smallest that does; exit code 4")
+            output.note("it does not fit the memory; start.layout is one that does; exit code 4")
         raise typer.Exit(4)
     if answer.abstention is not None:
         if is_data:

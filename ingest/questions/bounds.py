@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.terms.facts import FACTS, FactType
-from kg.terms.meanings import kind_of
+from kg.terms.meanings import kind_of, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,13 +43,17 @@ def device_count(stated: object) -> int | None:
 
 
 def check_settings(settings: Mapping[str, Value]) -> None:
-    """Refuse settings in use that no program runs with: degrees and batches below 1, numbers that are none.
+    """Refuse settings in use that no program runs with: counts below 1, no numbers, one size told twice.
 
     Raises:
         InputError: There is such a setting.
     """
+    said: dict[str, str] = {}
     for name, value in settings.items():
         kind = kind_of(name)
+        other = said.setdefault(size_of(name) or name, name)
+        if str(settings[other]) != str(value):
+            raise InputError(f"current: {other} is {settings[other]} and {name} {value}: both say the same")
         number = number_of(value)
         if kind in _NUMBERS or (number is not None and math.isnan(number)):
             _refuse_boundless("current", name, value)

@@ -70,6 +70,12 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
     for meaning in switches:
         sizes = [size for fact in meaning.product if (size := positive(written.get(fact))) is not None]
         whole = math.prod(sizes) if sizes else devices
+        if devices and len(sizes) < len(meaning.product):  # what is not stated takes the rest
+            beside = math.prod(
+                positive(written.get(fact)) or 1 for fact in {"pp", "cp"}.difference(meaning.product)
+            )
+            rest, left = divmod(devices, beside)
+            whole = rest if not left and not rest % math.prod(sizes) else whole
         if whole is not None and positive(written.get(meaning.fact), 2) is None:
             written[meaning.fact] = whole
     facts = dict(written)
@@ -167,6 +173,8 @@ def _count_replicas(facts: dict[str, Value], by_fact: Mapping[str, Meaning]) -> 
     tensors = positive(facts.get("tp"))
     if facts.get("dp_attention") == "tp" and tensors:
         facts.setdefault("dp", tensors)
+    elif facts.get("dp_attention") == "dp" and tensors:
+        facts.setdefault("dp", 1)
     copies = positive(facts.get("dp"), 2)
     if copies is None:
         return

@@ -23,8 +23,10 @@ OWN = "tunegraph"
 _ON, _OFF = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", "none"})
 _SAME = "*"
 """Value of a word that stands for itself."""
-_TEXTS, _SWITCH, _COUNTS = "choice", "switch", frozenset({"degree", "part", "devices", "length", "batch"})
-"""Kinds of facts: with words for values, on or off, and those that no truth value is."""
+_TEXTS, _SWITCH = "choice", "switch"
+"""Kinds of facts: with words for values, and on or off."""
+_COUNTS = frozenset({"degree", "part", "devices", "length", "batch"})
+"""Kinds of facts that no truth value is, and of which a launch states one."""
 _DIVIDING = frozenset({"degree", "devices", "replicas"})
 """Kinds of facts about the devices of a job."""
 
@@ -131,6 +133,13 @@ def kind_of(setting: str) -> str:
     """The kind of the fact that a setting states; empty if it states none."""
     meaning = meaning_of(setting)
     return "" if meaning is None else kinds()[meaning.fact]
+
+
+def size_of(setting: str) -> str | None:
+    """The size that a setting alone states: a degree, a length or a batch; None for switches and choices."""
+    meaning = meaning_of(setting)
+    is_size = meaning is not None and meaning.switch is None and not meaning.product
+    return meaning.fact if meaning is not None and is_size and kinds()[meaning.fact] in _COUNTS else None
 
 
 def divides(setting: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import WorkloadKind
+from kg.terms.setting_registry import registry, softwares
 from recommender.cost_model.assumed import assumed_release
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def running_framework(
             )
         if usual is None or not is_plugged or (version and runs_here):
             return _running(top, version)
-        return _running(usual, "" if runs_here else version, top.id)  # vLLM on Ascend is its plugin
+        followed = "" if runs_here else _release_like(usual.id, version)
+        return _running(usual, followed, top.id)  # vLLM on Ascend is its plugin
     return None if usual is None else _running(usual)
 
 
@@ -121,10 +123,14 @@ def _running(framework: Framework, version: str = "", plugged: str = "") -> Runn
     )
 
 
+def _release_like(framework: str, version: str) -> str:
+    """The newest release of a plugin for that of the program it extends; empty if there is none."""
+    releases = registry(framework).releases if framework in softwares() else ()
+    return next((one for one in reversed(releases) if version and one.startswith(version)), "")
+
+
 def newest_release(framework: str) -> str:
     """The newest final release of a framework whose settings ship; empty if none do."""
-    from kg.terms.setting_registry import registry
-
     try:
         releases = registry(framework).releases
     except UnknownEntityError:

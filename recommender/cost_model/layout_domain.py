@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kg.nouns.layout import ParallelLayout
+from kg.nouns.layout import DEGREES, ParallelLayout
 from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
@@ -44,11 +44,13 @@ class LayoutDomain:
         question: Model, machine, phase, engine, and the length of a training sequence among the settings.
         splits: Whether the program splits a model over devices at all.
         degrees: Parallel sizes that hold, by the names of the cost model.
+        apart: Whether replicas are engines of their own, whose experts are spread inside each.
     """
 
     question: Question
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
+    apart: bool = False
 
     def layouts(self) -> Iterator[ParallelLayout]:
         """Every layout of all devices, those of one depth of the pipeline together."""
@@ -61,28 +63,59 @@ class LayoutDomain:
             if count % inside or (pipeline > 1 and tensor < widths[-1] and is_staged_by_server):
                 continue  # stages only between servers (vLLM, "Parallelism and scaling")
             replicas = count // inside
-            for experts in self._experts(model, tensor * replicas * context, replicas):
+            span = tensor * context * (1 if self.apart else replicas)
+            for experts in self._experts(model, span, replicas):
                 layout = ParallelLayout(tp=tensor, pp=pipeline, dp=replicas, ep=experts, cp=context)
                 held = layout.degrees()
                 if all(held.get(name) == size for name, size in self.degrees.items()):
                     yield layout
+
+    @property
+    def least(self) -> int:
+        """Devices that the sizes that hold take."""
+        names = (name for name in DEGREES.values() if name != "expert_parallel")
+        return math.prod(self._held(name) or 1 for name in names)
+
+    def why_none(self) -> str:
+        """Why no layout has the sizes that hold, where that is arithmetic; else empty."""
+        model, count = self.question.model, self.question.machine.count
+        tensor, stages, experts = (
+            self._held(f"{name}_parallel") or 1 for name in ("tensor", "pipeline", "expert")
+        )
+        if (heads := int(model.heads)) % tensor:
+            return _undivided(f"tensor parallel {tensor}", heads, f"heads of {model.id}")
+        if stages > (model.layers or stages):
+            return f"{stages} stages are more than the {model.layers:g} blocks of {model.id}"
+        if model.experts % experts and self.question.engine not in UNEVEN:
+            return _undivided(f"expert parallel {experts}", int(model.experts), f"experts of {model.id}")
+        return f"its parallel sizes take {self.least} devices, of {count}" if self.least > count else ""
+
+    def _held(self, name: str) -> int | None:
+        size = self.degrees.get(name)
+        return int(size) if isinstance(size, int | float) and size >= 1 else None
 
     def _widths(self) -> list[int]:
         """Devices that share a product: they stay on the links of one server and divide the heads."""
         model, machine = self.question.model, self.question.machine
         if not self.splits or feeds_forward(model, self.question.phase):
             return [1]
+        if (held := self._held("tensor_parallel")) is not None:
+            return [] if int(model.heads or held) % held else [held]
         most = int(min(machine.count, machine.network.per_node, model.heads or 1))
         return [t for t in range(1, most + 1) if machine.count % t == 0 and model.heads % t == 0] or [1]
 
     def _depths(self) -> list[int]:
         """Stages of the pipeline."""
+        if self.splits and (held := self._held("pipeline_parallel")) is not None:
+            return [held] if held <= max(self.question.model.layers, 1) else []
         most = min(DEEPEST, max(self.question.model.layers, 1)) if self.splits else 1
         return [p for p in powers(self.question.machine.count) if p <= most]
 
     def _parts(self) -> list[int]:
         if self.question.phase != "training" or not self.splits:
             return [1]
+        if (held := self._held("context_parallel")) is not None:
+            return [held]
         length = self.question.settings.get("seq_len")
         tokens = float(length) if isinstance(length, int | float) else 0.0
         most = tokens / LEAST_TOKENS_OF_A_RANK
@@ -94,6 +127,8 @@ class LayoutDomain:
         if not experts:
             return [1]
         fitting = [d for d in range(1, min(experts, span) + 1) if span % d == 0 and experts % d == 0]
+        if (held := self._held("expert_parallel")) in fitting:
+            return [held]
         if self.question.phase == "training":
             return fitting
         spread = {fitting[-1]} | ({span} if engine in UNEVEN and span <= experts else set())
@@ -142,3 +177,9 @@ def divisors(number: int, most: int = 1_000_000) -> list[int]:
 def _round_numbers(most: int) -> list[int]:
     twos = [2**k for k in range(most.bit_length())]
     return sorted({*twos, *(3 * two for two in twos[3:])})
+
+
+def _undivided(what: str, number: int, parts: str) -> str:
+    """Which sizes divide a number of parts, where one does not."""
+    *others, last = map(str, divisors(number))
+    return f"{what} does not divide the {number} {parts}: {', '.join(others)} and {last} do"

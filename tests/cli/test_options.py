@@ -38,6 +38,17 @@ def test_options_are_laid_over_the_file(tmp_path: Path) -> None:
     }
 
 
+def test_a_size_that_is_told_takes_the_place_of_the_same_in_other_words(tmp_path: Path) -> None:
+    file = tmp_path / "problem.yaml"
+    file.write_text("current: {--tensor-parallel-size: 8, --dtype: half, --max-model-len: 9}\n")
+    raw = ProblemOptions(file=file, current=["tp_size=4", "quantization=fp8", "context_length=9"]).raw()
+    assert raw["current"] == {"--dtype": "half", "tp_size": 4, "quantization": "fp8", "context_length": 9}
+    assert raw["notes"] == [
+        "current.tp_size is told as 4 and wins; the file says current.--tensor-parallel-size 8"
+    ]
+    assert "current.--tensor-parallel-size" not in raw["origins"]  # type: ignore[operator]  # a mapping
+
+
 def test_other_forms_of_a_file_are_added_to_as_well(tmp_path: Path) -> None:
     file = tmp_path / "problem.yaml"
     file.write_text("limits: {peak_memory: 1GB}\nbottlenecks: [wait]\n")

@@ -100,35 +100,10 @@ LEAST = {
     "engine": 0.2,
     "precision": 0.1,
 }
-OPEN = {
-    "layout": "a told degree is not kept where layouts are not priced, nor beside settings of a problem file",
-}
-"""Laws that the product does not keep yet, and what breaks them."""
-OPEN_OF_MANY = {
-    "engine": "a few starts that the parser of their release refuses (8 of 515 in the panel of kinds)",
-    "precision": "fp8 told for training where the chip is not described whole, bfloat16 told on RDNA (13 of 596)",
-    "weights": "programs whose memory is not modelled (3 of 1,102)",
-    "price of predict": "experts spread over devices that do not divide them (1 of 240)",
-    "price of estimate": "the same",
-}
-"""The same for laws that a few situations keep and many do not, as counted at the seed of the tests."""
 
 
-def of_laws(names: Iterable[str], *, few: int, many: int) -> pytest.MarkDecorator:
-    """Laws over a few situations always and many with the long tests; expected to fail where they are open."""
-    found = []
-    for name in names:
-        open_few, open_many = OPEN.get(name), OPEN.get(name) or OPEN_OF_MANY.get(name)
-        found.append(pytest.param(name, few, marks=_open(open_few)))
-        found.append(pytest.param(name, many, marks=[pytest.mark.long, *_open(open_many)]))
-    return pytest.mark.parametrize(("law", "n"), found)
-
-
-def _open(reason: str | None) -> list[pytest.MarkDecorator]:
-    return [] if reason is None else [pytest.mark.xfail(strict=True, reason=reason)]
-
-
-@of_laws(sorted(LAWS), few=FEW, many=MANY)
+@pytest.mark.parametrize("law", sorted(LAWS))
+@sizes()
 def test_laws_of_one_answer(asked: AskedPanel, law: str, n: int) -> None:
     none_breaks(
         law, ((reply, LAWS[law](reply)) for reply in asked.replies(n)), least=int(LEAST.get(law, 0) * n)
@@ -188,7 +163,8 @@ def test_the_facts_that_an_answer_lists_as_read_are_the_ones_that_decide(asked: 
     none_breaks("facts with origins", faults, least=0)
 
 
-@of_laws(PRICES, few=25, many=600)
+@pytest.mark.parametrize("law", PRICES)
+@sizes(few=25, many=600)
 def test_one_situation_has_one_price(asked: AskedPanel, law: str, n: int) -> None:
     least = 0 if law == "price of size" else n // 5  # which lists what no other beats
     none_breaks(law, ((reply, asked.prices(reply)[law]) for reply in asked.replies(n)), least=least)

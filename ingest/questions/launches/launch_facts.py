@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
+from kg.terms.meanings import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -60,9 +61,14 @@ def merge_facts(parts: Iterable[LaunchFacts], onto: Mapping[str, object] | None 
             question[name] = {**before, **value} if both else value  # type: ignore[dict-item]
             earlier = facts_of(name, before)
             for fact, stated in facts_of(name, value).items():
-                if part.origin is FactOrigin.TOLD and _contradict(earlier.get(fact), stated):
-                    where = origins.get(fact, "text")
-                    notes.append(f"{fact} is told as {stated} and wins; the {where} says {earlier[fact]}")
+                for other in _same_as(fact, earlier):
+                    if part.origin is FactOrigin.TOLD and _contradict(earlier[other], stated):
+                        said = f"{earlier[other]}" if other == fact else f"{other} {earlier[other]}"
+                        where = origins.get(other, "text")
+                        notes.append(f"{fact} is told as {stated} and wins; the {where} says {said}")
+                    if other != fact and isinstance(table := question[name], dict):
+                        table.pop(other.partition(".")[2])
+                        origins.pop(other, None)
                 origins[fact] = str(part.origin)
         notes += part.notes
     if notes:
@@ -77,6 +83,13 @@ def facts_of(name: str, value: object) -> dict[str, object]:
     if isinstance(value, dict) and name in TABLES:
         return {f"{name}.{key}": item for key, item in value.items()}
     return {name: value}
+
+
+def _same_as(fact: str, earlier: Mapping[str, object]) -> list[str]:
+    """Those of earlier facts that a fact replaces: of its name, or settings in use of the same size."""
+    table, _, name = fact.partition(".")
+    size = size_of(name) if table == "current" else None
+    return [one for one in earlier if one == fact or (size and size_of(one.partition(".")[2]) == size)]
 
 
 def _contradict(before: object, stated: object) -> bool:

@@ -109,6 +109,8 @@ def read_megatron(
         if name not in skipped and not _STRUCTURE.match(name)
     }
     question["current"] = {**environment, **settings}
+    if places := {name: path for name, path in given.places.items() if name in settings}:
+        question["places"] = places
     return LaunchFacts(question=question, notes=tuple(notes))
 
 

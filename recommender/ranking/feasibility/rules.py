@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -125,7 +126,8 @@ def number_format(
     """Check that the chip computes in the requested number formats.
 
     Only of chips whose matrix unit is described whole is it known what they lack: those of Ascend. NVIDIA's
-    compute bfloat16 from compute capability 8.0 on (CUDA C++ Programming Guide, compute capabilities).
+    compute bfloat16 from compute capability 8.0 on, fp8 from 8.9 (CUDA C++ Programming Guide, compute
+    capabilities); weights that are only stored in fp8 are served on any.
     """
     source = f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}"
     if problem.workload.precision == BF16 and _lacks_bf16(device, facts):
@@ -142,6 +144,11 @@ def number_format(
 
     chip = Device(device, facts)
     if not chip.ascend:
+        lacks = chip.amd and "peak_bf16_flops" in facts and "peak_fp8_flops" not in facts
+        lacks = lacks or (not chip.amd and _is_before(facts, (8, 9)))
+        if lacks and problem.workload.kind is WorkloadKind.TRAINING:
+            reason = f"{device} has no fp8 matrix unit"
+            yield Broken(rule=NUMBER_FORMAT, reason=reason, source=source)
         return
     try:
         chip.peak("fp8")
@@ -161,8 +168,13 @@ def _lacks_bf16(device: str, facts: Mapping[str, float | str]) -> bool:
         return False
     from recommender.cost_model.facts.device import Device
 
-    generation, dot, _ = str(facts.get("compute_capability", "")).partition(".")
-    return Device(device, facts).ascend or bool(dot and generation.isdecimal() and int(generation) < 8)
+    return Device(device, facts).ascend or _is_before(facts, (8, 0))
+
+
+def _is_before(facts: Mapping[str, float | str], least: tuple[int, int]) -> bool:
+    """Whether a GPU is of an earlier compute capability; not where that is unknown."""
+    stated = re.fullmatch(r"(\d+)\.(\d+)", str(facts.get("compute_capability", "")))
+    return stated is not None and (int(stated[1]), int(stated[2])) < least
 
 
 def asks_fp8(text: str) -> bool:

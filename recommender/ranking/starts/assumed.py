@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from recommender.cost_model.facts.device import PRECISION_NAMES
 from recommender.ranking.starts.layout_flags import MEGATRON, VLLM, flag_settings, spelt_settings
 from recommender.ranking.starts.lengths import PAGE, longest
 
@@ -31,30 +32,37 @@ INTEGERS = frozenset({"int8", "w4a8", "w4a16"})
 
 
 def assumed_settings(
-    situation: StartSituation, layout: ParallelLayout, settings: Mapping[str, object]
+    situation: StartSituation, layout: ParallelLayout, settings: Mapping[str, object] | None
 ) -> list[PlanSetting]:
-    """The settings behind the price of a layout.
+    """The settings behind the price of a layout, in the number format that is told.
 
     Args:
         situation: What is asked.
         layout: How the work is divided.
-        settings: Of the cost model: batch, micro-batch, recomputation, precision.
+        settings: Of the cost model: batch, micro-batch, recomputation, precision; None without a price.
     """
-    framework = situation.framework.id
+    framework, told = situation.framework.id, situation.problem.workload.precision
+    priced = {"precision": "bf16", **(settings or {})}
+    if told:
+        priced["precision"] = PRECISION_NAMES.get(told, told)
     if framework in MEGATRON:
-        facts = dict(_trained(layout, settings, framework))
+        facts = dict(_trained(layout, priced, framework))
     elif framework in SERVED:
-        facts = dict(_served(situation, settings))
+        facts = dict(_served(situation, priced))
     else:
         return []
+    if settings is None:
+        facts = {name: value for name, value in facts.items() if told and name == "precision"}
     beside = {key: value for fact in facts for key, value in BESIDE.get(fact, {}).items()}
+    if facts.get("precision") == "fp8":
+        beside["--bf16"] = True  # what is not computed in eight bits
     return spelt_settings(facts, framework, copies=layout.dp) + flag_settings(beside)
 
 
 def _trained(
     layout: ParallelLayout, settings: Mapping[str, object], framework: str
 ) -> Iterator[tuple[str, Value]]:
-    yield "precision", str(settings.get("precision", "bf16"))
+    yield "precision", str(settings["precision"])
     yield from _whole(settings, "micro_batch")
     if layout.tp > 1:
         yield "sequence_parallel", 1

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.cost_model.settings.plans import canonical_name
 from recommender.ranking.starts.layout_choice import OTHER_PRECISION
+from recommender.ranking.starts.recipes.agreement import agreed_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kg.nouns.recipe import Recipe
     from kg.nouns.situation import StatedFact
@@ -106,3 +107,11 @@ def trains_adapters(recipe: Recipe) -> bool:
 def quantises(recipe: Recipe) -> bool:
     """Whether a recipe names a format of quantised weights."""
     return any(plain_key(item.key) == QUANTISATION for item in recipe.settings)
+
+
+def worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
+    """What the recipes of the same vendor agree on."""
+    local = [one for one in weighed if not one.is_foreign]
+    total = sum(one.weight / one.reliability for one in local)
+    shares = [replace(one, weight=one.weight / total) for one in local] if total else []
+    return [item for item in agreed_settings(shares) if item.share >= WORTH_TESTING]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kg.errors import InputError
 from kg.nouns.framework import Framework
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import plain_key
@@ -22,7 +23,7 @@ from recommender.cost_model.measured.correction import RunCorrection
 from recommender.ranking.measured.best_case import to_copy, told
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import StartConfiguration
-from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
+from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft, worth_testing
 from recommender.ranking.starts.layout_choice import (
     TRUST_FOR_LATENCY,
     TRUST_IN_TIMES,
@@ -45,7 +46,6 @@ from recommender.ranking.starts.pricing import (
     started_question,
     why_unpriced,
 )
-from recommender.ranking.starts.recipes.agreement import agreed_settings
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
-    from kg.nouns.layout import ParallelLayout
     from kg.nouns.recipe import Recipe, Role
     from kg.nouns.values import Settings, Value
     from kg.terms.setting_registry import ReleaseSettings
@@ -79,8 +78,9 @@ if TYPE_CHECKING:
     from recommender.ranking.measured.near_runs import NearRuns
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutQuestion
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
+
+NO_ROOM = "the parallel sizes in use leave too little memory"
 
 
 class StartFinder:
@@ -175,7 +175,7 @@ class StartFinder:
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
         draft.notes += self.unread(situation, sizes)
         stretched_positions(situation, screen.release())  # refuses lengths that no setting makes possible
-        agreed = _worth_testing(draft.weighed)
+        agreed = worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
         if isinstance(layouts, StartConfiguration):
             return self._starts(draft, [layouts])
@@ -195,7 +195,7 @@ class StartFinder:
         to_price: list[ChosenLayout | None] = [*layouts] or [None]
         for one in to_price:
             layout = one.option.layout if one else unpriced_layout(draft)
-            divided = replace(screen, situation=_divided(situation, layout))
+            divided = replace(screen, situation=situation.divided(layout))
             kept, refused = divided.sift(agreed)
             batch = one.option.settings.get("batch") if one else None
             at_once = float(batch) if isinstance(batch, int | float) else None
@@ -251,7 +251,7 @@ class StartFinder:
     def _draft(self, situation: StartSituation, weighed: list[WeighedRecipe]) -> StartDraft:
         """What recipes agree on, before a layout is chosen."""
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
-        kept, refused = screen.sift(_worth_testing(weighed))
+        kept, refused = screen.sift(worth_testing(weighed))
         return StartDraft(situation=situation, kept=kept, refused=refused, weighed=weighed)
 
     def _starts(self, draft: StartDraft, found: Sequence[StartConfiguration]) -> Starts:
@@ -273,55 +273,69 @@ class StartFinder:
     ) -> list[ChosenLayout] | StartConfiguration:
         """The first layout and two of another kind; or the smallest that fits, where none does."""
         situation = draft.situation
-        asked = layout_question(draft, sizes, self._tree)
+        asked = self._asked(draft, sizes)
         if asked is None:
             return self._unpriced(draft, sizes)
-        if self._runs is not None:
-            draft.measured = self._runs.near(asked.question)
-            corrected = replace(asked.question, measured=RunCorrection(runs=draft.measured))
-            asked = replace(asked, question=corrected)
-        draft.question = asked.question
-        draft.has_memory = is_judged(asked)
-        draft.weight_format = str(sizes.get("weight_format", ""))
+        count = asked.question.machine.count
         options = layout_options(asked)
+        if not options and not any(asked.domain.layouts()):
+            if why := asked.domain.why_none():
+                raise InputError(f"current: {why}")
+            asked = on_fewer_devices(asked) or asked
+            options = layout_options(asked)
         if not options and (why := why_not_judged(situation, asked)):
             draft.notes.append(why)
             draft.degrees = {name: int(float(str(size))) for name, size in asked.degrees.items()}
             return [] if situation.problem.situation.has_script else self._unpriced(draft, sizes)
-        if not options and asked.degrees:
-            asked = replace(asked, degrees={})
+        if not options and (others := asked.degrees and layout_options(asked.undivided)):
+            return replace(self._unfit(draft, others[0], None), because=(NO_ROOM,))
+        if not options:
+            asked = on_fewer_devices(asked) or asked
             options = layout_options(asked)
-            if options:
-                draft.is_divided_anew = True
-                draft.notes.append(
-                    "the parallel sizes that run now do not go with the model on these devices"
-                )
-        if not options and (fewer := on_fewer_devices(asked)) is not None:
-            draft.notes.append(
-                f"{fewer.question.machine.count} of {asked.question.machine.count} devices are used:"
-                " the model does not divide over all of them"
-            )
-            asked, options = fewer, layout_options(fewer)
-            draft.question = asked.question
         if not options:
             smallest = smallest_fit(asked)
             if smallest is None or situation.devices is not None:
                 return self._unfit(draft, smallest, narrower_fit(asked))
             asked = on_devices(asked, smallest.layout.devices)
-            draft.question = asked.question
             options = layout_options(asked)
             draft.assumed.append(assumed_count(asked.question.machine.count))
+        if (used := asked.question.machine.count) < count:
+            what = "parallel sizes in use do" if asked.degrees else "model does"
+            draft.notes.append(f"{used} of {count} devices are used: the {what} not divide over all of them")
+        draft.question = asked.question
         if options[0].log_merit is None and (reason := why_unpriced(asked.question)):
             draft.notes.append(f"layouts are not priced: {reason}")
         chosen = self._chosen(draft, asked, options)
         if asked.degrees:  # another layout than the one that runs is an alternative
-            free = replace(asked, degrees={})
-            chosen = [*chosen, *self._chosen(draft, free, layout_options(free))]
+            free = on_devices(asked.undivided, max(count, asked.question.machine.count))
+            chosen = [chosen[0], *self._chosen(draft, free, layout_options(free))]
         kinds: dict[tuple[int, int, bool], ChosenLayout] = {}
         for one in chosen:
             layout = one.option.layout
             kinds.setdefault((layout.tp, layout.pp, layout.ep > 1), one)
         return shown_layouts(list(kinds.values()))
+
+    def _asked(self, draft: StartDraft, sizes: Mapping[str, Value]) -> LayoutQuestion | None:
+        """What layouts are asked for, near the runs that were measured; None where nothing prices them."""
+        asked = layout_question(draft, sizes, self._tree)
+        if asked is None:
+            return None
+        situation, count = draft.situation, asked.domain.least
+        if self._runs is not None:
+            draft.measured = self._runs.near(asked.question)
+            corrected = replace(asked.question, measured=RunCorrection(runs=draft.measured))
+            asked = replace(asked, question=corrected)
+        if situation.devices is None and count > 1:
+            asked = on_devices(asked, count)
+            draft.assumed.append(assumed_count(count))
+        if count > asked.question.machine.count and situation.problem.situation.has_script:
+            draft.is_divided_anew = True
+            draft.notes.append(f"the script divides over {count} devices, and there are {situation.devices}")
+            asked = asked.undivided
+        draft.question = asked.question
+        draft.has_memory = is_judged(asked)
+        draft.weight_format = str(sizes.get("weight_format", ""))
+        return asked
 
     def _unpriced(
         self, draft: StartDraft, sizes: Mapping[str, Value]
@@ -382,19 +396,3 @@ def _has_own_launcher(recipe: Recipe) -> bool:
     MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism.
     """
     return any(item.where is SettingPlace.YAML for item in recipe.settings)
-
-
-def _worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
-    """What the recipes of the same vendor agree on."""
-    local = [one for one in weighed if not one.is_foreign]
-    total = sum(one.weight / one.reliability for one in local)
-    shares = [replace(one, weight=one.weight / total) for one in local] if total else []
-    return [item for item in agreed_settings(shares) if item.share >= WORTH_TESTING]
-
-
-def _divided(situation: StartSituation, layout: ParallelLayout | None) -> StartSituation:
-    """The situation with the sizes of a layout among its facts."""
-    if layout is None:
-        return situation
-    sizes = {name: size for name, size in layout.to_json().items() if name != "devices"}
-    return replace(situation, facts={**sizes, **situation.facts})

@@ -68,6 +68,7 @@ class LayoutQuestion:
         loads: Requests at once on all devices that are tried; empty for those that suit each layout.
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
+        apart: Whether replicas are engines of their own, as what runs now says.
     """
 
     question: Question
@@ -81,6 +82,19 @@ class LayoutQuestion:
     loads: tuple[float, ...] = ()
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
+    apart: bool = False
+
+    @property
+    def domain(self) -> LayoutDomain:
+        """The layouts that are open."""
+        return LayoutDomain(
+            question=self.question, splits=self.splits, degrees=self.degrees, apart=self.apart
+        )
+
+    @property
+    def undivided(self) -> LayoutQuestion:
+        """The same where nothing runs yet."""
+        return replace(self, degrees={}, apart=False)
 
 
 def layout_options(asked: LayoutQuestion) -> list[PricedStep]:
@@ -100,9 +114,8 @@ def layout_options(asked: LayoutQuestion) -> list[PricedStep]:
 def priced_options(asked: LayoutQuestion) -> Iterator[PricedStep]:
     """Every layout that fits the memory, with each batch that is tried."""
     model, training = asked.question.model, asked.question.phase == "training"
-    domain = LayoutDomain(question=asked.question, splits=asked.splits, degrees=asked.degrees)
     alike: dict[ModelSizes, list[dict[str, float]]] = defaultdict(list)
-    for layout in domain.layouts():
+    for layout in asked.domain.layouts():
         degrees = layout.degrees()
         if not training:
             degrees.pop("context_parallel")

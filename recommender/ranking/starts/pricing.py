@@ -10,6 +10,7 @@ from kg.nouns.layout import DEGREES
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.cost_model.assumed import USUAL_LENGTH, assumed_precision, assumed_sequence, task_lengths
+from recommender.cost_model.layout_domain import fullest
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
@@ -88,6 +89,9 @@ def layout_question(
         is_load_told=situation.at_once is not None,
         splits=situation.framework.id in SPLITTING and not is_network,
         degrees=degrees,
+        apart=bool(degrees)
+        and situation.framework.id == "sglang"
+        and not situation.splits_attention(anew=False),
     )
 
 
@@ -107,7 +111,7 @@ def started_question(
     switches = translate(names, question.phase, count=question.machine.count, layers=layers).settings
     sizes = layout.degrees(PHASES[question.phase])
     settings = {**switches, **question.settings, **chosen.option.settings, **sizes}
-    return replace(question, settings=settings)
+    return replace(question, model=fullest(question.model, layout), settings=settings)
 
 
 def why_unpriced(question: Question) -> str:

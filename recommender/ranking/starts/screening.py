@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -116,7 +117,7 @@ class Screen:
             for one in strategy.sets:
                 if one.carrier and one.parameter.rpartition(".")[2] == name:
                     return one.place, f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
-        if name.isupper():
+        if re.match("[A-Z]{2}", name):
             return SettingPlace.ENV, name
         return SettingPlace.FLAG, f"--{name.lstrip('-').replace('_', '-')}"
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
+from kg.terms.dialects import statement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.layout import ParallelLayout
     from kg.terms.conditions import FactValue
     from recommender.applicability.framework import RunningFramework
     from recommender.ranking.model_traits import ModelTraits
@@ -69,6 +71,23 @@ class StartSituation:
     def current(self) -> Configuration | None:
         """The settings that run now."""
         return self.problem.current
+
+    def splits_attention(self, *, anew: bool) -> bool:
+        """Whether replicas are of the attention alone: SGLang's are with experts, unless what runs says not.
+
+        Args:
+            anew: Whether another layout than the one that runs is meant.
+        """
+        now = statement(self.current or {}, self.framework.id).facts
+        copies = not anew and "dp_attention" not in now and bool({"tp", "dp"} & set(now))
+        return self.framework.id == "sglang" and bool(self.model.is_mixture) and not copies
+
+    def divided(self, layout: ParallelLayout | None) -> StartSituation:
+        """The same with the sizes of a layout among its facts."""
+        if layout is None:
+            return self
+        sizes = {name: size for name, size in layout.to_json().items() if name != "devices"}
+        return replace(self, facts={**sizes, **self.facts})
 
     def number(self, fact: str) -> float | None:
         """A fact as a number; None if it is unknown or none."""

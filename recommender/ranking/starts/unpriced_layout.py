@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kg.errors import InfeasibleError, InputError
 from kg.nouns.layout import DEGREES, ParallelLayout
-from kg.terms.dialects import degrees_of
-from recommender.cost_model.layout_domain import powers
+from kg.terms.dialects import positive, statement
+from recommender.cost_model.layout_domain import divisors, powers
 from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_flags import SPLITTING
@@ -21,13 +22,25 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
     situation, devices = draft.situation, draft.situation.devices
     if not devices:
         return None
-    now = degrees_of(situation.current or {})
-    degrees = draft.degrees or {DEGREES[name]: int(size) for name, size in now.items() if name in DEGREES}
+    now = statement(situation.current or {}, situation.framework.id, devices=devices).facts
+    degrees = draft.degrees or {DEGREES[n]: size for n in DEGREES if (size := positive(now.get(n)))}
     if degrees:
-        layout = replace(ParallelLayout.of_degrees(degrees), dp=1)
-        if devices % layout.devices == 0:
-            return replace(layout, dp=devices // layout.devices)
-    width = next((one for one in powers(devices) if one >= draft.least_devices), 1)
+        layout = ParallelLayout.of_degrees(degrees)
+        if "data_parallel" not in degrees:
+            layout = replace(layout, dp=max(devices // layout.devices, 1))
+        if layout.devices < devices:
+            draft.notes.append(f"{layout.devices} of {devices} devices are used: {layout} is told")
+        runs = situation.problem.situation.has_script
+        if layout.devices <= devices:
+            of_one = layout.devices if situation.model.is_mixture else layout.tp * layout.pp
+            if of_one < draft.least_devices and runs:
+                draft.notes.append("by its weights it does not fit, but your script says that it runs")
+            elif of_one < draft.least_devices:
+                raise InfeasibleError(f"{layout} leaves a device more weights than it holds")
+            return layout
+        if not runs:
+            raise InputError(f"current: its parallel sizes take {layout.devices} devices, of {devices}")
+    width = next((one for one in divisors(devices) if one >= draft.least_devices), 1)
     if situation.is_training:
         return ParallelLayout(dp=devices)
     plain = ParallelLayout(tp=width, dp=devices // width)

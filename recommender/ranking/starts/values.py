@@ -46,8 +46,11 @@ def adapted(
     most = situation.model.most_tokens
     if is_length and most and item.value.isdecimal() and int(item.value) > most:
         return str(most), "the longest sequence of the model"
-    if not load or meaning is None or meaning.fact != AT_ONCE:
+    if not load or meaning is None or meaning.fact not in {AT_ONCE, "chunk"}:
         return item.value, ""
     replicas = layout.dp if layout and not meaning.over else 1
     value = str(max(1, math.ceil(load / replicas)))
+    if meaning.fact == "chunk":  # a step has a token of each request at least
+        is_short = item.value.isdecimal() and 0 < int(item.value) < int(value)
+        return (value, "requests at once") if is_short else (item.value, "")
     return value, "" if value == item.value else "requests at once"

@@ -69,7 +69,8 @@ def written(
         screen: Knows what the release takes.
     """
     situation, framework = draft.situation, draft.situation.framework
-    if layout is not None and framework.id == "sglang" and situation.model.is_mixture and layout.dp > 1:
+    is_anew = draft.is_divided_anew
+    if layout is not None and layout.dp > 1 and situation.splits_attention(anew=is_anew):
         layout = replace(layout, tp=layout.tp * layout.dp, dp_attention=True)
     settings: list[PlanSetting] = []
     if layout is not None:
@@ -93,11 +94,11 @@ def written(
         _planned(item, situation, layout, load or (at_once if is_for_latency(item.first) else None))
         for item in draft.agreed
     ]
-    if chosen is not None and layout is not None and not draft.is_copied:
-        priced = {**chosen.settings, **chosen.option.settings}
-        if chosen.option.log_merit is None:
+    if layout is not None and not draft.is_copied:
+        priced = None if chosen is None else {**chosen.settings, **chosen.option.settings}
+        if chosen is not None and priced and chosen.option.log_merit is None:
             priced.pop("batch", None)  # nothing told one from another
-        if situation.at_once and "batch" in priced:
+        if priced and situation.at_once and "batch" in priced:
             priced["batch"] = ceil(situation.at_once / layout.dp)
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
     beside: list[str] = []
@@ -116,7 +117,7 @@ def written(
         settings = _with_case(settings, case_settings(_fastest(runs), screen.release()))
     if not any("rope_" in item.key for item in settings):
         settings += stretched_positions(situation, screen.release())
-    settings = _with_current(settings, situation, screen, is_divided=draft.is_divided_anew)
+    settings = _with_current(settings, situation, screen, is_divided=is_anew)
     settings = list(_switched(settings, screen.release()))
     checkpoint = _checkpoint(settings, chosen, draft)
     is_other = any(line.startswith(UNNAMED) for line in checkpoint)
@@ -258,6 +259,10 @@ def _switched(settings: Iterable[PlanSetting], release: ReleaseSettings | None) 
         known = None
         if release is not None and item.where is SettingPlace.FLAG and str(item.value).lower() == "false":
             known = release.look_up(item.key, suggest=False).setting
+            negated = f"--no-{item.key.lstrip('-')}"
+            if known is None and release.look_up(negated, suggest=False).usable:
+                yield replace(item, negation=negated)
+                continue
         is_off = known is not None and bool(known.defaults) and known.defaults[-1].value is False
         if known is not None and known.type == "bool" and known.negation:
             yield replace(item, negation=known.negation)

@@ -101,6 +101,12 @@ def test_what_does_not_fit_is_said_with_what_would(
     assert " ".join(shown(capsys, Plan(start=StartConfiguration(layout=layout, fits=False))).split()) == says
 
 
+def test_sizes_in_use_that_leave_no_room_are_said_with_others(capsys: pytest.CaptureFixture[str]) -> None:
+    start = StartConfiguration(layout=ParallelLayout(tp=2), fits=False, because=("too little memory",))
+    says = "It does not fit on 2 x chip: too little memory. This does: TP 2."
+    assert " ".join(shown(capsys, Plan(start=start)).split()) == says
+
+
 def test_a_number_format_that_fits_is_said_beside(capsys: pytest.CaptureFixture[str]) -> None:
     start = StartConfiguration(
         layout=ParallelLayout(tp=8, pp=2), fits=False, fits_in=("fp8", ParallelLayout(tp=8))

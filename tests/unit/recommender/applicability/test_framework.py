@@ -9,13 +9,13 @@ from kg.terms.setting_registry import registry
 from recommender.applicability.framework import RunningFramework, newest_release, running_framework
 
 
-def framework(identifier: str, *stack: str) -> Framework:
-    return Framework(id=identifier, labels={}, phases=("serving",), hardware=(), stack=stack)
+def framework(identifier: str, *stack: str, hardware: tuple[str, ...] = ()) -> Framework:
+    return Framework(id=identifier, labels={}, phases=("serving",), hardware=hardware, stack=stack)
 
 
 FRAMEWORKS = [
     framework("torch-npu", "cann"),
-    framework("vllm", "torch"),
+    framework("vllm", "torch", hardware=("nvidia", "amd")),
     framework("vllm-ascend", "vllm", "torch", "torch-npu", "cann"),
     framework("mindspeed-llm", "torch-npu", "cann"),
     framework("megatron-lm", "torch"),
@@ -89,6 +89,15 @@ def test_a_library_under_the_usual_framework_does_not_replace_it(
     one = found(vendor, architecture=architecture, torch="2.9.0")
     assert one is not None
     assert one.id == name
+
+
+@pytest.mark.parametrize(("version", "release"), [("0.18.0", "0.18.0"), ("0.33.0", ""), ("0.9.1", "0.9.1")])
+def test_a_plugin_has_the_release_of_what_it_extends_where_there_is_one(version: str, release: str) -> None:
+    one = found(vllm=version)
+    assert one is not None
+    assert (one.id, one.plugged) == ("vllm-ascend", "vllm")
+    assert one.version == (release or newest_release("vllm-ascend"))
+    assert one.is_assumed == (not release)
 
 
 def test_software_that_is_no_framework_names_none() -> None:

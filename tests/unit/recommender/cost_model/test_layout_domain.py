@@ -58,7 +58,33 @@ def test_any_number_of_devices_ends_soon(count: int) -> None:
 def test_degrees_that_hold_leave_the_others_open() -> None:
     found = list(domain("qwen3-8b", 8, tensor_parallel=4).layouts())
     assert {layout.tp for layout in found} == {4}
-    assert {layout.dp for layout in found} == {2}
+    assert {(layout.pp, layout.dp) for layout in found} == {(1, 2), (2, 1)}
+    assert {
+        layout.ep for layout in domain("qwen3-30b-a3b", 8, engine="sglang", expert_parallel=2).layouts()
+    } == {2}
+
+
+@pytest.mark.parametrize(
+    ("degrees", "why"),
+    [
+        (
+            {"tensor_parallel": 3},
+            "tensor parallel 3 does not divide the 32 heads of qwen3-30b-a3b: 1, 2, 4, 8, 16 and 32 do",
+        ),
+        ({"pipeline_parallel": 64}, "64 stages are more than the 48 blocks of qwen3-30b-a3b"),
+        ({"tensor_parallel": 4, "data_parallel": 4}, "its parallel sizes take 16 devices, of 8"),
+        ({"tensor_parallel": 4, "data_parallel": 1}, ""),
+    ],
+)
+def test_sizes_that_no_layout_has_are_named_with_what_divides(degrees: dict[str, int], why: str) -> None:
+    asked = replace(domain("qwen3-30b-a3b", 8), degrees=degrees)
+    assert asked.why_none() == why
+    assert not why or not list(asked.layouts())
+
+
+def test_engines_of_their_own_spread_their_experts_inside_each() -> None:
+    apart = replace(domain("qwen3-30b-a3b", 8, engine="sglang", tensor_parallel=2), apart=True)
+    assert {layout.ep for layout in apart.layouts()} == {1, 2}
 
 
 def test_experts_spread_over_devices_that_do_not_divide_them_where_the_engine_can() -> None:

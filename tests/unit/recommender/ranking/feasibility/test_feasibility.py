@@ -314,3 +314,22 @@ def test_a_format_that_is_told_is_refused_whatever_runs() -> None:
     assert "the chip computes in the number format" in broken({}, question)
     runs = Situation.of([StatedFact(name="precision", value="fp8", origin=FactOrigin.SCRIPT)])
     assert not broken({}, replace(question, situation=runs))
+
+
+@pytest.mark.parametrize(
+    ("capability", "is_refused"),
+    [("8.0", True), ("8.9", False), ("9.0", False), ("gfx90a", True), ("", False)],
+)
+def test_training_in_fp8_is_refused_on_chips_that_are_known_to_lack_it(
+    capability: str, is_refused: bool
+) -> None:
+    facts: dict[str, float | str] = {
+        "memory_bytes": 80e9,
+        "peak_fp16_flops": 3e14,
+        "peak_bf16_flops": 3e14,
+        "compute_capability": capability,
+    }
+    refused = QuestionFeasibility(asked(precision="fp8"), LLAMA, facts).check(Settings())
+    assert [item.reason for item in refused] == (["same has no fp8 matrix unit"] if is_refused else [])
+    served = asked(precision="fp8", kind=WorkloadKind.SERVING)
+    assert not QuestionFeasibility(served, LLAMA, facts).check(Settings())

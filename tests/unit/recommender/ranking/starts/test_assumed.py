@@ -90,3 +90,13 @@ def test_adapters_are_part_of_the_command_where_the_framework_has_them() -> None
 
 def test_a_framework_without_such_flags_gets_none() -> None:
     assert flags("torch-npu", ParallelLayout(dp=8), {"batch": 8.0}) == {}
+
+
+def test_the_number_format_that_is_told_is_the_one_that_is_written() -> None:
+    about = situation(phase="training", framework="megatron-lm")
+    work = replace(about.problem.workload, precision="fp8")
+    told = replace(about, problem=replace(about.problem, workload=work))
+    for settings in ({"precision": "bf16"}, None):  # as it is priced, and without a price
+        made = {item.key: item.value for item in assumed_settings(told, ParallelLayout(), settings)}
+        assert {"--fp8-format": "hybrid", "--bf16": True}.items() <= made.items()
+    assert assumed_settings(about, ParallelLayout(), None) == []

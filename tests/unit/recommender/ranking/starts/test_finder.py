@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
+from recommender.ranking.starts.finder import NO_ROOM
 
 if TYPE_CHECKING:
     from recommender.ranking.starts.situation import StartSituation
@@ -137,11 +140,41 @@ def test_parallel_sizes_that_run_now_are_those_of_the_layout(shipped: Workspace)
     assert found.first.layout is not None
     assert found.first.layout.tp == 2
     assert any(start.layout and start.layout.tp != 2 for start in found.alternatives)
-    other = starts(shipped, count=2, current={"tensor_parallel_size": 64})
-    assert other.first.fits
-    assert "the parallel sizes that run now do not go with the model on these devices" in other.notes
-    written = {item.key: item.value for item in other.first.settings}
-    assert written.get("--tensor-parallel-size") != 64
+    with pytest.raises(InputError, match="tensor parallel 64 does not divide the 32 heads of qwen3-8b"):
+        starts(shipped, count=2, current={"tensor_parallel_size": 64})
+    three = starts(shipped, count=3, current={"tensor_parallel_size": 2})
+    assert three.first.layout == ParallelLayout(tp=2)
+    assert three.notes == (
+        "2 of 3 devices are used: the parallel sizes in use do not divide over all of them",
+    )
+
+
+def test_sizes_in_use_that_leave_too_little_memory_do_not_fit(shipped: Workspace) -> None:
+    found = starts(shipped, model="qwen3-32b", count=8, precision="bfloat16", current={"tp": 1, "pp": 1})
+    assert (found.first.fits, found.first.because) == (False, (NO_ROOM,))
+    assert found.first.layout is not None
+    assert found.first.layout.tp > 1
+
+
+@pytest.mark.parametrize(
+    ("current", "layout"),
+    [
+        ({"tp_size": 4}, ParallelLayout(tp=4, dp=2)),
+        (
+            {"tp_size": 8, "dp_size": 2, "enable_dp_attention": True},
+            ParallelLayout(tp=8, dp=2, dp_attention=True),
+        ),
+        ({"tp_size": 4, "enable_dp_attention": True}, ParallelLayout(tp=4)),
+    ],
+)
+def test_sizes_of_sglang_are_counted_as_they_run(
+    shipped: Workspace, current: dict[str, Any], layout: ParallelLayout
+) -> None:
+    found = starts(shipped, model="qwen3-30b-a3b", count=8, software={"sglang": "0.5.10"}, current=current)
+    assert found.first.layout is not None
+    assert replace(found.first.layout, ep=1) in {layout, replace(layout, pp=2)}
+    written = {item.key: item.value for item in found.first.settings}
+    assert written["--tp-size"] == current["tp_size"]
 
 
 def test_recipes_of_another_vendor_give_no_settings(shipped: Workspace) -> None:

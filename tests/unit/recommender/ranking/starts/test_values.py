@@ -18,6 +18,7 @@ ASKED = situation(input_len=2000, output_len=100, concurrency=30)
         ("--context-length", "3072", "input and output lengths"),
         ("--max-num-seqs", "8", "requests at once"),  # 30 requests on four engines
         ("--max-running-requests", "30", "requests at once"),  # over all of them
+        ("--max-num-batched-tokens", "8", "requests at once"),  # a token of each request in a step
         ("--block-size", "7", ""),
     ],
 )
