@@ -178,8 +178,8 @@ def as_published(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> dic
     return {
         "recipes": asked,
         "recipes_refused": refused,
-        "recipes_with_errors": accused,
-        "recipes_with_findings": warned,
+        "errors_share": harness.mean([1.0] * accused + [0.0] * (asked - accused)),
+        "findings_share": harness.mean([1.0] * warned + [0.0] * (asked - warned)),
         "findings_by_rule": dict(rules.most_common()),
     }
 

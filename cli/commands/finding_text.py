@@ -132,8 +132,12 @@ def _factor(item: SettingFinding) -> str:
 
     if item.priced is None:
         return ""
-    load = "" if item.priced.at_once is None else f" at {item.priced.at_once} request at once"
-    return f"without it {factor_of(item.priced)} of the {item.priced.result}{load}, modelled"
+    here, alone = item.priced.gain, item.priced.alone
+    parts = [f"without it {factor_of(here)} of the throughput"] if here is not None else []
+    if alone is not None:
+        lead = "" if parts else "without it "
+        parts.append(f"{lead}{factor_of(alone)} at one request at once")
+    return ", ".join(parts) + ", modelled"
 
 
 def _remedy(item: SettingFinding) -> str:

@@ -20,23 +20,26 @@ class PricedCost:
     """What a setting costs here, by the cost model.
 
     Attributes:
-        result: ``"throughput"``.
-        gain: Log gain without the setting.
-        at_once: Requests at once that it is of; None for the load of the question.
+        gain: Log gain of the throughput without the setting, at the load of the question; None where the cost
+            model sees none.
+        alone: The same at one request at once, where no load is told.
         memory_bytes: More memory of the fullest device without it.
     """
 
-    result: str
-    gain: Gain
-    at_once: int | None = None
+    gain: Gain | None = None
+    alone: Gain | None = None
     memory_bytes: float = 0.0
 
+    @property
+    def most(self) -> float:
+        """The larger of the two log gains."""
+        return max(gain.expected for gain in (self.gain, self.alone) if gain is not None)
+
     def to_json(self) -> dict[str, object]:
-        """Plain content: the factor without the setting, with its interval."""
+        """Plain content: the factors without the setting, with their intervals."""
         return {
-            "result": self.result,
-            "at_once": self.at_once,
-            **self.gain.to_json(),
+            "throughput": None if self.gain is None else self.gain.to_json(),
+            "throughput_at_one_request": None if self.alone is None else self.alone.to_json(),
             "memory_bytes": round(self.memory_bytes),
         }
 
@@ -86,7 +89,7 @@ class SettingFinding:
     @property
     def order(self) -> tuple[int, float, int, int]:
         """Places the worst first: errors, then what costs most, then lines."""
-        gain = 0.0 if self.priced is None else self.priced.gain.expected
+        gain = 0.0 if self.priced is None else self.priced.most
         levels, kinds = list(FindingLevel), list(FindingKind)
         return (levels.index(self.level), -round(gain, 3), kinds.index(self.kind), self.setting.line or 0)
 
@@ -110,8 +113,7 @@ class SettingFinding:
         }
 
 
-def factor_of(priced: PricedCost) -> str:
+def factor_of(gain: Gain) -> str:
     """How much faster it is without the setting: ``2.10x (1.60x to 2.70x)``."""
-    gain = priced.gain
     low, high = math.exp(gain.low), math.exp(gain.high)
     return f"{math.exp(gain.expected):.2f}x ({low:.2f}x to {high:.2f}x)"

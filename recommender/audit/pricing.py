@@ -20,6 +20,7 @@ from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kg.nouns.gain import Gain
     from recommender.audit.case import AuditCase
     from recommender.audit.finding import SettingFinding
     from recommender.cost_model.question import Question
@@ -105,21 +106,28 @@ def _cost(item: SettingFinding, case: AuditCase, question: Question) -> PricedCo
     if not changed:
         return None
     sides = [{name: now[name] for name in changed}, {name: without[name] for name in changed}]
-    alone = question.phase == "serving" and "concurrency" not in case.facts and "batch" not in changed
-    for load in ({}, {"batch": 1, "concurrency": 1}) if alone else ({},):
-        try:
-            before, after = price(question, [{**side, **load} for side in sides])
-            log_gain = math.log(after.throughput / before.throughput)
-        except (InputError, MissingFactError, ValueError, ZeroDivisionError):
-            return None
-        if log_gain >= SHOWN:
-            return PricedCost(
-                result="throughput",
-                gain=modelled_gain(log_gain),
-                at_once=1 if load else None,
-                memory_bytes=after.memory_bytes - before.memory_bytes,
-            )
-    return None
+    here = _gain(question, sides, {})
+    is_open = question.phase == "serving" and "concurrency" not in case.facts and "batch" not in changed
+    alone = _gain(question, sides, {"batch": 1, "concurrency": 1}) if is_open else None
+    if here is None and alone is None:
+        return None
+    try:
+        before, after = price(question, sides)
+    except (InputError, MissingFactError):
+        return PricedCost(gain=here, alone=alone)
+    return PricedCost(gain=here, alone=alone, memory_bytes=after.memory_bytes - before.memory_bytes)
+
+
+def _gain(
+    question: Question, sides: Sequence[Mapping[str, object]], load: Mapping[str, object]
+) -> Gain | None:
+    """The gain of the second side over the first at a load; None where there is none to speak of."""
+    try:
+        before, after = price(question, [{**side, **load} for side in sides])
+        log_gain = math.log(after.throughput / before.throughput)
+    except (InputError, MissingFactError, ValueError, ZeroDivisionError):
+        return None
+    return modelled_gain(log_gain) if log_gain >= SHOWN else None
 
 
 def _facts(item: SettingFinding, case: AuditCase, question: Question) -> Mapping[str, object]:

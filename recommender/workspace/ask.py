@@ -277,21 +277,26 @@ class AskDesk(Desk):
         rules: Sequence[AuditRule] = (),
     ) -> tuple[AuditCase, tuple[SettingFinding, ...]]:
         """A launch and the findings on it, before they are priced."""
+        from kg.triples.finders import ModelFinder
+        from recommender.applicability.question_facts import question_facts
         from recommender.audit.audit import all_rules
         from recommender.audit.facts import audit_case
         from recommender.audit.judge import judge_settings
         from recommender.audit.pricing import judged_by_memory
 
-        situation = None
-        if problem is not None and problem.workload.model:
+        framework, stated, asked = None, None, dict(raw or {})
+        if problem is not None:
+            stated = question_facts(problem, self.hardware, ModelFinder(self.graph).of(problem))
+            asked |= {"software": problem.software, "traits": problem.workload.traits}
             with suppress(NoEvidenceError):
                 situation = self.snapshot.recommender.planner.starts.situation(problem)
-        name = problem.hardware.name if problem is not None else str((raw or {}).get("hardware") or "")
+                framework = None if situation is None else situation.framework
+        name = problem.hardware.name if problem is not None else str(asked.get("hardware") or "")
         path = self.hardware.path(self.names.hardware(name).id) if name else ()
-        case = audit_case(tuple(running), problem, situation, raw or {}, path)
+        case = audit_case(running, asked, framework=framework, stated=stated, hardware=path)
         findings = judge_settings(case, all_rules(rules))
-        asked = self._question(problem) if any(item.spare for item in findings) else None
-        return case, judged_by_memory(findings, case, asked)
+        question = self._question(problem) if any(item.spare for item in findings) else None
+        return case, judged_by_memory(findings, case, question)
 
     def _question(self, problem: Problem | None) -> Question | None:
         """What runs, as the cost model is asked about it; None where it cannot be."""

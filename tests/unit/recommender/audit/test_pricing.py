@@ -1,0 +1,100 @@
+"""What findings cost here, and which of them the memory justifies."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.running import running_settings
+from kg.nouns.audit import FindingLevel
+from recommender.audit.finding import factor_of
+
+if TYPE_CHECKING:
+    from recommender.audit.finding import SettingFinding
+    from recommender.workspace.workspace import Workspace
+
+MEGATRON = """torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size {tp} \\
+  --num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 --swiglu \\
+  --seq-length {length} --micro-batch-size 1 --global-batch-size 64 --bf16 --use-distributed-optimizer \\
+  --recompute-granularity full --recompute-method uniform --recompute-num-layers 1
+"""
+
+
+def checked(shipped: Workspace, script: str, hardware: str, **told: Any) -> dict[str, SettingFinding]:
+    raw = {**read_launch(script, "launch.sh").question, "hardware": hardware, **told}
+    return {item.rule: item for item in shipped.ask.check(raw, running_settings(script)).findings}
+
+
+def test_eager_mode_is_priced_with_an_interval(shipped: Workspace) -> None:
+    script = "vllm serve Qwen/Qwen3-8B --enforce-eager --max-num-seqs 32"
+    priced = checked(shipped, script, "910b3", traits={"concurrency": 8})["eager-mode"].priced
+    assert priced is not None
+    assert priced.alone is None  # the load is told
+    assert priced.gain is not None
+    assert priced.gain.low < priced.gain.expected < priced.gain.high
+    assert math.exp(priced.gain.expected) > 1.2
+    assert factor_of(priced.gain).startswith(f"{math.exp(priced.gain.expected):.2f}x (")
+
+
+def test_the_price_is_that_of_the_cost_model_for_the_same_question(shipped: Workspace) -> None:
+    script = "vllm serve Qwen/Qwen3-8B --dtype float32 --max-num-seqs 32"
+    priced = checked(shipped, script, "h100-sxm", traits={"concurrency": 8})["float32"].priced
+    assert priced is not None
+    assert priced.gain is not None
+    assert priced.gain.expected > math.log(1.5)
+    assert priced.memory_bytes < 0
+
+
+def test_where_the_host_keeps_up_the_price_is_that_of_one_request(shipped: Workspace) -> None:
+    script = "vllm serve Qwen/Qwen2.5-14B-Instruct --enforce-eager --max-num-seqs 256"
+    priced = checked(shipped, script, "a100-sxm4-80gb")["eager-mode"].priced
+    assert priced is not None
+    assert priced.gain is None
+    assert priced.alone is not None
+    assert priced.most == priced.alone.expected > 0.2
+    loaded = checked(shipped, script, "a100-sxm4-80gb", traits={"concurrency": 256})["eager-mode"].priced
+    assert loaded is None
+
+
+@pytest.mark.parametrize(("tp", "length", "is_waste"), [(8, 2048, True), (1, 32768, False)])
+def test_recomputation_is_a_finding_where_the_memory_holds_the_work_without_it(
+    shipped: Workspace, tp: int, length: int, is_waste: bool
+) -> None:
+    found = checked(shipped, MEGATRON.format(tp=tp, length=length), "h100-sxm")
+    assert ("full-recomputation" in found) is is_waste
+    if is_waste:
+        finding = found["full-recomputation"]
+        assert finding.level is FindingLevel.WARNING
+        assert finding.priced is not None
+        assert finding.priced.gain is not None
+        assert 1.1 < math.exp(finding.priced.gain.expected) < 1.6
+        assert finding.priced.memory_bytes > 0
+
+
+def test_what_the_memory_is_not_known_for_is_a_note(shipped: Workspace) -> None:
+    script = MEGATRON.format(tp=8, length=2048)
+    raw = read_launch(script, "launch.sh").question
+    found = {item.rule: item for item in shipped.ask.check(raw, running_settings(script)).findings}
+    assert found["full-recomputation"].level is FindingLevel.NOTE
+
+
+@pytest.mark.parametrize(("model", "is_waste"), [("Qwen/Qwen3-8B", True), ("Qwen/Qwen3-235B-A22B", False)])
+def test_weights_on_the_host_are_a_finding_where_they_fit_the_device(
+    shipped: Workspace, model: str, is_waste: bool
+) -> None:
+    found = checked(shipped, f"vllm serve {model} --cpu-offload-gb 20", "h100-sxm")
+    assert ("weights-on-host" in found) is is_waste
+
+
+def test_zero_offload_is_judged_by_the_share_of_the_weights(shipped: Workspace) -> None:
+    script = "deepspeed --num_gpus 8 train.py --deepspeed ds.json --model_name_or_path {model} --bf16 true"
+    content = '{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}'
+    for model, rule in (("Qwen/Qwen2.5-7B", True), ("Qwen/Qwen2.5-72B", False)):
+        text = script.format(model=model)
+        read = {"ds.json": content}.get
+        raw = {**read_launch(text, "launch.sh", beside=read).question, "hardware": "a100-sxm4-80gb"}
+        found = {item.rule for item in shipped.ask.check(raw, running_settings(text, beside=read)).findings}
+        assert ("zero-offload-of-what-fits" in found) is rule, model
