@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from recommender.workspace.workspace import Workspace
 
-RUNNING: dict[str, Value] = {"kv_transfer_config.kv_role": "kv_consumer"}
-"""What runs where a strategy asks for servers of one role: they have one."""
+RUNNING: dict[str, dict[str, Value]] = {
+    'role == "': {"kv_transfer_config.kv_role": "kv_consumer"},
+    '== "alltoall_seq"': {"--moe-token-dispatcher-type": "alltoall_seq"},
+}
+"""What runs where a condition of a strategy holds, by what the condition says."""
 
 
 def settings_of(strategy: Strategy) -> dict[str, Value]:
@@ -35,7 +38,13 @@ def test_no_strategy_refuses_itself(shipped: Workspace, software: str) -> None:
     refused = []
     for strategy in all_of(shipped.graph, Strategy):
         change = settings_of(strategy)
-        runs = RUNNING if any('role == "' in str(one.condition) for one in strategy.applies_when) else {}
+        conditions = " ".join(clause.condition for clause in strategy.applies_when)
+        runs = {
+            key: value
+            for words, held in RUNNING.items()
+            if words in conditions
+            for key, value in held.items()
+        }
         for name in registry(software).releases if change else ():
             release = registry(software).at(name)
             if not all(release.look_up(key, suggest=False).usable for key in change):

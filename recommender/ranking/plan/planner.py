@@ -139,7 +139,7 @@ class Planner:
             *self._candidates(problem, starts, ranked, refused),
         ]
         candidates.sort(key=lambda one: one.order)
-        candidates, refusing = self._allowed(candidates, starts)
+        candidates, refusing = self._allowed(candidates, starts, refused)
         chosen = without_conflicts(candidates)
         offered = {item.key for one in chosen for item in one.change.settings}
         elsewhere = [item for item in starts.not_here if item.strategy not in offered]
@@ -218,16 +218,26 @@ class Planner:
         return candidates
 
     def _allowed(
-        self, candidates: Sequence[ChangeCandidate], starts: Starts
+        self, candidates: Sequence[ChangeCandidate], starts: Starts, elsewhere: Sequence[Refusal]
     ) -> tuple[list[ChangeCandidate], list[NotHere]]:
         """The changes that the release takes with the start, completed by what they need beside them.
 
-        The others come with the conflict that the release raises.
+        The others come with the conflict that the release raises, or with why what they need is not for here.
+
+        Args:
+            candidates: The changes.
+            starts: What they are changes of.
+            elsewhere: What is refused here.
         """
         release = self.starts.release(starts.situation)
         if release is None:
             return list(candidates), []
         begun = {item.key: item.value for item in starts.first.settings}
+        not_for_here = {
+            (plain_key(name), show(value).lower()): refusal.reason
+            for refusal in elsewhere
+            for name, value in refusal.configuration.items()
+        }
         allowed: list[ChangeCandidate] = []
         refused: list[NotHere] = []
         for one in candidates:
@@ -239,6 +249,12 @@ class Planner:
                     item for item in broken_conflicts(release, {**begun, **change}) if item not in before
                 ]
                 because = f"this release refuses: {broken[0]}"
+                refused.append(NotHere(strategy=one.change.title, because=because, fact="conflict"))
+                continue
+            places = ((plain_key(key), show(value).lower()) for key, value in needed.items())
+            barred = next((not_for_here[place] for place in places if place in not_for_here), "")
+            if barred:
+                because = f"it needs what is not for here: {barred}"
                 refused.append(NotHere(strategy=one.change.title, because=because, fact="conflict"))
             else:
                 allowed.append(_completed(one, needed, release))

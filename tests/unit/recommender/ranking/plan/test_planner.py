@@ -140,3 +140,20 @@ def test_a_short_time_for_each_token_has_gains_of_its_own(shipped: Workspace) ->
         assert gain is not None
         gains[metric] = gain.expected
     assert gains["tpot"] > max(gains["throughput"], 0.5)
+
+
+def test_a_change_that_needs_what_is_not_for_here_is_not_offered(shipped: Workspace) -> None:
+    question = {
+        "model": "deepseek-v3",
+        "phase": "training",
+        "hardware": "ascend-910c",
+        "count": 512,
+        "software": {"mindspeed-llm": "2.3"},
+        "current": {"moe_fb_overlap": True},
+    }
+    answer = shipped.recommend(question, k=20)
+    assert answer.plan is not None
+    offered = {change.strategy for change in (*answer.plan.changes, *answer.plan.further)}
+    assert "overlap-param-gather" not in offered
+    [why] = [one.because for one in answer.plan.not_here if one.strategy == "Parameter all-gather overlapped"]
+    assert "Overlap gradient reduction" in why
