@@ -50,7 +50,12 @@ def unread_names(
     notes += _unknown_programs(problem.software, frameworks)
     if release is not None:
         notes += [release.note] if release.note else []
-        notes += _unknown_settings(problem.current or (), release)
+        stated = problem.situation.facts
+        written = (
+            str(stated[f"places.{name}"].value) if f"places.{name}" in stated else name
+            for name in problem.current or ()
+        )
+        notes += _unknown_settings(written, release)
     return notes
 
 

@@ -23,7 +23,7 @@ _LISTS = frozenset({"ModelConfig"})
 """Fields of MindIE's config.json that hold a list of objects, of which a plan sets the first."""
 UNNAMED = "MODEL"
 """Stands in a command for a model whose files are not named."""
-_PROGRAMS = {
+COMMANDS = {
     "vllm-ascend": f"vllm serve {UNNAMED}",
     "vllm": f"vllm serve {UNNAMED}",
     "sglang": f"python -m sglang.launch_server --model-path {UNNAMED}",
@@ -41,7 +41,7 @@ def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = ""
         checkpoint: The model that is served, as its command takes it; ``MODEL`` where that is not known.
     """
     words = [*flag_words(settings), *object_words(settings)]
-    program = _PROGRAMS.get(framework, "")
+    program = COMMANDS.get(framework, "")
     if checkpoint:
         program = program.replace(UNNAMED, shell_word(checkpoint))
     lines = wrapped_command([program, *words] if program and words else words)
@@ -91,7 +91,7 @@ def flag_words(settings: Iterable[PlanSetting]) -> list[str]:
         if item.negation and show(item.value).lower() == "false"
         else " ".join((item.key, *map(shell_word, value_words(item))))
         for item in settings
-        if item.where is SettingPlace.FLAG
+        if item.where is SettingPlace.FLAG and _object(item.value) is None
     ]
 
 
@@ -99,6 +99,8 @@ def value_words(setting: PlanSetting) -> tuple[str, ...]:
     """The words behind a flag: none of a switch, one of most, several where it takes a list of numbers."""
     if setting.value is True or setting.value is None:
         return ()
+    if isinstance(setting.value, tuple):
+        return tuple(map(show, setting.value))
     text = show(setting.value)
     return tuple(text.split()) if _NUMBERS.fullmatch(text) else (text,)
 
@@ -112,11 +114,18 @@ def flag_objects(settings: Iterable[PlanSetting]) -> dict[str, dict[str, Any]]:
     """JSON objects by the flag that carries them, each with the fields that are set."""
     objects: dict[str, dict[str, Any]] = {}
     for item in settings:
+        if item.where is SettingPlace.FLAG and (content := _object(item.value)) is not None:
+            objects[item.key] = {**content, **objects.get(item.key, {})}
         if item.where is not SettingPlace.JSON or _is_field(item):
             continue
-        carrier, _, path = item.key.partition(".")
-        _put(objects.setdefault("--" + carrier.lstrip("-").replace("_", "-"), {}), path, item.value)
+        path = item.key.partition(".")[2]
+        _put(objects.setdefault(carrying_flag(item), {}), path, item.value)
     return objects
+
+
+def carrying_flag(item: PlanSetting) -> str:
+    """The flag whose object a field is in; of any other setting its own key with dashes."""
+    return "--" + item.key.partition(".")[0].lstrip("-").replace("_", "-")
 
 
 def _put(content: dict[str, Any], path: str, value: object) -> None:
@@ -146,6 +155,12 @@ def wrapped_command(words: Iterable[str]) -> Iterator[str]:
         else:
             lines.append(word if not lines else f"  {word}")
     yield from [line + " \\" for line in lines[:-1]] + lines[-1:]
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    """The JSON object that is the value of a flag; None where it is none."""
+    content = _parsed(value) if isinstance(value, str) and value[:1] == "{" else None
+    return content if isinstance(content, dict) else None
 
 
 def _parsed(value: object) -> object:

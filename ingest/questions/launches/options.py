@@ -144,6 +144,8 @@ def _put(found: LaunchOptions, option: str, texts: list[str]) -> None:
     elif not texts:
         negated = option.startswith("no_")
         found.values[option.removeprefix("no_")] = not negated
+        if negated:
+            found.places[option.removeprefix("no_")] = f"--{option.replace('_', '-')}"
     elif text.lstrip().startswith("{"):
         try:
             content = json.loads(text)

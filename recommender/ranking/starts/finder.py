@@ -24,6 +24,7 @@ from recommender.ranking.measured.best_case import to_copy, told
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft, worth_testing
+from recommender.ranking.starts.launchable import in_release, launchable
 from recommender.ranking.starts.layout_choice import (
     TRUST_FOR_LATENCY,
     TRUST_IN_TIMES,
@@ -145,11 +146,6 @@ class StartFinder:
         """The settings of the release in use; None where none ship."""
         return Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting).release()
 
-    def unread(self, situation: StartSituation, sizes: Mapping[str, Value]) -> list[str]:
-        """Notes on names in the question that nothing reads, and on a release that was not read."""
-        frameworks = [item.id for item in self.frameworks]
-        return unread_names(situation.problem, sizes, frameworks, self.release(situation))
-
     def priced(
         self, situation: StartSituation, weighed: Sequence[WeighedRecipe], sizes: Mapping[str, Value]
     ) -> LayoutQuestion | None:
@@ -170,10 +166,9 @@ class StartFinder:
             sizes: Facts of the model by name, with its ``architecture``.
             is_copied: What runs now is a measured run, to be kept as it was.
         """
-        draft = self._begun(situation)
-        draft.is_copied = is_copied
+        draft = self._begun(situation, sizes)
+        draft.is_copied, situation = is_copied, draft.situation
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
-        draft.notes += self.unread(situation, sizes)
         stretched_positions(situation, screen.release())  # refuses lengths that no setting makes possible
         agreed = worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
@@ -204,9 +199,11 @@ class StartFinder:
             of_layout = replace(
                 draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other
             )
-            found.append(written(of_layout, one, layout, divided))
+            start, left_out = launchable(written(of_layout, one, layout, divided), screen.release())
+            found.append(start)
             if one is None or one is layouts[0]:
                 draft.kept, draft.refused = kept, refused
+                draft.notes += left_out
         questions: list[Question | None] = []
         prices: list[PricedStep | None] = []
         for place, one in enumerate(layouts):
@@ -238,14 +235,18 @@ class StartFinder:
             return None
         return to_copy(draft.measured, draft.question, screen.release(), max(rates))
 
-    def _begun(self, situation: StartSituation) -> StartDraft:
-        """What recipes agree on, weighed by tests of starts too."""
+    def _begun(self, situation: StartSituation, sizes: Mapping[str, Value]) -> StartDraft:
+        """What recipes agree on, weighed by tests of starts too; what runs is that of its release."""
+        frameworks, release = [item.id for item in self.frameworks], self.release(situation)
+        unread = unread_names(situation.problem, sizes, frameworks, release)
+        situation, moved = in_release(situation, release)
         weighed = weigh(situation, self._recipes(situation), self._traits, self._path)
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
         tests = self._reliability(situation)
         usable = [one.trusted(tests.recipes.get(one.recipe.id, 1.0)) for one in screen.usable(weighed)]
         draft = self._draft(situation, usable)
         draft.tested = tests.layouts
+        draft.notes += [*unread, *moved]
         return draft
 
     def _draft(self, situation: StartSituation, weighed: list[WeighedRecipe]) -> StartDraft:

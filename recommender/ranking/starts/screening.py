@@ -106,13 +106,19 @@ class Screen:
 
     def place_of(self, name: str) -> tuple[SettingPlace, str]:
         """Where a setting is written, and its key there, by the name that people or strategies give it."""
-        stated = self.situation.problem.situation.facts.get(f"places.{name}")
-        if stated is not None:  # as the script has it
-            return SettingPlace.JSON, str(stated.value)
+        written = self.situation.written(name)  # as the script has it
+        if written and not written.startswith("-"):
+            return SettingPlace.JSON, written
         release = self.release()
-        found = release.look_up(name) if release is not None else None
+        found = release.look_up(written or name, suggest=False) if release is not None else None
         if found is not None and found.setting is not None:
             return found.setting.place, found.setting.key
+        if written:
+            return SettingPlace.FLAG, written
+        if release is not None and (stem := name.removeprefix("speculative_")) != name:
+            found = release.look_up(f"speculative_config.{stem}", SettingPlace.JSON, suggest=False)
+            if found.setting is not None:  # as a launch's object is read
+                return SettingPlace.JSON, f"speculative_config.{stem}"
         for strategy in self.setting(name.lstrip("-").replace("-", "_")):
             for one in strategy.sets:
                 if one.carrier and one.parameter.rpartition(".")[2] == name:

@@ -89,6 +89,11 @@ class StartSituation:
         sizes = {name: size for name, size in layout.to_json().items() if name != "devices"}
         return replace(self, facts={**sizes, **self.facts})
 
+    def written(self, name: str) -> str:
+        """How the script writes a setting where its name does not show it: a flag, or the path of a field."""
+        stated = self.problem.situation.facts.get(f"places.{name}")
+        return "" if stated is None else str(stated.value)
+
     def number(self, fact: str) -> float | None:
         """A fact as a number; None if it is unknown or none."""
         value = self.facts.get(fact)

@@ -249,7 +249,10 @@ def _with_current(
             found.append(item)
     for name, value in held.values():
         place, key = screen.place_of(spelling_in(program, name) if divides(name) else name)
-        found.append(PlanSetting(where=place, key=key, value=value, origin=Origin.CURRENT))
+        is_off = key.startswith("--no-") and value is False  # a flag of its own, unknown to the release
+        found.append(
+            PlanSetting(where=place, key=key, value=True if is_off else value, origin=Origin.CURRENT)
+        )
     return found
 
 

@@ -1,0 +1,47 @@
+"""What took the place of removed settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.nouns.look_up import Standing
+from kg.nouns.setting import SettingPlace
+from kg.terms.meanings import table
+from kg.terms.setting_registry import registry
+from kg.terms.successors import successors
+
+NEWEST = {program: registry(program).at("") for program in table("successors")}
+ROWS = [(program, key, value, after) for program, rows in table("successors").items() for key, forms in rows.items()
+        for value, after in forms.items()]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "key", "value", "after"), ROWS)
+def test_each_successor_is_in_the_newest_release_and_takes_the_value(
+    program: str, key: str, value: str, after: dict[str, object]
+) -> None:
+    release = NEWEST[program]
+    gone = release.look_up(key, SettingPlace.FLAG, suggest=False)
+    assert gone.standing is Standing.REMOVED
+    for name, item in after.items():
+        found = release.look_up(name, suggest=False)
+        assert found.usable, name
+        assert found.setting is not None
+        assert item == "*" or found.setting.accepts(item), (name, item)  # type: ignore[arg-type]
+
+
+def test_a_value_decides_what_follows() -> None:
+    release = NEWEST["vllm"]
+    model = release.look_up("--speculative-model")
+    assert successors(release, model, "[ngram]") == {"speculative_config.method": "ngram"}
+    assert successors(release, model, "a/B") == {"speculative_config.model": "a/B"}
+    assert successors(release, release.look_up("--use-v2-block-manager"), True) == {}
+    assert successors(release, release.look_up("--preemption-mode"), "swap") is None
+    assert successors(release, release.look_up("--max-num-seqs"), 8) is None
+
+
+def test_the_registry_says_the_rest_where_kind_and_value_agree() -> None:
+    release = NEWEST["sglang"]
+    backend = release.look_up("--nsa-decode-backend")
+    assert successors(release, backend, "fa3") == {"--dsa-decode-backend": "fa3"}
+    assert successors(release, backend, "nothing") is None
+    assert successors(release, release.look_up("--enable-ep-moe"), True) is None
