@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -306,21 +305,3 @@ def test_gains_that_only_promotion_claims_are_claims() -> None:
     for case in claims:
         assert (case["kind"], case["strategy"] in strategies) == ("claimed", True), case["case_id"]
         assert "url" not in case["source"]
-
-
-def test_the_names_of_the_coverage_tables_are_in_the_graph() -> None:
-    docs = Path(data.__file__).parents[1] / "docs"
-    page = "".join(
-        (docs / f"knowledge-{name}.md").read_text(encoding="utf-8") for name in ("coverage", "gaps")
-    )
-    names = {noun.id for folder in ("knowledge", "models", "hardware") for noun in nouns_of(folder)}
-    rows = [
-        line.rsplit(" | ", 1)[-1].split(";")[0]
-        for line in page.splitlines()
-        if line.startswith("| ") and not line.startswith(("| action |", "| what |"))
-    ]
-    assert len(rows) > 170
-    for row in rows:
-        ids = re.findall(r"`([a-z0-9][a-z0-9.-]*)`", row)
-        assert ids or " " in row.strip("| "), row
-        assert set(ids) <= names, row
