@@ -299,10 +299,3 @@ def test_nothing_outlives_a_test_that_was_killed(
     left = subprocess.run(["ps", "-eo", "args"], capture_output=True, check=True, text=True).stdout
     assert str(marker) not in left
     assert (place / "experiments" / "slow.jsonl").is_file()
-
-
-@pytest.mark.parametrize("verb", ["run", "record", "show", "plan"])
-def test_help(run: Any, verb: str, place: Path) -> None:
-    ran = run("ab", verb, "--help", workspace=place)
-    assert ran.code == 0
-    assert "Usage" in ran.out

@@ -86,27 +86,6 @@ def test_what_is_set_already_is_not_advised_again(ask: Any, texts: Path) -> None
     assert (kept["from"], str(kept["value"])) == ("current", str(one["value"]))
 
 
-def test_options_win_over_texts(ask: Any, texts: Path) -> None:
-    script = texts / "pretrain_qwen3_8b_4K_ptd.sh"
-    found = ask(
-        *(
-            "recommend",
-            "--from-command",
-            script,
-            "--hardware",
-            "910B1",
-            "--count",
-            16,
-            "--model",
-            "llama-2-7b",
-        ),
-        *("--shape", "seq_len=8192", "--current", "tensor_model_parallel_size=4"),
-    )
-    problem = found["problem"]
-    assert (problem["model"], problem["hardware"], problem["count"]) == ("llama-2-7b", "ascend-910b1", 16)
-    assert problem["shape"] == {"seq_len": 8192}
-
-
 def test_standard_input_and_the_other_commands_read_the_same(ask: Any, texts: Path) -> None:
     command = "vllm serve /models/Qwen3-8B-W8A8 -tp 2 --quantization ascend"
     found = ask("similar", "--from-command", "-", "--hardware", "910B3", stdin=command)
@@ -180,14 +159,6 @@ def test_bad_input_is_one_clear_line(ask: Any, run: Any, texts: Path, empty_path
     assert told.code == 3
     assert "tunegraph ingest" in told.err
     assert run("predict", "--model", "llama-2-7b", "--hardware", "910B3", "--intensity", "-1").code == 2
-
-
-def test_a_format_that_the_chip_lacks_is_infeasible_with_its_source(run: Any) -> None:
-    told = run("recommend", "--model", "llama-2-7b", "--precision", "fp8", "--hardware", "910B3")
-    assert told.code == 4
-    assert "the chip computes in the number format" in told.fault
-    assert "it computes fp16, bf16, int8" in told.err
-    assert "hardware-facts --with hardware=ascend-910b3" in told.err
 
 
 def test_a_device_without_facts_and_a_model_with_only_a_name_are_answered_and_what_is_missing_is_said(

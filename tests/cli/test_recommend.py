@@ -120,21 +120,6 @@ def test_the_table_is_the_result_and_everything_else_is_beside_it(run: Any) -> N
     assert "Why: tunegraph explain " in ran.err
 
 
-def test_all_spellings_of_a_chip_are_one(run: Any) -> None:
-    answers = [
-        run("recommend", *TRAINING, "--hardware", name, "-k", 3, "--json").json
-        for name in ("昇腾910B3", "Ascend 910B3", "910b3")
-    ]
-    assert answers[0] == answers[1] == answers[2]
-
-
-def test_a_bare_910b_lists_the_bins_to_choose_from(run: Any) -> None:
-    ran = run("recommend", *TRAINING, "--hardware", "910B")
-    assert (ran.code, ran.out) == (2, "")
-    assert "'910B' fits several devices" in ran.fault
-    assert all(f"ascend-910b{number}" in ran.err for number in (1, 2, 3, 4))
-
-
 def test_a_bare_910_is_taken_as_910a_and_the_output_says_so(run: Any) -> None:
     ran = run("recommend", *TRAINING, "--hardware", "Ascend 910", "-k", 1, "--json")
     assert ran.code == 0
@@ -175,62 +160,10 @@ def test_an_unknown_name_is_answered_with_the_nearest(
     assert hint in ran.err
 
 
-def test_everything_wrong_with_a_question_is_told_at_once(run: Any) -> None:
-    ran = run(
-        "recommend", "--model", "bret-large", "--hardware", "910b33", "--limit", "peak_memory<=32parsec"
-    )
-    assert ran.code == 2
-    assert all(part in ran.fault for part in ("bret-large", "910b33", "unknown unit 'parsec'"))
-
-
-def test_contradictory_limits_are_refused(run: Any) -> None:
-    ran = run("recommend", *TRAINING, *B3, "--limit", "peak_memory<=32GB", "--limit", "peak_memory<=16GB")
-    assert (ran.code, ran.out) == (2, "")
-    assert "limits on peak_memory contradict each other" in ran.fault
-
-
-def test_a_limit_that_nothing_can_check_is_listed_as_unchecked(run: Any) -> None:
-    ran = run("recommend", *TRAINING, *B3, "--limit", "accuracy_loss<=0.5%", "--json")
-    assert ran.json["unchecked_limits"] == [{"metric": "accuracy_loss", "maximum": 0.005, "unit": "1"}]
-
-
 def test_far_from_everything_it_abstains(run: Any) -> None:
     ran = run("recommend", "--op", "arg_min", "--hardware", "h100-sxm", "--objective", "energy")
     assert (ran.code, ran.out) == (3, "")
     assert "no case of arg_min decided by energy is known" in ran.fault
-
-
-def test_where_everything_is_refused_it_is_infeasible(
-    run: Any, empty_path: Path, tmp_path: Path, line: Any
-) -> None:
-    cases = tmp_path / "cases.jsonl"
-    record = json.loads(line())
-    record["task"] = {"kind": "operator", "op": "moe_layer", "shape": {"experts": 8, "inter": 128}}
-    record["config"] = {"moe_tp_size": 1, "moe_ep_size": 8}
-    record["hardware"]["count"] = 8
-    cases.write_text(json.dumps(record))
-    knowledge = tmp_path / "chip.yaml"
-    knowledge.write_text(
-        "hardware:\n  - {id: acme, level: vendor, label: {en: Acme}}\n"
-        "  - {id: acme-one, level: device, broader: acme, label: {en: Acme One}}\n"
-    )
-    assert run("ingest", cases, workspace=empty_path).code == 0
-    assert run("kb", "add", "hardware", knowledge, workspace=empty_path).code == 0
-    ran = run(
-        *("recommend", "--op", "moe_layer", "--shape", "experts=7,inter=128", "--hardware", "acme-one"),
-        *("--count", 4),
-        workspace=empty_path,
-    )
-    assert (ran.code, ran.out) == (4, "")
-    assert "expert parallel size divides the experts" in ran.fault
-
-
-def test_options_win_over_the_file(run: Any, tmp_path: Path) -> None:
-    file = tmp_path / "problem.yaml"
-    file.write_text("model: bert-large\nphase: training\nhardware: h100-sxm\nshape: {seq_len: 128}\n")
-    ran = run("recommend", file, "--hardware", "910b3", "--shape", "batch=32", "-k", 1, "--json")
-    assert ran.json["problem"]["hardware"] == "ascend-910b3"
-    assert ran.json["problem"]["shape"] == {"batch": 32, "seq_len": 128}
 
 
 def _content(kind: str) -> bytes:
