@@ -8,7 +8,6 @@ import numpy as np
 from benchmarks.cost_models.effect_settings import Comparison, balanced, compare_all, document
 from benchmarks.harness import Run, share
 from benchmarks.worlds.shipped import ShippedKnowledge
-from recommender.cost_model.workloads.steps import ceiling, speedup_without
 
 
 def effects(run: Run, known: ShippedKnowledge) -> dict[str, object]:
@@ -26,19 +25,14 @@ def effects(run: Run, known: ShippedKnowledge) -> dict[str, object]:
     print(f"{len(found)} of {len(rows)} published effects can be expressed; the others:")
     for text, held in sorted(reasons.items(), key=lambda item: -len(item[1])):
         print(f"  {len(held):3d}  {text}: {' '.join(held)}")
-    capped = True
     for one in found:
         is_right = one.predicted * one.published > 0
         stand_ins = f" [{'; '.join(one.stand_ins)}]" if one.stand_ins else ""
         print(f"  {'right' if is_right else 'WRONG'} {one.row['id']}: {one.row['model']}: {one.row['strategy']}, "
               f"{one.row['config_change'][:40]}: {one.row['metric']} published {one.published:+.1f} %, "
               f"predicted {one.predicted:+.1f} %{stand_ins}")  # fmt: skip
-        for part, spent in one.steps.split_s.items():
-            capped = capped and bool(
-                np.all(speedup_without(one.steps, part) <= ceiling(spent / one.steps.time_s) * (1 + 1e-9))
-            )
     stated = [one for one in found if not any(s.startswith(("model", "hardware")) for s in one.stand_ins)]
-    result: dict[str, object] = {"effects": len(rows), "sign_n": len(found), "gain_below_ceiling": capped}
+    result: dict[str, object] = {"effects": len(rows), "sign_n": len(found)}
     for name, held_rows in (("", found), ("stated_", stated)):
         accuracy, gains, losses = balanced(held_rows)
         hits = [one.predicted * one.published > 0 for one in held_rows]

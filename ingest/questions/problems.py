@@ -7,14 +7,14 @@ listed in the notes.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ingest.questions.aims import KnownOperator, limits_of, objective_of
 from ingest.questions.bounds import check_settings, check_sizes, check_traits, device_count
 from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.launches.releases import plain_release, release_of_image
 from kg.errors import InputError, UnknownEntityError
-from kg.nouns.entities import Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.entities import Hardware, Problem, Workload, WorkloadKind
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Settings, as_value
 from kg.terms.model_name import quantised_format, read_name
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from kg.triples.names import ResolvedModel, ResolvedName
 
-
+_Part = TypeVar("_Part")
 _FORMATS_ALIKE = {"w8a8": "int8", "float4": "nvfp4", "fp4": "nvfp4", "int4": "w4a16"}
 """Formats of weights that two words name."""
 
@@ -124,38 +124,23 @@ class _Reader:
         self.notes: list[str] = [str(note) for note in content] if isinstance(content, list) else []
 
     def problem(self) -> Problem | None:
-        workload, default = self._workload()
-        hardware = self._hardware()
+        workload, default = self._attempt("workload", self._workload) or (None, None)
+        hardware = self._attempt("hardware", self._hardware)
         kind = workload.kind if workload else WorkloadKind.OPERATOR
-        parts = {
-            "objective": self._attempt(
-                "objective", lambda: objective_of(self._text("objective"), kind, default)
-            ),
-            "limits": self._attempt("limits", lambda: limits_of(self.raw.get("limits"), default)),
-            "bottlenecks": self._attempt("bottlenecks", self._bottlenecks),
-            "current": self._attempt("current", self._current),
-            "software": self._attempt("software", self._versions),
-        }
-        if self.errors or workload is None or hardware is None:
-            return None
-        objective, limits = parts["objective"], parts["limits"]
-        bottlenecks, current, software = parts["bottlenecks"], parts["current"], parts["software"]
-        if not (
-            isinstance(objective, Objective)
-            and isinstance(limits, tuple)
-            and isinstance(bottlenecks, Settings)
-            and isinstance(current, Settings)
-            and isinstance(software, Settings)
-        ):
+        objective = self._attempt("objective", lambda: objective_of(self._text("objective"), kind, default))
+        limits = self._attempt("limits", lambda: limits_of(self.raw.get("limits"), default))
+        bottlenecks = self._attempt("bottlenecks", self._bottlenecks)
+        current, software = self._attempt("current", self._current), self._attempt("software", self._versions)
+        if self.errors or workload is None or hardware is None or objective is None or limits is None:
             return None
         return Problem(
             workload=workload,
             hardware=hardware,
             objective=objective,
             limits=limits,
-            bottlenecks=bottlenecks,
+            bottlenecks=bottlenecks or Settings(),
             current=current if "current" in self.raw else None,
-            software=software,
+            software=software or Settings(),
             situation=self._situation({"model": workload.model, "hardware": hardware.name}),
         )
 
@@ -174,7 +159,7 @@ class _Reader:
         )
         return Situation.of([*self.derived, *own, *stated])
 
-    def _attempt(self, key: str, read: Callable[[], object]) -> object:
+    def _attempt(self, key: str, read: Callable[[], _Part]) -> _Part | None:
         try:
             return read()
         except InputError as error:
@@ -230,45 +215,40 @@ class _Reader:
             {name: releases[name] if releases[name] != str(stated[name]) else stated[name] for name in stated}
         )
 
-    def _workload(self) -> tuple[Workload | None, KnownOperator | None]:
-        found: list[KnownOperator | None] = [None]
-
-        def read() -> Workload:
-            phase, operator, model = self._text("phase"), self._text("op"), self._text("model")
-            stage = None if phase is None else PHASE_OF_WORD.get(phase.lower())
-            if phase is not None and stage is None:
-                raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(PHASE_OF_WORD)}")
-            sizes, traits = self._settings("sizes"), self._settings("traits")
-            check_traits(traits)
-            if model is None and operator is None and not sizes:
-                raise InputError("nothing to tune: add --model, --op or a problem file")
-            if operator is not None:
-                known = found[0] = self.operators(operator)
-                kind, name = known.kind, known.name
-                if stage is not None and not stage.activity:
-                    kind = stage.kind
-            else:
-                if stage is None:
-                    phase_assumed = "serving" if task_of(model or "") else "training"
-                    stage = PHASE_OF_WORD[phase_assumed]
-                    self.notes.append(f"no phase given: {phase_assumed} is assumed")
-                kind, name = stage.kind, stage.activity
-                if not name:
-                    raise InputError(f"phase {phase} needs --op")
-            precision = self._precision(model)
-            model, own = self._model(model, sizes)
-            words = {name: word for name, word in sizes.items() if isinstance(word, str)} if own else {}
-            return Workload(
-                kind=kind,
-                operator=name,
-                model=model,
-                shape=Settings({**own, **self._sizes()}),
-                precision=precision,
-                traits=Settings({**words, **traits}),
-            )
-
-        workload = self._attempt("workload", read)
-        return (workload if isinstance(workload, Workload) else None), found[0]
+    def _workload(self) -> tuple[Workload, KnownOperator | None]:
+        phase, operator, model = self._text("phase"), self._text("op"), self._text("model")
+        stage = None if phase is None else PHASE_OF_WORD.get(phase.lower())
+        if phase is not None and stage is None:
+            raise InputError(f"unknown phase {phase!r}", hint=f"known: {', '.join(PHASE_OF_WORD)}")
+        sizes, traits = self._settings("sizes"), self._settings("traits")
+        check_traits(traits)
+        if model is None and operator is None and not sizes:
+            raise InputError("nothing to tune: add --model, --op or a problem file")
+        known = None if operator is None else self.operators(operator)
+        if known is not None:
+            kind, name = known.kind, known.name
+            if stage is not None and not stage.activity:
+                kind = stage.kind
+        else:
+            if stage is None:
+                phase_assumed = "serving" if task_of(model or "") else "training"
+                stage = PHASE_OF_WORD[phase_assumed]
+                self.notes.append(f"no phase given: {phase_assumed} is assumed")
+            kind, name = stage.kind, stage.activity
+            if not name:
+                raise InputError(f"phase {phase} needs --op")
+        precision = self._precision(model)
+        model, own = self._model(model, sizes)
+        words = {name: word for name, word in sizes.items() if isinstance(word, str)} if own else {}
+        workload = Workload(
+            kind=kind,
+            operator=name,
+            model=model,
+            shape=Settings({**own, **self._sizes()}),
+            precision=precision,
+            traits=Settings({**words, **traits}),
+        )
+        return workload, known
 
     def _model(self, model: str | None, sizes: Settings) -> tuple[str | None, Settings]:
         """Id of the model that is named or has the sizes; and the sizes where they are not that model's."""
@@ -353,18 +333,14 @@ class _Reader:
         check_sizes(shape)
         return shape
 
-    def _hardware(self) -> Hardware | None:
-        def read() -> Hardware:
-            name = self._text("hardware")
-            if name is None:
-                raise InputError("no hardware: add --hardware, such as --hardware 910B3")
-            count = device_count(self.raw.get("count"))
-            resolved = self.names.hardware(name, count)
-            self._note(resolved)
-            return Hardware(name=resolved.id, reported=name, count=count)
-
-        hardware = self._attempt("hardware", read)
-        return hardware if isinstance(hardware, Hardware) else None
+    def _hardware(self) -> Hardware:
+        name = self._text("hardware")
+        if name is None:
+            raise InputError("no hardware: add --hardware, such as --hardware 910B3")
+        count = device_count(self.raw.get("count"))
+        resolved = self.names.hardware(name, count)
+        self._note(resolved)
+        return Hardware(name=resolved.id, reported=name, count=count)
 
     def _bottlenecks(self) -> Settings:
         shares: dict[str, float | None] = {}

@@ -12,7 +12,7 @@ from recommender.ranking.changes.treatment_failures import TreatmentFailures
 from recommender.space.made.generated import ExcludedValue, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Strategy
@@ -42,7 +42,6 @@ def space_limits(
     exclusions: Exclusions,
     path: Sequence[str],
     problem: Problem | None = None,
-    family: Callable[[str | None], str] = lambda _: "",
 ) -> SpaceLimits:
     """Find the values and pairs that the graph rules out of a space.
 
@@ -52,7 +51,6 @@ def space_limits(
         exclusions: Its strategies that exclude each other.
         path: The device and what is above it in the hardware tree.
         problem: What the space is for; None where no model is named.
-        family: Model family of a model; empty if unknown.
     """
     names = frozenset(parameters)
     constraints = [
@@ -69,7 +67,7 @@ def space_limits(
             alone = [item for item in setting if dict(item.configuration) == {name: value}]
             if not alone:
                 continue
-            told = next(_against(alone, path, failures, problem, family), None)
+            told = next(_against(alone, path, failures, problem), None)
             if told is not None and len(values) > 1:
                 left.append(ExcludedValue(what=f"{name}={value}", why=told[0], source=told[1]))
                 continue
@@ -91,7 +89,6 @@ def _against(
     path: Sequence[str],
     failures: TreatmentFailures,
     problem: Problem | None,
-    family: Callable[[str | None], str],
 ) -> Iterator[tuple[str, str]]:
     """Why a value is left out, and who says so."""
     if all(item.hardware and not {*item.hardware} & {*path} for item in strategies):
@@ -101,7 +98,7 @@ def _against(
     if problem is None:
         return
     for item in strategies:
-        seen = failures.of(item.id, problem, family)
+        seen = failures.of(item.id, problem)
         if seen is not None:
             yield f"{item.label} only ever failed here", f"outcome {seen.id}"
 

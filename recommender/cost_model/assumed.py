@@ -6,6 +6,7 @@ otherwise.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.situation import FactOrigin, StatedFact
@@ -70,7 +71,7 @@ def assumed_lengths(stated: Container[str]) -> Iterator[StatedFact]:
 
 
 def assumed_by_price(
-    question: Question, priced: Mapping[str, object], stated: Container[str], *, is_best: bool
+    question: Question, priced: Mapping[str, object], stated: Container[str], *, load: float | None
 ) -> Iterator[StatedFact]:
     """What a price stands for beside the layout: samples or requests at once, lengths, drafts.
 
@@ -78,7 +79,7 @@ def assumed_by_price(
         question: What was priced.
         priced: Its settings with those of the layout.
         stated: Names of facts that the question states.
-        is_best: Whether the load was found: nothing says how many come at once.
+        load: Requests at once on all devices as recipes have it; None where nothing says: the best was found.
     """
     micro, batch, engines = (priced.get(name) for name in ("micro_batch", "batch", "data_parallel"))
     networks = feeds_forward(question.model, question.phase)
@@ -89,7 +90,7 @@ def assumed_by_price(
         return
     if isinstance(batch, int | float) and not any(name in stated for name in ("concurrency", "batch")):
         copies = float(engines) if isinstance(engines, int | float) else 1.0
-        yield _load(float(batch), copies, is_best=is_best)
+        yield _load(float(batch), copies, load)
     if priced.get("speculative_tokens") and "acceptance" not in question.settings:
         share = float(SERVING["acceptance"])
         words = f"{share:.0%} of drafted tokens accepted"
@@ -100,11 +101,11 @@ def assumed_by_price(
         yield from assumed_lengths(question.settings)
 
 
-def _load(batch: float, engines: float, *, is_best: bool) -> StatedFact:
-    together = batch * engines
+def _load(batch: float, engines: float, load: float | None) -> StatedFact:
+    together = min(batch * engines, load or math.inf)
     words = f"{together:,.0f} request{'' if round(together) == 1 else 's'} at once"
     if engines > 1:
         words += f" ({batch:.0f} an engine)"
-    if is_best:
+    if load is None:
         words += ", the best that fits"
     return _assumed("traits.concurrency", round(together), words, "--trait concurrency=N")

@@ -120,13 +120,3 @@ def _scaled(name: str, values: Floats, factor: Floats | float) -> Floats:
     if name.endswith(("throughput", "cube_use")):
         return np.asarray(values / factor)
     return np.asarray(values * factor) if name.endswith(("_s", "_j")) else values
-
-
-def ceiling(share: Floats | float) -> Floats:
-    """Largest speed-up that removing a part of this share of the time can give: ``1 / (1 - share)``."""
-    return np.asarray(1 / (1 - np.clip(share, 0, 1 - 1e-9)))
-
-
-def speedup_without(steps: Steps, part: str) -> Floats:
-    """Speed-up if one part took no time; never above ``ceiling`` of its share."""
-    return np.asarray(steps.time_s / np.maximum(steps.time_s - steps.split_s[part], 1e-12))

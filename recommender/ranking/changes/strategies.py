@@ -295,7 +295,7 @@ class StrategyRanker:
         for other, relation in exclusions(strategy, in_use):
             reason = f"{other.label} is set, and the two exclude each other"
             return refusal("it goes with what is set", reason, _cited(relation.source))
-        failed = self._failures.of(strategy.id, problem, self._family)
+        failed = self._failures.of(strategy.id, problem)
         if failed is not None:
             reason = f"it failed in {failed.failures} runs, and never ran"
             return refusal("it runs there", reason, _cited(failed.source))

@@ -86,4 +86,4 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     priced = {**chosen.option.settings, **chosen.option.layout.degrees()}
     told = {*situation.facts} if situation.at_once is None else {*situation.facts, "concurrency"}
     drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
-    return list(assumed_by_price(question, {**priced, **drafts}, told, is_best=draft.load is None))
+    return list(assumed_by_price(question, {**priced, **drafts}, told, load=draft.load))

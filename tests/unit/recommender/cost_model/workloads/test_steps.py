@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.workloads.steps import PARTS, ceiling, speedup_without
+from recommender.cost_model.workloads.steps import PARTS
 from tests.unit.recommender.cost_model.machines import machine_of, model, serve, train
 
 
@@ -25,10 +25,3 @@ def test_the_split_adds_up() -> None:
         assert set(steps.split_s) == set(PARTS)
         assert sum(steps.split_s.values()) == pytest.approx(steps.time_s)
         assert all(np.all(part >= 0) for part in steps.split_s.values())
-
-
-def test_no_gain_exceeds_its_ceiling() -> None:
-    steps = train({"tp": 8}, {"pp": 4}, {"zero": 3})
-    for part in PARTS:
-        share = steps.split_s[part] / steps.time_s
-        assert np.all(speedup_without(steps, part) <= ceiling(share) * (1 + 1e-9))
