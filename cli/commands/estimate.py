@@ -15,9 +15,10 @@ from kg.errors import InputError
 from kg.nouns.situation import assumption_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from recommender.answers.estimate import Estimate
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.green.power_curve import ClockStep
 
 SetOption = Annotated[
@@ -92,71 +93,72 @@ def estimate(
     if as_json:
         output.as_json(estimated.to_json())
         return
-    if len(estimated.records) == 1:
-        _show(estimated.records[0], estimated.clock_steps, phase=estimated.question.phase)
+    if len(estimated.steps) == 1:
+        _show(estimated.steps[0], estimated.clock_steps, phase=estimated.question.phase)
     elif estimated.is_comparison:
         _show_comparison(estimated)
     else:
         _show_sweep(estimated)
 
 
+_FITS = {True: "yes", False: "no", None: "unknown"}
+
+
 def _show_comparison(estimated: Estimate) -> None:
     """Both configurations in one table, and what the second is over the first."""
     from cli import output
 
+    first, second = estimated.steps
     rows = [
         (
-            _heading(row["field"], estimated.records[0]),
+            _heading(row["field"], first),
             *(_shown(row["field"], value) for value in row["values"]),
             "" if row["ratio"] is None else f"{row['ratio']:.3f}x",
         )
         for row in estimated.comparison
     ]
-    fits = [{True: "yes", False: "no"}.get(record["fits"], "unknown") for record in estimated.records]
-    base, *_ = (record["settings"] for record in estimated.records)
     names = [
-        ", ".join(f"{name}={value}" for name, value in record["settings"].items() if other.get(name) != value)
-        for record, other in zip(estimated.records, (estimated.records[1]["settings"], base), strict=True)
+        ", ".join(f"{key}={value}" for key, value in one.settings.items() if other.settings.get(key) != value)
+        for one, other in ((first, second), (second, first))
     ]
     output.table(("", *(name or "defaults" for name in names), "second / first"),
-                 [*rows, ("fits", *fits, "")])  # fmt: skip
+                 [*rows, ("fits", _FITS[first.fits], _FITS[second.fits], "")])  # fmt: skip
 
 
 def _show_sweep(estimated: Estimate) -> None:
     """One line a configuration; those that no other beats are marked and come first."""
     from cli import output
 
-    records, front = estimated.records, estimated.front
+    steps, front = estimated.steps, estimated.front
     fields = estimated.pareto or (
         "time_s",
         "throughput",
-        *(("ttft_s", "tpot_s") if "ttft_s" in records[0] else ()),
+        *(("ttft_s", "tpot_s") if "ttft_s" in steps[0].results else ()),
     )
     varied = [
         name
-        for name in dict.fromkeys(name for record in records for name in record["settings"])
-        if len({str(record["settings"].get(name)) for record in records}) > 1
+        for name in dict.fromkeys(name for step in steps for name in step.settings)
+        if len({str(step.settings.get(name)) for step in steps}) > 1
     ]
-    order = [*front, *(place for place in range(len(records)) if place not in front)]
+    order = [*front, *(place for place in range(len(steps)) if place not in front)]
     rows = [
         (
             *(["*" if place in front else ""] if estimated.pareto else []),
-            *(str(records[place]["settings"].get(name, "")) for name in varied),
-            *(_shown(field, records[place][field]) for field in fields),
-            _shown("memory_total_bytes", records[place]["memory_total_bytes"]),
-            {True: "yes", False: "no"}.get(records[place]["fits"], "unknown"),
+            *(str(steps[place].settings.get(name, "")) for name in varied),
+            *(_shown(field, steps[place].field(field)) for field in (*fields, "memory_total_bytes")),
+            _FITS[steps[place].fits],
         )
         for place in order
     ]
-    headings = [_heading(field, records[0]) for field in fields]
+    headings = [_heading(field, steps[0]) for field in fields]
     mark = ["front"] if estimated.pareto else []
     output.table((*mark, *varied, *headings, "memory", "fits"), rows)
 
 
-def _heading(field: str, record: Mapping[str, object]) -> str:
+def _heading(field: str, step: PricedStep) -> str:
     """What a table calls a field; the unit of a time or of memory stands with the value."""
     if field == "throughput":
-        return str(record["throughput_unit"])
+        return step.unit
     if field.startswith("split_s."):
         return f"{field.removeprefix('split_s.')} time".replace("_", " ")
     short, unit = field.removesuffix("_total_bytes").removesuffix("_s"), ""
@@ -166,74 +168,58 @@ def _heading(field: str, record: Mapping[str, object]) -> str:
     return short.replace("_", " ") + unit
 
 
-def _shown(field: str, value: object) -> str:
+def _shown(field: str, value: float | None) -> str:
     """A result with its unit."""
     from cli import output
 
-    if not isinstance(value, int | float):
+    if value is None:
         return "unknown"
-    unit = (
-        "s"
-        if field.endswith("_s") or field.startswith("split_s.")
-        else "B"
-        if field.endswith("_bytes")
-        else ""
-    )
-    return output.quantity(float(value), unit).strip()
+    is_time = field.endswith("_s") or field.startswith("split_s.")
+    return output.quantity(value, "s" if is_time else "B" if field.endswith("_bytes") else "").strip()
 
 
-def _show(record: dict[str, object], clocks: Sequence[ClockStep], *, phase: str) -> None:
+def _show(step: PricedStep, clocks: Sequence[ClockStep], *, phase: str) -> None:
     from cli import output
 
-    settings = record["settings"]
-    title = ", ".join(f"{k}={v}" for k, v in settings.items()) if isinstance(settings, dict) else ""
-    time, split, memory = record["time_s"], record["split_s"], record["memory_bytes"]
-    if not (isinstance(time, float) and isinstance(split, dict) and isinstance(memory, dict)):
-        return
-    interval = record["time_interval_90_s"]
-    low, high = interval if isinstance(interval, list) else (time, time)
+    time, (low, high) = step.results["step_time_s"], step.time_interval_s
     rows: list[tuple[str, str, str]] = [
         (
-            "decode step" if "tpot_s" in record else "step",
+            "decode step" if "tpot_s" in step.results else "step",
             output.quantity(time, "s"),
             f"{output.quantity(low, 's')} to {output.quantity(high, 's')} (90 %)",
         )
     ]
     rows += [
         (f"  {name.replace('_', ' ')}", output.quantity(part, "s"), f"{100 * part / time:.1f} %")
-        for name, part in split.items()
+        for name, part in step.split_s.items()
         if part > 0
     ]
-    hidden = record["communication_hidden_s"]
-    if isinstance(hidden, float) and hidden > 0:
+    if (hidden := step.results["communication_hidden_s"]) > 0:
         rows.append(("  communication hidden", output.quantity(hidden, "s"), "behind compute"))
-    rate = output.figure(float(str(record["throughput"])))
-    rows.append(("throughput", rate, str(record["throughput_unit"])))
+    rows.append(("throughput", output.figure(step.throughput), step.unit))
     for name in ("ttft_s", "ttft_p99_s", "tpot_s", "tpot_p99_s"):
-        value = record.get(name)
-        if isinstance(value, float):
+        if (value := step.result(name)) is not None:
             rows.append((name.removesuffix("_s").replace("_", " "), output.quantity(value, "s"), ""))
-    total, capacity = record["memory_total_bytes"], record["memory_capacity_bytes"]
-    if isinstance(total, float) and isinstance(capacity, float):
-        verdict = "fits" if record["fits"] else "does not fit"
-        rows.append(
-            ("memory", output.quantity(total, "B"), f"of {output.quantity(capacity, 'B')}: {verdict}")
-        )
-    elif isinstance(total, float) and "activations" not in memory and phase == "training":
-        rows.append(("memory", output.quantity(total, "B"), "at least: activations are not known"))
-    rows += [(f"  {name.replace('_', ' ')}", output.quantity(part, "B"), "") for name, part in memory.items()]
-    power, energy = record["power_w"], record["energy_j"]
-    if isinstance(power, float) and isinstance(energy, float):
+    held, capacity, parts = output.quantity(step.memory_bytes, "B"), step.capacity_bytes, step.memory_parts
+    if capacity is not None:
+        verdict = "fits" if step.fits else "does not fit"
+        rows.append(("memory", held, f"of {output.quantity(capacity, 'B')}: {verdict}"))
+    elif "activations" not in parts and phase == "training":
+        rows.append(("memory", held, "at least: activations are not known"))
+    rows += [(f"  {name.replace('_', ' ')}", output.quantity(part, "B"), "") for name, part in parts.items()]
+    power, energy = step.power_w, step.result("energy_j")
+    if power is not None and energy is not None:
         rows.append(("power of a device", f"{power:.0f} W", "estimate, +-25 %"))
         rows.append(("energy of a step", f"{energy:.4g} J", "all devices"))
         rows += [
             (
-                f"  clock at {step.clock:.0%}",
-                f"{energy * step.energy:.4g} J",
-                f"{step.time - 1:+.0%} time, by curves of training on A100",
+                f"  clock at {one.clock:.0%}",
+                f"{energy * one.energy:.4g} J",
+                f"{one.time - 1:+.0%} time, by curves of training on A100",
             )
-            for step in clocks
+            for one in clocks
         ]
     else:
         rows.append(("energy", "unknown", "idle or full power of the device is not known"))
+    title = ", ".join(f"{name}={value}" for name, value in step.settings.items())
     output.table(("", "estimate", ""), rows, title=title or "defaults")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.operators.kinds import Operators
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.workloads.steps import Steps
     from recommender.green.power_curve import ClockStep
     from recommender.ranking.starts.starts import Starts
@@ -41,17 +42,17 @@ class Estimate:
 
     Attributes:
         question: What the cost model was asked.
-        records: Time with its split, throughput, memory and energy of each configuration.
+        steps: Each configuration with its price.
         notes: What it rests on.
         assumed: What is assumed where the question is silent.
-        pareto: Fields of the records by which some beat others; empty if nobody asked.
-        is_comparison: Whether the records are two that somebody wants beside each other.
+        pareto: Fields of the steps by which some beat others; empty if nobody asked.
+        is_comparison: Whether the steps are two that somebody wants beside each other.
         clock_steps: What lower clocks do to time and energy, where a curve of the vendor's devices is public
             and the energy is known.
     """
 
     question: Question
-    records: tuple[dict[str, Any], ...]
+    steps: tuple[PricedStep, ...]
     notes: tuple[str, ...] = ()
     assumed: tuple[StatedFact, ...] = ()
     pareto: tuple[str, ...] = ()
@@ -60,13 +61,13 @@ class Estimate:
 
     @property
     def front(self) -> list[int]:
-        """Places of the records that no other beats in ``pareto``, best in its first field first."""
-        return pareto_front(self.records, self.pareto) if self.pareto else []
+        """Places of the steps that no other beats in ``pareto``, best in its first field first."""
+        return pareto_front(self.steps, self.pareto) if self.pareto else []
 
     @property
     def comparison(self) -> list[dict[str, Any]]:
-        """What the second record is over the first, where two were asked for beside each other."""
-        return differences(self.records) if self.is_comparison else []
+        """What the second step is over the first, where two were asked for beside each other."""
+        return differences(self.steps) if self.is_comparison else []
 
     @property
     def roofline(self) -> dict[str, object] | None:
@@ -89,7 +90,7 @@ class Estimate:
             "phase": self.question.phase,
             "kind": "modelled",
             "assumed": [fact.to_json() for fact in self.assumed],
-            "estimates": list(self.records),
+            "estimates": [step.to_json() for step in self.steps],
             "lower_clocks": [step.to_json() for step in self.clock_steps],
             "roofline": self.roofline,
             **({"pareto": {"fields": list(self.pareto), "front": self.front}} if self.pareto else {}),
@@ -122,11 +123,11 @@ class Estimate:
         from recommender.report.writing import write_figures
 
         content, words = self.page_content(), Words()
-        roofline, front = content["roofline"], content["front_points"]
+        roofline, front, rows = content["roofline"], content["front_points"], content["estimates"]
         return write_figures(
             {
-                path: split_chart(self.records, words),
-                path.with_name(f"{path.stem}-roofline.svg"): draw_roofline(roofline, self.records, words)
+                path: split_chart(rows, words),
+                path.with_name(f"{path.stem}-roofline.svg"): draw_roofline(roofline, rows, words)
                 if roofline
                 else None,
                 path.with_name(f"{path.stem}-pareto.svg"): front_chart(front, words) if front else None,
@@ -297,14 +298,13 @@ def estimate_problem(
         )
     told = (rests_on(question, steps), link_note(question.machine), assumptions(question, kept[0]))
     notes = (*notes, *(text for text in told if text))
-    priced = priced_steps(steps, [question.configuration(item) for item in kept])
-    records = tuple(step.to_json() for step in priced)
-    fields = tuple(measure(name, records) for name in pareto)
-    if fields and all(record["fits"] is False for record in records):
+    priced = tuple(priced_steps(steps, [question.configuration(item) for item in kept]))
+    fields = tuple(measure(name, priced) for name in pareto)
+    if fields and all(step.fits is False for step in priced):
         notes = (*notes, "no configuration fits the memory: none is marked")
     return Estimate(
         question=question,
-        records=records,
+        steps=priced,
         notes=tuple(notes),
         pareto=fields,
         is_comparison=bool(compare),

@@ -13,6 +13,8 @@ from recommender.search.engine.pareto import non_dominated
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from recommender.cost_model.priced_step import PricedStep
+
 LESS_IS_BETTER = frozenset(
     {"time_s", "ttft_s", "ttft_p99_s", "tpot_s", "tpot_p99_s", "request_s", "prefill_s", "memory_total_bytes",
      "power_w", "energy_j", "energy_per_token_j", "energy_per_sample_j"}
@@ -25,55 +27,55 @@ SHORT = {
 """Names that people use for the fields."""
 
 
-def measure(name: str, records: Sequence[Mapping[str, Any]]) -> str:
-    """The field of a record that a name means.
+def measure(name: str, steps: Sequence[PricedStep]) -> str:
+    """The field of a priced step that a name means.
 
     Raises:
-        InputError: No record has such a number; the hint has those that are there.
+        InputError: No step has such a number; the hint has those that are there.
     """
     field = SHORT.get(name.strip().lower(), name.strip().lower())
-    known = [one for one in (*sorted(MORE_IS_BETTER), *sorted(LESS_IS_BETTER)) if _stated(one, records)]
+    fields = (*sorted(MORE_IS_BETTER), *sorted(LESS_IS_BETTER))
+    known = [one for one in fields if all(step.field(one) is not None for step in steps)]
     if field not in known:
         raise InputError(f"--pareto: {name!r} is not estimated here", hint=f"known: {', '.join(known)}")
     return field
 
 
-def _stated(field: str, records: Sequence[Mapping[str, Any]]) -> bool:
-    return all(isinstance(record.get(field), int | float) for record in records)
+def pareto_front(steps: Sequence[PricedStep], fields: Sequence[str]) -> list[int]:
+    """Places of the steps that no other beats in one field without being worse in another, best first.
 
-
-def pareto_front(records: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> list[int]:
-    """Places of the records that no other beats in one field without being worse in another, best first.
-
-    What does not fit in the memory is not among them. Records that are alike in every field all count.
+    What does not fit in the memory is not among them. Steps that are alike in every field all count.
 
     Args:
-        records: As ``PricedStep.to_json`` gives them.
+        steps: Each with its price.
         fields: Names from :func:`measure`.
     """
-    usable = [place for place, record in enumerate(records) if record.get("fits") is not False]
+    usable = [place for place, step in enumerate(steps) if step.fits is not False]
     signs = [-1.0 if field in MORE_IS_BETTER else 1.0 for field in fields]
-    costs = [
-        [sign * float(records[place][field]) for sign, field in zip(signs, fields, strict=True)]
+    costs = {
+        place: [sign * (steps[place].field(field) or 0.0) for sign, field in zip(signs, fields, strict=True)]
         for place in usable
-    ]
-    kept = [place for place, holds in zip(usable, non_dominated(np.array(costs)), strict=True) if holds]
-    return sorted(kept, key=lambda place: float(records[place][fields[0]]) * signs[0])
+    }
+    held = non_dominated(np.array(list(costs.values())))
+    return sorted(
+        (place for place, holds in zip(usable, held, strict=True) if holds), key=lambda place: costs[place][0]
+    )
 
 
-def differences(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What the second record is over the first, by field: both values and their ratio."""
-    first, second = records
+def differences(steps: Sequence[PricedStep]) -> list[dict[str, Any]]:
+    """What the second step is over the first, by field: both values and their ratio."""
+    first, second = steps
     rows: list[dict[str, Any]] = []
     for field in ("time_s", "throughput", "ttft_s", "tpot_s", "memory_total_bytes", "energy_j"):
-        one, other = first.get(field), second.get(field)
-        if isinstance(one, int | float) and isinstance(other, int | float) and one:
+        one, other = first.field(field), second.field(field)
+        if one and other is not None:
             rows.append({"field": field, "values": [one, other], "ratio": other / one})
-    for part in first["split_s"]:
-        values = [float(first["split_s"][part]), float(second["split_s"][part])]
+    for part, one in first.split_s.items():
+        values = [one, second.split_s[part]]
         if any(values):
-            ratio = values[1] / values[0] if values[0] else None
-            rows.append({"field": f"split_s.{part}", "values": values, "ratio": ratio})
+            rows.append(
+                {"field": f"split_s.{part}", "values": values, "ratio": values[1] / one if one else None}
+            )
     return rows
 
 

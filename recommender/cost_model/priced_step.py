@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _NAMED = frozenset(
     {"step_time_s", "throughput", "power_w", "energy_j", "energy_per_unit_j", "communication_hidden_s"}
 )
-"""Results that a record has under names or at places of their own."""
+"""Results that its JSON has under names or at places of their own."""
+_LONG = {"time_s": "step_time_s"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,19 @@ class PricedStep:
         """Whether all limits hold that the cost model knows."""
         return self.beyond_limits <= 0
 
+    @property
+    def time_interval_s(self) -> tuple[float, float]:
+        """Bounds of the time of a step with 90 %."""
+        low, high = (self.results["step_time_s"] * math.exp(s * NORMAL_90 * self.spread) for s in (-1, 1))
+        return low, high
+
+    def field(self, name: str) -> float | None:
+        """A number of its JSON, of the split as ``split_s.compute``; None where it is not known."""
+        part = name.removeprefix("split_s.")
+        if part != name:
+            return self.split_s.get(part)
+        return self.memory_bytes if name == "memory_total_bytes" else self.result(_LONG.get(name, name))
+
     def result(self, name: str) -> float | None:
         """A result; None where it is not modelled, or without bound."""
         value = self.results.get(name, math.nan)
@@ -93,11 +107,10 @@ class PricedStep:
 
     def to_json(self) -> dict[str, object]:
         """Plain content; what is unknown is null."""
-        time_s = self.results["step_time_s"]
         return {
             "settings": dict(self.settings),
-            "time_s": time_s,
-            "time_interval_90_s": [float(time_s * np.exp(s * NORMAL_90 * self.spread)) for s in (-1, 1)],
+            "time_s": self.results["step_time_s"],
+            "time_interval_90_s": list(self.time_interval_s),
             "split_s": dict(self.split_s),
             "communication_hidden_s": self.results["communication_hidden_s"],
             "throughput": self.throughput,

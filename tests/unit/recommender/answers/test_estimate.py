@@ -19,9 +19,9 @@ def test_every_combination_is_a_record(shipped: Workspace) -> None:
     found = estimated(
         shipped, settings={"input_len": 512}, axes={"batch": [1, 8], "precision": ["bf16", "int8"]}
     )
-    told = [(item["settings"]["batch"], item["settings"]["precision"]) for item in found.records]
+    told = [(item.settings["batch"], item.settings["precision"]) for item in found.steps]
     assert told == [(1, "bf16"), (1, "int8"), (8, "bf16"), (8, "int8")]
-    assert {item["settings"]["input_len"] for item in found.records} == {512}
+    assert {item.settings["input_len"] for item in found.steps} == {512}
 
 
 def test_a_server_named_as_hardware_is_its_device_inside_it(shipped: Workspace) -> None:
@@ -71,16 +71,16 @@ def test_an_estimate_says_what_it_rests_on_and_what_was_assumed(shipped: Workspa
 def test_three_runs_of_ones_own_move_the_estimate_of_their_system(shipped: Workspace, tmp_path: Path) -> None:
     raw = {**RAW, "software": {"vllm-ascend": "0.11"}, "precision": "bfloat16"}
     plain = estimated(shipped, raw, settings={"batch": 8, "tensor_parallel": 16})
-    twice = 2e3 * plain.records[0]["tpot_s"]
+    twice = 2e3 * plain.steps[0].results["tpot_s"]
     head = "model,hardware,server,count,engine,version,metric,unit,value,batch,tensor_parallel,graph"
     run = f"qwen3-8b,ascend-910c,atlas-800i-a3,16,vllm-ascend,0.11,tpot,ms,{twice},8,16,1"
     (tmp_path / "runs.csv").write_text("\n".join([head, run, run, run]) + "\n", encoding="utf-8")
     shipped.upkeep.calibrate_steps([tmp_path / "runs.csv"], tmp_path / "own")
     own = estimated(shipped, raw, settings={"batch": 8, "tensor_parallel": 16}, constants=tmp_path / "own")
-    assert 1.7 < own.records[0]["tpot_s"] / plain.records[0]["tpot_s"] < 2.1
+    assert 1.7 < own.steps[0].results["tpot_s"] / plain.steps[0].results["tpot_s"] < 2.1
     assert "anchored on 3 measured steps of vllm-ascend 0.11 on ascend-910c" in own.notes[-2]
-    low, high = own.records[0]["time_interval_90_s"]
-    before = plain.records[0]["time_interval_90_s"]
+    low, high = own.steps[0].time_interval_s
+    before = plain.steps[0].time_interval_s
     assert high / low < before[1] / before[0]
 
 
@@ -93,7 +93,7 @@ def test_the_estimate_is_what_predictions_and_plans_start_from(shipped: Workspac
     }
     problem, _ = shipped.problem(raw)
     predicted = shipped.ask.predict(problem, server="atlas-800i-a3")
-    record = estimated(shipped, raw).records[0]
+    record = estimated(shipped, raw).steps[0].to_json()
     assert predicted.now is not None
     assert predicted.now.throughput == pytest.approx(record["throughput"])
     assert (record["settings"]["batch"], record["settings"]["tensor_parallel"]) == (8, 16)

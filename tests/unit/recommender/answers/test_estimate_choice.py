@@ -1,16 +1,21 @@
 """Two estimates beside each other, and those of a sweep that no other beats."""
 
-from typing import Any
-
 import pytest
 
 from kg.errors import InputError
+from kg.nouns.layout import ParallelLayout
 from recommender.answers.estimate_choice import differences, measure, pareto_front
+from recommender.cost_model.priced_step import PricedStep
 
 
-def record(throughput: float, tpot_s: float, *, fits: bool | None = True) -> dict[str, Any]:
-    split = {"compute": tpot_s, "host": 0.0}
-    return {"throughput": throughput, "tpot_s": tpot_s, "time_s": tpot_s, "fits": fits, "split_s": split}
+def record(throughput: float, tpot_s: float, *, fits: bool | None = True) -> PricedStep:
+    return PricedStep(
+        layout=ParallelLayout(),
+        results={"throughput": throughput, "tpot_s": tpot_s, "step_time_s": tpot_s},
+        memory_bytes=2.0,
+        capacity_bytes={True: 3.0, False: 1.0, None: None}[fits],
+        split_s={"compute": tpot_s, "host": 0.0},
+    )
 
 
 FIELDS = ("throughput", "tpot_s")
