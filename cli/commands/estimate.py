@@ -15,11 +15,7 @@ from kg.errors import InputError
 from kg.nouns.situation import assumption_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from recommender.answers.estimate import Estimate
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.green.power_curve import ClockStep
 
 SetOption = Annotated[
     list[str] | None,
@@ -94,7 +90,7 @@ def estimate(
         output.as_json(estimated.to_json())
         return
     if len(estimated.steps) == 1:
-        _show(estimated.steps[0], estimated.clock_steps, phase=estimated.question.phase)
+        _show(estimated)
     elif estimated.is_comparison:
         _show_comparison(estimated)
     else:
@@ -111,7 +107,7 @@ def _show_comparison(estimated: Estimate) -> None:
     first, second = estimated.steps
     rows = [
         (
-            _heading(row["field"], first),
+            _heading(row["field"], first.unit),
             *(_shown(row["field"], value) for value in row["values"]),
             "" if row["ratio"] is None else f"{row['ratio']:.3f}x",
         )
@@ -150,15 +146,15 @@ def _show_sweep(estimated: Estimate) -> None:
         )
         for place in order
     ]
-    headings = [_heading(field, steps[0]) for field in fields]
+    headings = [_heading(field, steps[0].unit) for field in fields]
     mark = ["front"] if estimated.pareto else []
     output.table((*mark, *varied, *headings, "memory", "fits"), rows)
 
 
-def _heading(field: str, step: PricedStep) -> str:
+def _heading(field: str, unit_of_rate: str) -> str:
     """What a table calls a field; the unit of a time or of memory stands with the value."""
     if field == "throughput":
-        return step.unit
+        return unit_of_rate
     if field.startswith("split_s."):
         return f"{field.removeprefix('split_s.')} time".replace("_", " ")
     short, unit = field.removesuffix("_total_bytes").removesuffix("_s"), ""
@@ -178,9 +174,11 @@ def _shown(field: str, value: float | None) -> str:
     return output.quantity(value, "s" if is_time else "B" if field.endswith("_bytes") else "").strip()
 
 
-def _show(step: PricedStep, clocks: Sequence[ClockStep], *, phase: str) -> None:
+def _show(estimated: Estimate) -> None:
+    """One configuration, a line a part."""
     from cli import output
 
+    (step,) = estimated.steps
     time, (low, high) = step.results["step_time_s"], step.time_interval_s
     rows: list[tuple[str, str, str]] = [
         (
@@ -204,7 +202,7 @@ def _show(step: PricedStep, clocks: Sequence[ClockStep], *, phase: str) -> None:
     if capacity is not None:
         verdict = "fits" if step.fits else "does not fit"
         rows.append(("memory", held, f"of {output.quantity(capacity, 'B')}: {verdict}"))
-    elif "activations" not in parts and phase == "training":
+    elif "activations" not in parts and estimated.question.phase == "training":
         rows.append(("memory", held, "at least: activations are not known"))
     rows += [(f"  {name.replace('_', ' ')}", output.quantity(part, "B"), "") for name, part in parts.items()]
     power, energy = step.power_w, step.result("energy_j")
@@ -217,7 +215,7 @@ def _show(step: PricedStep, clocks: Sequence[ClockStep], *, phase: str) -> None:
                 f"{energy * one.energy:.4g} J",
                 f"{one.time - 1:+.0%} time, by curves of training on A100",
             )
-            for one in clocks
+            for one in estimated.clock_steps
         ]
     else:
         rows.append(("energy", "unknown", "idle or full power of the device is not known"))
