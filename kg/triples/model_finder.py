@@ -24,6 +24,10 @@ DECISIVE = ("hidden_size", "layers", "attention_heads")
 PADDED = frozenset({"vocabulary_size", "max_positions", "mtp_layers"})
 """Facts that a launch may round up or leave out, and that therefore decide nothing."""
 
+MOST_PADDING = 8192
+"""Words that a launch adds to a vocabulary at most: Megatron-LM rounds up to a multiple of 128 times the
+tensor parallelism, here of up to 64 ways (``megatron/training/tokenizer``, ``_vocab_size_with_padding``)."""
+
 _MODELS = model_iri("").value
 _FAMILIES = family_iri("").value
 _PASSED = ((), (Part.FORMAT,), (Part.FORMAT, Part.PACKING), (Part.FORMAT, Part.PACKING, Part.RUN))
@@ -272,7 +276,7 @@ def _number(store: GraphStore, identifier: str, fact: str) -> float | None:
 
 
 def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the ids of the models whose facts agree with all given sizes, sorted.
+    """Return the ids of the models whose facts agree with all given sizes, the plainest names first.
 
     Args:
         store: The graph.
@@ -295,8 +299,13 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
         if all(facts.get(name) == sizes[name] for name in DECISIVE) and all(
             value is None or value == sizes[name] for name, value in facts.items()
         ):
-            models.append(name_of(node))
-    return tuple(sorted(models))
+            words, told = _fact(store, node, "vocabulary_size"), sizes.get("vocabulary_size")
+            is_other = (
+                isinstance(words, int) and isinstance(told, int) and not 0 <= told - words < MOST_PADDING
+            )
+            if not is_other:
+                models.append(name_of(node))
+    return tuple(sorted(models, key=lambda name: (name.count("-"), name)))
 
 
 def _fact(store: GraphStore, node: NamedNode, name: str) -> object:
