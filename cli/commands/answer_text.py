@@ -12,7 +12,7 @@ from kg.nouns.values import show as show_value
 if TYPE_CHECKING:
     from kg.nouns.situation import Situation
     from recommender.answers.answer import Answer
-    from recommender.ranking.recommendation import Recommendation
+    from recommender.ranking.change import Change
 
 
 def show(answer: Answer, *, verbose: bool = False) -> None:
@@ -83,7 +83,7 @@ def _show_rest(answer: Answer) -> None:
 def combination_text(answer: Answer) -> str:
     """The joint gain of the recommended strategies, and which of them it counts."""
     from cli import output
-    from recommender.ranking.recommendation import factor_text
+    from kg.nouns.gain import factor_text
 
     both = answer.together
     if both is None:
@@ -95,9 +95,9 @@ def combination_text(answer: Answer) -> str:
     return f"{factor_text(both.gain)} with {names}{cap}" + (f" (not with {out})" if out else "")
 
 
-def _show_one(place: int, item: Recommendation) -> None:
+def _show_one(place: int, item: Change) -> None:
     from cli import output
-    from recommender.ranking.recommendation import factor_text
+    from kg.nouns.gain import factor_text
 
     say(f"{place}. {item.title}   [{item.id}]")
     if item.how:
@@ -108,7 +108,7 @@ def _show_one(place: int, item: Recommendation) -> None:
         say("   gain        unknown: nobody has published a time")
     else:
         helps = "" if item.helps is None else f", {item.helps:.0%} chance to help"
-        say(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.against}")
+        say(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.baseline}")
     say(f"   rests on    {item.basis}")
     if item.bottleneck:
         cap = "" if item.ceiling is None else f", at most {output.factor(item.ceiling)}"

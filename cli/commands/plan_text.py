@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from cli import output
 from cli.output import say
+from kg.nouns.gain import factor_text
 from kg.nouns.values import show as show_value
-from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from recommender.answers.answer import Answer
+    from recommender.ranking.change import Change
     from recommender.ranking.plan.plan import Plan
-    from recommender.ranking.plan_change import PlanChange
     from recommender.ranking.start import ExpectedValue, StartConfiguration
 
 _REASONS = 4
@@ -89,7 +89,7 @@ def _in_short(start: StartConfiguration) -> str:
     )
 
 
-def _row(change: PlanChange) -> list[str]:
+def _row(change: Change) -> list[str]:
     gain = change.gain
     return [
         change.title,
@@ -99,7 +99,7 @@ def _row(change: PlanChange) -> list[str]:
     ]
 
 
-def _show_change(place: int, change: PlanChange) -> None:
+def _show_change(place: int, change: Change) -> None:
     """What to set, and what must hold."""
     settings = change.words
     say(f"{place:>3}  " + ("; ".join(settings) if settings else change.how or "work, not a setting"))

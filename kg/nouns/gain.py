@@ -75,6 +75,11 @@ class Gain:
         return f"{self.factor:.2f}x ({math.exp(self.low):.2f} to {math.exp(self.high):.2f})"
 
 
+def factor_text(gain: Gain | None) -> str:
+    """Format a gain for people: ``1.25x (0.98 to 1.60)``."""
+    return "unknown" if gain is None else str(gain)
+
+
 def rounded_factor(log: float | None) -> float | None:
     """The factor of a log gain for JSON; None where it is unknown."""
     return None if log is None else round(math.exp(log), 4)

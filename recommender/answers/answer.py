@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.entities import WorkloadKind
-from kg.nouns.gain import rounded_factor
+from kg.nouns.gain import factor_text, rounded_factor
 from kg.nouns.situation import Situation
-from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
     from recommender.answers.tuned_script import TunedScript
     from recommender.audit.finding import SettingFinding
     from recommender.cost_model.question import Question
+    from recommender.ranking.change import Change
     from recommender.ranking.combination import Combination
     from recommender.ranking.feasibility.feasibility import Refusal
     from recommender.ranking.plan.plan import Plan
-    from recommender.ranking.recommendation import Recommendation
     from recommender.ranking.start import StartConfiguration
 
 
@@ -74,7 +73,7 @@ class Answer:
 
     problem: Problem
     version: str
-    recommendations: tuple[Recommendation, ...]
+    recommendations: tuple[Change, ...]
     notes: tuple[str, ...] = ()
     assumed: tuple[StatedFact, ...] = ()
     support: Mapping[str, object] = field(default_factory=dict)
@@ -90,7 +89,7 @@ class Answer:
     device: str = ""
     findings: tuple[SettingFinding, ...] = ()
 
-    def __iter__(self) -> Iterator[Recommendation]:
+    def __iter__(self) -> Iterator[Change]:
         return iter(self.recommendations)
 
     @property

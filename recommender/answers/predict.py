@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.change import SettingsChange
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
-    from recommender.ranking.recommendation import Recommendation
+    from recommender.ranking.change import Change
 
 _UNPRICED = "layouts are not priced: "
 MOST_INTENSITY_G_PER_KWH = 5000.0
@@ -117,7 +117,7 @@ def check_intensity(intensity_g_per_kwh: float | None) -> None:
         )
 
 
-def _change(item: Recommendation, question: Question | None, notes: list[str]) -> SettingsChange | None:
+def _change(item: Change, question: Question | None, notes: list[str]) -> SettingsChange | None:
     if question is None:
         return None
     try:
@@ -127,7 +127,7 @@ def _change(item: Recommendation, question: Question | None, notes: list[str]) -
         return None
 
 
-def _kinds(item: Recommendation, change: SettingsChange | None, *, is_simulated: bool) -> Iterator[str]:
+def _kinds(item: Change, change: SettingsChange | None, *, is_simulated: bool) -> Iterator[str]:
     """How the gain of a recommendation is known; one that was simulated rests on no prior."""
     if item.gain is not None:
         kinds = [support.kind for support in item.evidence if support.kind in {"timed", *map(str, Kind)}]
@@ -141,7 +141,7 @@ def _kinds(item: Recommendation, change: SettingsChange | None, *, is_simulated:
 
 
 def _benefit(
-    item: Recommendation,
+    item: Change,
     change: SettingsChange | None,
     now: PricedStep | None,
     problem: Problem,

@@ -13,10 +13,10 @@ from kg.triples.hardware_tree import Distance
 from recommender.answers.answer import Abstention, Answer
 from recommender.applicability.unread_names import without_unread
 from recommender.calibration.outlook import ABSTAIN_ABOVE
-from recommender.ranking.changes.recommendations import as_recommendation, choose
+from recommender.ranking.change import changes
+from recommender.ranking.changes.recommendations import as_change, choose
 from recommender.ranking.combination import combine
 from recommender.ranking.feasibility.rules import NUMBER_FORMAT
-from recommender.ranking.recommendation import changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Limit, Problem
     from kg.nouns.values import Value
     from recommender.ranking.cases.recommendations import CaseChoice, CaseChooser
+    from recommender.ranking.change import Change
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.changes.strategies import StrategyRanker
     from recommender.ranking.feasibility.feasibility import FeasibilityRules, QuestionFeasibility, Refusal
     from recommender.ranking.kernels.planning import PlannedKernel
     from recommender.ranking.plan.planner import Planned, Planner
-    from recommender.ranking.recommendation import Recommendation
     from recommender.retrieval.neighbours import Neighbour, Retriever
     from recommender.space.space import SearchSpace
 
@@ -105,7 +105,7 @@ class Recommender:
             broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
             refused = [*refused, *more, *(refusal for found in broken.values() for refusal in found)]
             ranked = [item for item in ranked if not broken[item.strategy.id]]
-        chosen = [as_recommendation(item, problem, self.version) for item in choose(ranked, k)]
+        chosen = [as_change(item, problem, self.version) for item in choose(ranked, k)]
         if problem.workload.kind in _BY_STRATEGY:
             cases = [item for item in cases if not self._is_for_strategies(item, ranked, problem)]
         recommendations = [_with_warnings(item, rules) for item in _merged(cases, chosen, k)]
@@ -135,7 +135,7 @@ class Recommender:
         self,
         problem: Problem,
         k: int,
-        cases: Sequence[Recommendation],
+        cases: Sequence[Change],
         refused: Sequence[Refusal],
         space: SearchSpace | None,
         *,
@@ -169,7 +169,7 @@ class Recommender:
         rules: QuestionFeasibility,
         notes: Sequence[str],
     ) -> Answer:
-        recommendations = [_with_warnings(item, rules) for item in planned.recommendations]
+        recommendations = [_with_warnings(item, rules) for item in planned.plan.changes]
         open_ended = {change.id for change in planned.plan.changes if change.provided or change.against}
         unconditional = [item for item in recommendations if item.id not in open_ended]
         return Answer(
@@ -209,9 +209,7 @@ class Recommender:
         node = self.feasibility.tree.node(problem.hardware.name)
         return node.device if node is not None else ""
 
-    def _is_for_strategies(
-        self, case: Recommendation, ranked: Sequence[RankedStrategy], problem: Problem
-    ) -> bool:
+    def _is_for_strategies(self, case: Change, ranked: Sequence[RankedStrategy], problem: Problem) -> bool:
         """Whether a case sets just what a strategy sets: then that one speaks, or was left out with reason.
 
         Only where a strategy fits and has no gain of its own, the case says more than it does.
@@ -228,7 +226,7 @@ def _kinds(ranked: Sequence[RankedStrategy]) -> dict[str, str]:
     return {strategy: min(found) for strategy, found in targets.items() if any(found)}
 
 
-def _with_warnings(item: Recommendation, rules: QuestionFeasibility) -> Recommendation:
+def _with_warnings(item: Change, rules: QuestionFeasibility) -> Change:
     """The same, with what to mind of it here first."""
     warnings = rules.warnings(item.configuration)
     return replace(item, conditions=(*warnings, *item.conditions)) if warnings else item
@@ -241,22 +239,20 @@ def _unsaid(notes: Sequence[str], before: Sequence[str]) -> list[str]:
     ]
 
 
-def _unchecked(
-    problem: Problem, items: Sequence[Recommendation], rules: QuestionFeasibility
-) -> tuple[Limit, ...]:
+def _unchecked(problem: Problem, items: Sequence[Change], rules: QuestionFeasibility) -> tuple[Limit, ...]:
     """The limits that the rules cannot tell of all that is recommended."""
     configurations = [item.configuration for item in items]
     return tuple(limit for limit in problem.limits if not rules.checks(limit.metric, configurations))
 
 
-def _merged(cases: list[Recommendation], strategies: list[Recommendation], k: int) -> list[Recommendation]:
+def _merged(cases: list[Change], strategies: list[Change], k: int) -> list[Change]:
     """Both kinds by expected gain; what is for an observed bottleneck comes before what is for none.
 
     Cases stay in the order of their ranking, which is not that of their gains alone: it sees to it that the
     first few differ.
     """
     some_observed = any(item.bottleneck for item in strategies)
-    keyed: list[tuple[bool, float, Recommendation]] = []
+    keyed: list[tuple[bool, float, Change]] = []
     for items in (cases, strategies):
         least = math.inf
         for item in items:
@@ -266,7 +262,7 @@ def _merged(cases: list[Recommendation], strategies: list[Recommendation], k: in
     return [item for _, _, item in sorted(keyed, key=lambda one: one[:2])][:k]
 
 
-def _abstention(choice: CaseChoice, listed: Sequence[Recommendation]) -> Abstention | None:
+def _abstention(choice: CaseChoice, listed: Sequence[Change]) -> Abstention | None:
     """The reason why what is listed is no recommendation; None if it is one."""
     regret = choice.regret.get(1, 0.0)
     if regret <= ABSTAIN_ABOVE:

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.script_edits import ScriptEdits, edited
 from kg.errors import InputError
+from kg.nouns.gain import factor_text
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
 from kg.terms.setting_registry import registry, softwares
 from kg.whole_files import write_text
 from recommender.ranking.paste import field_lines, flag_objects, value_words
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from recommender.ranking.change import Change
     from recommender.ranking.plan.plan import Plan
-    from recommender.ranking.plan_change import PlanChange
     from recommender.ranking.plan_setting import PlanSetting
 
 _NEW = "#!/usr/bin/env bash\n"
@@ -112,7 +112,7 @@ def _diff(before: str, after: str, name: str, new_name: str) -> str:
     )
 
 
-def _is_written(change: PlanChange) -> bool:
+def _is_written(change: Change) -> bool:
     """Whether a change goes into the script unasked: a gain, no open condition, the same accuracy."""
     return (
         bool(change.settings)
@@ -122,7 +122,7 @@ def _is_written(change: PlanChange) -> bool:
     )
 
 
-def _pasted(plan: Plan, chosen: Sequence[PlanChange]) -> list[str]:
+def _pasted(plan: Plan, chosen: Sequence[Change]) -> list[str]:
     from dataclasses import replace
 
     added = [item for change in chosen for item in change.settings]
@@ -140,7 +140,7 @@ def _edits(settings: Iterable[PlanSetting]) -> ScriptEdits:
     )
 
 
-def _reasons(settings: Sequence[PlanSetting], chosen: Sequence[PlanChange]) -> Iterable[str]:
+def _reasons(settings: Sequence[PlanSetting], chosen: Sequence[Change]) -> Iterable[str]:
     for item in settings:
         share = "" if item.agreement is None else f", {item.agreement:.0%} of them by weight"
         yield f"{item.key}: {item.origin}{share}" + (f" <{item.source}>" if item.source else "")

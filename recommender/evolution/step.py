@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Hardware, Problem, Source, Trust
+from kg.nouns.gain import factor_text
 from kg.nouns.knowledge import CONFIRMED, HYPOTHESIS, REFUTED, Level, Strategy
 from kg.rows.evidence import problems_with_strategies
 from kg.terms.phases import STEP_PHASE
@@ -28,7 +29,6 @@ from recommender.evolution.screening import HypothesisScreen
 from recommender.ranking.changes.posterior import EQUAL, Components, effect_state
 from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.measured.near_runs import NearRuns
-from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

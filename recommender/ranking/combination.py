@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kg.nouns.values import Value
-    from recommender.ranking.recommendation import Recommendation
+    from recommender.ranking.change import Change
 
 _ALL = 1 - 1e-9
 """Largest share of the time that can be saved: something always remains."""
@@ -98,7 +98,7 @@ def ceiling(parts: Iterable[CombinationPart]) -> float | None:
 
 
 def combine(
-    items: Sequence[Recommendation], shares: Mapping[str, Value], kinds: Mapping[str, str] | None = None
+    items: Sequence[Change], shares: Mapping[str, Value], kinds: Mapping[str, str] | None = None
 ) -> Combination | None:
     """Combine the recommended strategies that can be set together; None if fewer than two can.
 
@@ -107,7 +107,7 @@ def combine(
         shares: Observed bottlenecks and their shares of the time.
         kinds: What each strategy is for where no bottleneck was told, by its id.
     """
-    chosen: list[Recommendation] = []
+    chosen: list[Change] = []
     left_out: list[str] = []
     for item in items:
         if not item.strategy or item.gain is None:
@@ -161,7 +161,7 @@ def _saved(share: float, gains: Sequence[float]) -> float:
     return share * (1 - left) + math.fsum(value for value in saved if value < 0)
 
 
-def _clash(one: Recommendation, other: Recommendation) -> bool:
+def _clash(one: Change, other: Change) -> bool:
     if other.strategy in one.conflicts or one.strategy in other.conflicts:
         return True
     return any(
@@ -170,7 +170,7 @@ def _clash(one: Recommendation, other: Recommendation) -> bool:
     )
 
 
-def _part(item: Recommendation, shares: Mapping[str, Value], kinds: Mapping[str, str]) -> CombinationPart:
+def _part(item: Change, shares: Mapping[str, Value], kinds: Mapping[str, str]) -> CombinationPart:
     assert item.gain is not None  # noqa: S101  only such are combined
     share = shares.get(item.bottleneck) if item.bottleneck else None
     return CombinationPart(

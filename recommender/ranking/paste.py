@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
-from recommender.ranking.recommendation import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from kg.nouns.values import Value
     from recommender.ranking.plan_setting import PlanSetting
 
 _WIDTH = 76
@@ -177,3 +178,13 @@ def _is_field(item: PlanSetting) -> bool:
     if item.where is SettingPlace.JSON:
         return bool(item.file) or ("." not in item.key and not item.key.startswith("-"))
     return item.where in {SettingPlace.YAML, SettingPlace.CODE}
+
+
+def plain_flags(configuration: Mapping[str, Value]) -> tuple[str, ...]:
+    """Settings that have no better spelling, as ``name=value``."""
+    return tuple(f"{shell_word(name)}={shell_word(show(value))}" for name, value in configuration.items())
+
+
+def shell_word(text: str) -> str:
+    """A text as people paste it into a shell: quoted where the shell would take it for more than text."""
+    return shlex.quote(text) if text else ""

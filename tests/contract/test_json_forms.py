@@ -43,12 +43,11 @@ from recommender.experiment.verdict import Interval, Verdict
 from recommender.green.power_curve import ClockStep
 from recommender.green.statement import CarbonStatement, StatementLine
 from recommender.measuring.readings import OutputReading
+from recommender.ranking.change import Change, NotHere, SourceInfluence, Support
 from recommender.ranking.combination import Combination
 from recommender.ranking.deployments.deployment import Deployment
 from recommender.ranking.feasibility.feasibility import Refusal
-from recommender.ranking.plan_change import NotHere, PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.recommendation import Recommendation, SourceInfluence, Support
 from recommender.ranking.start import ExpectedValue, StartConfiguration
 from recommender.report.document import ReportDocument, ReportPart
 from recommender.search.log.metadata import ProgramStamp, SearchMetadata
@@ -135,7 +134,7 @@ NOUNS: Mapping[str, Any] = {
     "not here": NotHere(strategy="s", because="b"),
     "support": SUPPORT,
     "influence": SourceInfluence(source="s", gain=GAIN, moved=0.123456789),
-    "recommendation": Recommendation(
+    "recommendation": Change(
         id="abc",
         title="t",
         configuration=Settings({"a": 1}),
@@ -147,7 +146,7 @@ NOUNS: Mapping[str, Any] = {
         parts={"x": 0.12345678},
         evidence=(SUPPORT,),
     ),
-    "plan change": PlanChange(id="abc", title="t", strategy="s", settings=(SETTING,), gain=GAIN, evidence=(SUPPORT,)),
+    "plan change": Change(id="abc", title="t", strategy="s", settings=(SETTING,), gain=GAIN, evidence=(SUPPORT,)).plan_json(),
     "start": StartConfiguration(
         framework="vllm",
         version="0.11.0",
@@ -257,7 +256,7 @@ READ: Mapping[str, Any] = {
 
 def written(noun: Any) -> Any:
     """What a program reads."""
-    return json.loads(json.dumps(noun.to_json()))
+    return json.loads(json.dumps(noun if isinstance(noun, dict) else noun.to_json()))
 
 
 @pytest.fixture(scope="module")

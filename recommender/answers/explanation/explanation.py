@@ -6,15 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.gain import factor_text
 from recommender.answers.explanation.summary import summary
-from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recommender.answers.answer import Answer
     from recommender.answers.explanation.summary import ExplanationSummary
-    from recommender.ranking.recommendation import Recommendation
+    from recommender.ranking.change import Change
 
 SHOWN = 6
 """Lines of one kind shown to people; the JSON has all of them."""
@@ -38,7 +38,7 @@ class Explanation:
     """
 
     answer: Answer
-    item: Recommendation
+    item: Change
 
     @property
     def headline(self) -> str:
@@ -132,7 +132,7 @@ class Explanation:
     def _numbers(self) -> Iterator[str]:
         item = self.item
         if item.gain is not None:
-            yield f"gain {factor_text(item.gain)} against {item.against}; 90 % interval"
+            yield f"gain {factor_text(item.gain)} against {item.baseline}; 90 % interval"
             yield f"probability that it helps at all: {item.gain.probability_of_gain:.0%}"
         if item.ceiling is not None:
             yield f"ceiling {math.exp(item.ceiling):.2f}x: what its bottleneck takes cannot be won twice"

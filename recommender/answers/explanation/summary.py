@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, in_json
-from recommender.ranking.recommendation import factor_text
+from kg.nouns.gain import factor_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recommender.answers.answer import Answer
-    from recommender.ranking.recommendation import Recommendation
+    from recommender.ranking.change import Change
 
 MOST_LINES = 5
 """Lines of one section at most: four sections and their headings stay within a screen of 24 lines."""
@@ -55,7 +55,7 @@ class ExplanationSummary(JsonNoun):
         return tuple((title, lines) for title, lines in found if lines)
 
 
-def summary(answer: Answer, item: Recommendation) -> ExplanationSummary:
+def summary(answer: Answer, item: Change) -> ExplanationSummary:
     """The four things for one recommendation of an answer."""
     items = list(answer)
     place = items.index(item)
@@ -73,11 +73,11 @@ def _short(lines: Iterator[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:MOST_LINES]
 
 
-def _is_modelled(item: Recommendation) -> bool:
+def _is_modelled(item: Change) -> bool:
     return any(support.kind == "modelled" for support in item.evidence)
 
 
-def _why(answer: Answer, item: Recommendation) -> Iterator[str]:
+def _why(answer: Answer, item: Change) -> Iterator[str]:
     if item.how:
         yield item.how
     share = answer.problem.bottlenecks.get(item.bottleneck) if item.bottleneck else None
@@ -97,12 +97,12 @@ def _why(answer: Answer, item: Recommendation) -> Iterator[str]:
         yield "nobody has published its gain: it is a choice that others made"
     else:
         helps = "" if item.helps is None else f"; {item.helps:.0%} chance that it helps at all"
-        yield f"expected {factor_text(item.gain)} against {item.against}{helps}"
+        yield f"expected {factor_text(item.gain)} against {item.baseline}{helps}"
     if item.accuracy not in {"unchanged", ""} and item.strategy:
         yield f"accuracy: {item.accuracy.replace('-', ' ')}, so measure it"
 
 
-def _next(item: Recommendation, other: Recommendation | None) -> Iterator[str]:
+def _next(item: Change, other: Change | None) -> Iterator[str]:
     if other is None:
         yield "it is the last of the list"
         return
@@ -127,7 +127,7 @@ def _next(item: Recommendation, other: Recommendation | None) -> Iterator[str]:
         yield "nobody has measured it; this one was"
 
 
-def _rests(item: Recommendation) -> Iterator[str]:
+def _rests(item: Change) -> Iterator[str]:
     yield item.basis
     for support in item.evidence[:3]:
         weight = "" if support.weight is None else f" (weight {support.weight:.0%})"
@@ -139,7 +139,7 @@ def _rests(item: Recommendation) -> Iterator[str]:
         yield "no single source: what is expected of its parameters one by one"
 
 
-def _change(answer: Answer, item: Recommendation, other: Recommendation | None) -> Iterator[str]:
+def _change(answer: Answer, item: Change, other: Change | None) -> Iterator[str]:
     if item.gain is not None and other is not None and other.gain is not None:
         bar = math.exp(other.gain.expected)
         if item.gain.expected - other.gain.expected > _LIKE:
@@ -160,7 +160,7 @@ def _change(answer: Answer, item: Recommendation, other: Recommendation | None) 
         yield f"{len(answer.refused)} options are ruled out by: {rules}"
 
 
-def _is_measured(item: Recommendation) -> bool:
+def _is_measured(item: Change) -> bool:
     """Return whether somebody measured it, somewhere."""
     return any(
         support.kind in _MEASURED or support.kind == "published" for support in item.evidence

@@ -15,13 +15,8 @@ from kg.triples.finders import source_of_problem
 from recommender.ranking.cases.circumstances import circumstances
 from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.reference import reference_of
-from recommender.ranking.recommendation import (
-    Recommendation,
-    Support,
-    changes,
-    plain_flags,
-    recommendation_id,
-)
+from recommender.ranking.change import Change, Support, changes, recommendation_id
+from recommender.ranking.paste import plain_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +47,7 @@ class CaseChoice:
             may be better still.
     """
 
-    recommendations: tuple[Recommendation, ...]
+    recommendations: tuple[Change, ...]
     refused: tuple[Refusal, ...] = ()
     regret: Mapping[int, float] = field(default_factory=dict)
     telling: tuple[str, ...] = ()
@@ -126,7 +121,7 @@ class CaseChooser:
 
     def _recommendation(
         self, problem: Problem, ranking: Ranking, place: int, reference: Reference | None
-    ) -> Recommendation:
+    ) -> Change:
         configuration = changes(ranking.configuration(place), problem.current)
         scores = ranking.scores
         gain, probability = None, None
@@ -136,7 +131,7 @@ class CaseChooser:
             forecast = self._outlook.forecast(row, ranking.distance, raw)
             gain = Gain(expected=forecast.expected, low=forecast.low, high=forecast.high)
             probability = forecast.probability
-        return Recommendation(
+        return Change(
             id=recommendation_id(problem, configuration, self._version),
             title="configuration of similar cases" if gain else "choice of others",
             configuration=configuration,

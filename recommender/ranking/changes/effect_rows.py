@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kg.nouns.gain import rounded_factor
+from kg.nouns.gain import factor_text, rounded_factor
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -16,7 +16,6 @@ from recommender.ranking.changes.posterior import (
     posterior,
 )
 from recommender.ranking.changes.shares import balanced_effects
-from recommender.ranking.recommendation import factor_text
 
 if TYPE_CHECKING:
     from kg.nouns.effects import Effect

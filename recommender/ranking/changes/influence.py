@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.ranking.recommendation import SourceInfluence
+from recommender.ranking.change import SourceInfluence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

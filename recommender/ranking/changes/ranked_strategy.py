@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from kg.nouns.gain import Gain
     from kg.nouns.knowledge import Strategy
     from kg.triples.hardware_tree import Distance
+    from recommender.ranking.change import SourceInfluence
     from recommender.ranking.changes.bottlenecks import Match
     from recommender.ranking.changes.posterior import Prior
-    from recommender.ranking.recommendation import SourceInfluence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

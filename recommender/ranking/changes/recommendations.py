@@ -1,4 +1,4 @@
-"""Ranked strategies as recommendations: a few that differ, with what they rest on."""
+"""Ranked strategies as changes: a few that differ, with what they rest on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Trust
-from recommender.ranking.recommendation import Recommendation, Support, changes, recommendation_id
+from recommender.ranking.change import Change, Support, changes, recommendation_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from kg.nouns.knowledge import Strategy
     from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 
-BASELINE = "the same without it"
 SHOWN_EFFECTS = 4
 
 
@@ -39,19 +38,19 @@ def choose(ranked: Sequence[RankedStrategy], k: int) -> list[RankedStrategy]:
     return chosen
 
 
-def as_recommendation(item: RankedStrategy, problem: Problem, version: str) -> Recommendation:
-    """Describe a ranked strategy as a recommendation: settings, gain and evidence."""
+def as_change(item: RankedStrategy, problem: Problem, version: str) -> Change:
+    """Describe a ranked strategy as a change: settings, gain and evidence."""
     strategy = item.strategy
     configuration = changes(strategy.configuration, problem.current)
     ceiling = item.match.ceiling
-    return Recommendation(
+    return Change(
         id=recommendation_id(problem, configuration, version, strategy.id),
         title=strategy.label,
         how=strategy.definition,
         configuration=configuration,
         flags=tuple(item.text for item in strategy.sets if item.parameter in configuration),
         gain=item.gain,
-        against=item.against or BASELINE,
+        against=item.against,
         basis=_basis(item),
         distance_class="" if item.distance is None else item.distance.name.lower(),
         bottleneck=item.match.bottleneck,

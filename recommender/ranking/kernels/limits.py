@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.ranking.plan_change import NotHere
+from recommender.ranking.change import NotHere
 from recommender.space.expressions import Expression
 from recommender.space.made import triton_ascend
 from recommender.space.made.needs import is_amd, is_nvidia

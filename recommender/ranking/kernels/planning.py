@@ -15,16 +15,16 @@ import numpy as np
 from kg.errors import InfeasibleError, InputError, MissingFactError, NoEvidenceError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings, show
+from recommender.ranking.change import Change, Support, recommendation_id
 from recommender.ranking.kernels.choice import choose_rows
 from recommender.ranking.kernels.domain import declared_domain, generated_domain
 from recommender.ranking.kernels.limits import foreign_settings, limit_lines, not_fitting
 from recommender.ranking.kernels.question import kernel_question
 from recommender.ranking.kernels.score import assumptions, tile_times
 from recommender.ranking.kernels.spelling import kernel_settings, place
+from recommender.ranking.paste import plain_flags
 from recommender.ranking.plan.plan import Plan
-from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.recommendation import Recommendation, Support, plain_flags, recommendation_id
 from recommender.ranking.start import ExpectedValue, StartConfiguration
 from recommender.space.made.kernels import NAMES, plain_name
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
+    from recommender.ranking.change import NotHere
     from recommender.ranking.kernels.choice import KernelChoice
     from recommender.ranking.kernels.domain import KernelDomain
     from recommender.ranking.kernels.question import KernelQuestion
     from recommender.ranking.kernels.tile_times import TileTimes
-    from recommender.ranking.plan_change import NotHere
     from recommender.space.space import SearchSpace
 
 LOG_SPREAD, CUBE_LOG_SPREAD = 0.7, 0.25
@@ -59,7 +59,7 @@ class PlannedKernel:
     """
 
     plan: Plan
-    recommendations: tuple[Recommendation, ...]
+    recommendations: tuple[Change, ...]
     notes: tuple[str, ...]
 
 
@@ -69,7 +69,7 @@ def kernel_plan(
     *,
     version: str,
     k: int = 3,
-    cases: Sequence[Recommendation] = (),
+    cases: Sequence[Change] = (),
     is_near: bool = True,
     declared: SearchSpace | None = None,
     label: str = "",
@@ -152,7 +152,7 @@ class _Kernel:
     question: KernelQuestion
     domain: KernelDomain
     times: TileTimes
-    case: Recommendation | None
+    case: Change | None
     current: Mapping[str, Value]
     label: str
 
@@ -177,10 +177,10 @@ class _Kernel:
             not_here=(*broken, *foreign_settings(question, self.domain)),
         )
 
-    def recommendation(self, row: int, problem: Problem, version: str) -> Recommendation:
+    def recommendation(self, row: int, problem: Problem, version: str) -> Change:
         """A row as a recommendation, which has no gain: nothing was measured."""
         configuration = Settings(self.domain.configuration(row))
-        return Recommendation(
+        return Change(
             id=recommendation_id(problem, configuration, version),
             title="start configuration",
             configuration=configuration,
@@ -192,7 +192,7 @@ class _Kernel:
             conditions=("modelled, not measured: time it beside the alternatives",),
         )
 
-    def _start(self, row: int, case: Recommendation | None) -> StartConfiguration:
+    def _start(self, row: int, case: Change | None) -> StartConfiguration:
         configuration = self.domain.configuration(row)
         measured = {} if case is None else dict(case.configuration)
 
@@ -253,13 +253,13 @@ class _Kernel:
         stated = ", ".join(f"{name}={show(value)}" for name, value in own.items())
         return (f"with {stated} as it is now: {ratio:.2f}x the modelled time at best",)
 
-    def _change(self, row: int, name: str, start: int, problem: Problem, version: str) -> PlanChange:
+    def _change(self, row: int, name: str, start: int, problem: Problem, version: str) -> Change:
         """A change of one parameter, without a gain: the model does not tell so small a difference."""
         new, old = self.domain.configuration(row), self.domain.configuration(start)
         ratio = float(self.times.total_s[row] / self.times.total_s[start])
         before = {item.key: item.value for item in self._settings(old)}
         settings = tuple(item for item in self._settings(new) if before.get(item.key) != item.value)
-        return PlanChange(
+        return Change(
             id=recommendation_id(problem, Settings(new), version),
             title=f"{name}={show(new[name])} instead of {show(old[name])}",
             settings=settings,

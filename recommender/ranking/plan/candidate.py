@@ -15,10 +15,9 @@ from kg.terms.metrics import priced_as
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
 from recommender.cost_model.change import modelled_change, modelled_gain
-from recommender.ranking.changes.recommendations import BASELINE, as_recommendation
-from recommender.ranking.plan_change import PlanChange
+from recommender.ranking.change import Change, Support, recommendation_id
+from recommender.ranking.changes.recommendations import as_change
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.recommendation import Recommendation, Support, recommendation_id
 from recommender.ranking.starts.writing import typed
 
 if TYPE_CHECKING:
@@ -97,15 +96,6 @@ LONGEST_TITLE = 40
 """Characters of a setting in a title: two of them fit a line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeCandidate:
-    """One change before it has its place."""
-
-    change: PlanChange
-    recommendation: Recommendation
-    order: tuple[object, ...]
-
-
 def of_strategy(
     problem: Problem,
     item: RankedStrategy,
@@ -116,7 +106,7 @@ def of_strategy(
     *,
     question: Question | None = None,
     reach: float = 0.0,
-) -> ChangeCandidate | None:
+) -> Change | None:
     """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
     seen = item.gain if item.effects else None
     result = priced_as(problem.objective, problem.workload.kind)
@@ -131,21 +121,7 @@ def of_strategy(
     overruled = [one.parameter for one in item.strategy.sets if one.parameter in begun]
     if overruled and (gain is None or any(purpose(name) is Purpose.LAYOUT for name in overruled)):
         return None  # one size of a layout is not changed alone
-    recommendation = replace(as_recommendation(item, problem, version), against=against or BASELINE)
-    change = PlanChange(
-        id=recommendation.id,
-        title=recommendation.title,
-        strategy=item.strategy.id,
-        how=recommendation.how,
-        settings=tuple(_assigned(one, item) for one in item.strategy.sets),
-        gain=gain,
-        against=against,
-        tier="modelled" if is_modelled else _tier(item, is_known=gain is not None),
-        provided=item.provided,
-        accuracy=item.strategy.accuracy,
-        conflicts=item.conflicts,
-        evidence=recommendation.evidence,
-    )
+    tier = "modelled" if is_modelled else _tier(item, is_known=gain is not None)
     expected = max(gain.expected if gain else 0.0, AGREEMENT_AS_GAIN * share)
     order = (
         not item.match.bottleneck,
@@ -157,10 +133,19 @@ def of_strategy(
         item.strategy.accuracy != "unchanged",
         place,
     )
-    return ChangeCandidate(change=change, recommendation=recommendation, order=order)
+    return replace(
+        as_change(item, problem, version),
+        settings=tuple(_assigned(one, item) for one in item.strategy.sets),
+        gain=gain,
+        against=against,
+        tier=tier,
+        basis=tier if gain is not None else f"{tier}, never measured here: no gain is known",
+        provided=item.provided,
+        order=order,
+    )
 
 
-def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -> ChangeCandidate:
+def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -> Change:
     """Settings that some recipes have, and no strategy of the graph is about."""
     share = max(item.share for item in items)
     first = items[0]
@@ -180,27 +165,15 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
     support = Support(
         kind="recipe", says=f"set in {first.first.title or first.first.id}", source=first.first.source.url
     )
-    recommendation = Recommendation(
+    return Change(
         id=recommendation_id(problem, configuration, version),
         title=", ".join(_title(item) for item in settings[:2]),
         configuration=configuration,
         flags=tuple(_flag(item) for item in settings),
-        gain=None,
-        against="",
+        settings=settings,
         basis=basis,
         evidence=(support,),
         accuracy="unknown",
-    )
-    change = PlanChange(
-        id=recommendation.id,
-        title=recommendation.title,
-        settings=settings,
-        accuracy="unknown",
-        evidence=(support,),
-    )
-    return ChangeCandidate(
-        change=change,
-        recommendation=recommendation,
         order=(True, False, False, -AGREEMENT_AS_GAIN * share, 0.0, 0.0, True, 0),
     )
 
@@ -245,11 +218,6 @@ _TIERS = {
 }
 
 
-def basis_of(change: PlanChange) -> str:
-    """What a change rests on, where its recommendation would speak of a prior."""
-    return change.tier if change.gain is not None else f"{change.tier}, never measured here: no gain is known"
-
-
 def _tier(item: RankedStrategy, *, is_known: bool) -> str:
     """How the gain of a strategy is known: by the best of its effects; without one, how the strategy is."""
     if not is_known:
@@ -260,16 +228,16 @@ def _tier(item: RankedStrategy, *, is_known: bool) -> str:
     return next((tier for kind, tier in _TIERS.items() if kind in kinds), item.strategy.kind)
 
 
-def without_conflicts(candidates: Sequence[ChangeCandidate]) -> list[ChangeCandidate]:
+def without_conflicts(candidates: Sequence[Change]) -> list[Change]:
     """The candidates without those that a better one excludes, or that set what a better one sets."""
-    chosen: list[ChangeCandidate] = []
+    chosen: list[Change] = []
     for one in candidates:
-        mine = {(item.where, plain_key(item.key)) for item in one.change.settings}
+        mine = {(item.where, plain_key(item.key)) for item in one.settings}
         for other in chosen:
-            theirs = {(item.where, plain_key(item.key)) for item in other.change.settings}
+            theirs = {(item.where, plain_key(item.key)) for item in other.settings}
             if (
-                other.change.strategy in one.change.conflicts
-                or (one.change.strategy and one.change.strategy in other.change.conflicts)
+                other.strategy in one.conflicts
+                or (one.strategy and one.strategy in other.conflicts)
                 or (mine and mine <= theirs)
             ):
                 break

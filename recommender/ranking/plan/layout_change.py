@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.values import Settings
 from recommender.cost_model.change import modelled_gain
-from recommender.ranking.changes.recommendations import BASELINE
+from recommender.ranking.change import Change, Support, recommendation_id
 from recommender.ranking.paste import change_words
-from recommender.ranking.plan.candidate import LEAST_LOG_GAIN, ChangeCandidate
-from recommender.ranking.plan_change import PlanChange
-from recommender.ranking.recommendation import Recommendation, Support, recommendation_id
+from recommender.ranking.plan.candidate import LEAST_LOG_GAIN
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
@@ -54,7 +52,7 @@ def _untested(start: StartConfiguration, log_gain: float) -> StartConfiguration:
 
 def layout_changes(
     problem: Problem, starts: Starts, version: str, release: ReleaseSettings | None
-) -> list[ChangeCandidate]:
+) -> list[Change]:
     """The layouts that are modelled to be clearly better than the start, each as a change of it.
 
     Args:
@@ -107,28 +105,20 @@ def _change(
     settings: tuple[PlanSetting, ...],
     log_gain: float,
     version: str,
-) -> ChangeCandidate:
+) -> Change:
     gain = modelled_gain(log_gain)
     configuration = Settings({item.name: item.value for item in settings})
     share = f"{other.agreement:.0%}" if other.agreement else "none"
     why = Support(kind="modelled", says=f"the cost model prices it so; recipes agree by {share}")
-    recommendation = Recommendation(
+    return Change(
         id=recommendation_id(problem, configuration, version),
         title=f"Divide it as {other.layout}",
         configuration=configuration,
         flags=tuple(change_words(settings)),
-        gain=gain,
-        against=BASELINE,
-        basis="modelled",
-        evidence=(why,),
-    )
-    change = PlanChange(
-        id=recommendation.id,
-        title=recommendation.title,
         settings=settings,
         gain=gain,
+        basis="modelled",
         tier="modelled",
         evidence=(why,),
+        order=(False, False, False, -gain.expected, 0.0, 0.0, False, 0),
     )
-    order = (False, False, False, -gain.expected, 0.0, 0.0, False, 0)
-    return ChangeCandidate(change=change, recommendation=recommendation, order=order)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.ranking.plan_change import NotHere, PlanChange
+    from recommender.ranking.change import Change, NotHere
     from recommender.ranking.start import StartConfiguration
 
 
@@ -28,8 +28,8 @@ class Plan:
     understood: Mapping[str, object] = field(default_factory=dict)
     start: StartConfiguration
     alternatives: tuple[StartConfiguration, ...] = ()
-    changes: tuple[PlanChange, ...] = ()
-    further: tuple[PlanChange, ...] = ()
+    changes: tuple[Change, ...] = ()
+    further: tuple[Change, ...] = ()
     not_here: tuple[NotHere, ...] = ()
 
     @property
@@ -43,7 +43,7 @@ class Plan:
             "understood": dict(self.understood),
             "start": self.start.to_json(),
             "alternatives": [item.to_json() for item in self.alternatives],
-            "changes": [item.to_json() for item in self.changes],
+            "changes": [item.plan_json() for item in self.changes],
             "further": [{"title": item.title, "strategy": item.strategy or None} for item in self.further],
             "not_here": [item.to_json() for item in self.not_here],
         }

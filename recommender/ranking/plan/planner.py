@@ -10,15 +10,14 @@ from kg.nouns.values import Settings, show
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts, companions
 from recommender.cost_model.settings.dialects import translate
-from recommender.ranking.plan.candidate import basis_of, of_recipes, of_strategy, without_conflicts
+from recommender.ranking.change import NotHere, recommendation_id
+from recommender.ranking.plan.candidate import of_recipes, of_strategy, without_conflicts
 from recommender.ranking.plan.layout_change import layout_changes, without_promises
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
-from recommender.ranking.plan_change import NotHere
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.recommendation import recommendation_id
 from recommender.ranking.starts.recipes.agreement import carrier
 
 if TYPE_CHECKING:
@@ -28,12 +27,10 @@ if TYPE_CHECKING:
     from kg.nouns.knowledge import Assignment
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
+    from recommender.ranking.change import Change
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.changes.strategies import StrategyRanker
     from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
-    from recommender.ranking.plan.candidate import ChangeCandidate
-    from recommender.ranking.plan_change import PlanChange
-    from recommender.ranking.recommendation import Recommendation
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.finder import StartFinder
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def undoing(
-    change: PlanChange, begun: Iterable[PlanSetting], phase: str, release: ReleaseSettings
+    change: Change, begun: Iterable[PlanSetting], phase: str, release: ReleaseSettings
 ) -> tuple[PlanSetting, ...]:
     """The settings that take back what a change is contradicted by, such as eager mode by graph capture.
 
@@ -73,18 +70,16 @@ def _value(item: PlanSetting) -> Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A plan with its changes as recommendations, which outcomes and explanations refer to.
+    """A plan and what it was made of.
 
     Attributes:
         plan: The plan.
-        recommendations: Its changes, in the same order.
         ranked: All strategies that apply, with their gains.
         starts: Where the start comes from.
         refused: What rules left out.
     """
 
     plan: Plan
-    recommendations: tuple[Recommendation, ...]
     ranked: tuple[RankedStrategy, ...]
     starts: Starts
     refused: tuple[Refusal, ...]
@@ -127,7 +122,7 @@ class Planner:
         starts = self._with_ids(starts, problem)
         if starts.first.fits is False:
             plan = Plan(understood=_understood(situation.facts), start=starts.first)
-            return Planned(plan=plan, recommendations=(), ranked=(), starts=starts, refused=())
+            return Planned(plan=plan, ranked=(), starts=starts, refused=())
         priced = starts.question.settings if starts.question is not None else None
         now = started(problem, starts.first, situation.framework, priced)
         ranked, refused = self.strategies.rank(now, beyond=True)
@@ -141,19 +136,18 @@ class Planner:
         candidates.sort(key=lambda one: one.order)
         candidates, refusing = self._allowed(candidates, starts, refused)
         chosen = without_conflicts(candidates)
-        offered = {item.key for one in chosen for item in one.change.settings}
+        offered = {item.key for one in chosen for item in one.settings}
         elsewhere = [item for item in starts.not_here if item.strategy not in offered]
         plan = Plan(
             understood=_understood(situation.facts),
             start=starts.first,
             alternatives=without_promises(starts).alternatives,
-            changes=tuple(one.change for one in chosen[:k]),
-            further=tuple(one.change for one in chosen[k:]),
+            changes=tuple(chosen[:k]),
+            further=tuple(chosen[k:]),
             not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
         )
         return Planned(
             plan=plan,
-            recommendations=tuple(one.recommendation for one in chosen[:k]),
             ranked=tuple(ranked),
             starts=starts,
             refused=tuple(refused),
@@ -173,7 +167,7 @@ class Planner:
         starts: Starts,
         ranked: Sequence[RankedStrategy],
         refused: Sequence[Refusal],
-    ) -> list[ChangeCandidate]:
+    ) -> list[Change]:
         not_to_set = {
             (spelt, show(value).lower())
             for one in refused
@@ -187,7 +181,7 @@ class Planner:
         }
         shares = recipe_shares(starts)
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}
-        candidates: list[ChangeCandidate] = []
+        candidates: list[Change] = []
         reach = Reach(self.strategies.graph, starts.price)
         release = self.starts.release(starts.situation)
         for place, item in enumerate(ranked):
@@ -206,8 +200,6 @@ class Planner:
                 reach=reach.of(item.strategy),
             )
             if one is not None:
-                bare = replace(one.recommendation, gain=one.change.gain, basis=basis_of(one.change))
-                one = replace(one, recommendation=bare)
                 candidates.append(one if release is None else _undone(one, starts, release))
         groups: dict[tuple[SettingPlace, str], list[AgreedSetting]] = {}
         for setting in further.values():
@@ -218,8 +210,8 @@ class Planner:
         return candidates
 
     def _allowed(
-        self, candidates: Sequence[ChangeCandidate], starts: Starts, elsewhere: Sequence[Refusal]
-    ) -> tuple[list[ChangeCandidate], list[NotHere]]:
+        self, candidates: Sequence[Change], starts: Starts, elsewhere: Sequence[Refusal]
+    ) -> tuple[list[Change], list[NotHere]]:
         """The changes that the release takes with the start, completed by what they need beside them.
 
         The others come with the conflict that the release raises, or with why what they need is not for here.
@@ -238,10 +230,10 @@ class Planner:
             for refusal in elsewhere
             for name, value in refusal.configuration.items()
         }
-        allowed: list[ChangeCandidate] = []
+        allowed: list[Change] = []
         refused: list[NotHere] = []
         for one in candidates:
-            change = {item.key: item.value for item in one.change.settings}
+            change = {item.key: item.value for item in one.settings}
             needed = companions(release, begun, change)
             if needed is None:
                 before = set(broken_conflicts(release, begun))
@@ -249,19 +241,19 @@ class Planner:
                     item for item in broken_conflicts(release, {**begun, **change}) if item not in before
                 ]
                 because = f"this release refuses: {broken[0]}"
-                refused.append(NotHere(strategy=one.change.title, because=because, fact="conflict"))
+                refused.append(NotHere(strategy=one.title, because=because, fact="conflict"))
                 continue
             places = ((plain_key(key), show(value).lower()) for key, value in needed.items())
             barred = next((not_for_here[place] for place in places if place in not_for_here), "")
             if barred:
                 because = f"it needs what is not for here: {barred}"
-                refused.append(NotHere(strategy=one.change.title, because=because, fact="conflict"))
+                refused.append(NotHere(strategy=one.title, because=because, fact="conflict"))
             else:
                 allowed.append(_completed(one, needed, release))
         return allowed, refused
 
 
-def _completed(one: ChangeCandidate, needed: Settings, release: ReleaseSettings) -> ChangeCandidate:
+def _completed(one: Change, needed: Settings, release: ReleaseSettings) -> Change:
     """The same with the settings that the release asks for beside it."""
     added = []
     for key, value in needed.items():
@@ -278,21 +270,14 @@ def _completed(one: ChangeCandidate, needed: Settings, release: ReleaseSettings)
             )
     if not added:
         return one
-    configuration = Settings(
-        {**one.recommendation.configuration, **{item.name: item.value for item in added}}
-    )
-    return replace(
-        one,
-        change=replace(one.change, settings=(*one.change.settings, *added)),
-        recommendation=replace(one.recommendation, configuration=configuration),
-    )
+    configuration = Settings({**one.configuration, **{item.name: item.value for item in added}})
+    return replace(one, settings=(*one.settings, *added), configuration=configuration)
 
 
-def _undone(one: ChangeCandidate, starts: Starts, release: ReleaseSettings) -> ChangeCandidate:
+def _undone(one: Change, starts: Starts, release: ReleaseSettings) -> Change:
     """The same with the switches taken back that it is contradicted by."""
     phase = "training" if starts.situation.is_training else "serving"
-    added = undoing(one.change, starts.first.settings, phase, release)
-    return replace(one, change=replace(one.change, settings=(*one.change.settings, *added)))
+    return replace(one, settings=(*one.settings, *undoing(one, starts.first.settings, phase, release)))
 
 
 def _names(item: AgreedSetting) -> tuple[str, ...]:

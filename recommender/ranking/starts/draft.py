@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from kg.nouns.situation import StatedFact
     from recommender.cost_model.question import Question
+    from recommender.ranking.change import NotHere
     from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.ranking.plan_change import NotHere
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import StartSituation

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
-from recommender.ranking.plan_change import NotHere
+from recommender.ranking.change import NotHere
 from recommender.ranking.starts.draft import IN_THE_START
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from kg.terms.purposes import QUANTISATION, Purpose, acts_on, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_registry import registry
 from recommender.applicability.gate import judge
-from recommender.ranking.plan_change import NotHere
+from recommender.ranking.change import NotHere
 from recommender.ranking.starts.drafting import DRAFT_MODELS, DRAFTS, drafted_whole
 
 if TYPE_CHECKING:

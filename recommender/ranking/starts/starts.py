@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kg.nouns.situation import StatedFact
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
-    from recommender.ranking.plan_change import NotHere
+    from recommender.ranking.change import NotHere
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe

@@ -9,8 +9,8 @@ from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from recommender.answers.answer import Answer
+from recommender.ranking.change import Change, NotHere
 from recommender.ranking.plan.plan import Plan
-from recommender.ranking.plan_change import NotHere, PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration
 
@@ -42,7 +42,7 @@ def shown(capsys: pytest.CaptureFixture[str], plan: Plan, *, verbose: bool = Fal
     return capsys.readouterr().out
 
 
-CHANGE = PlanChange(
+CHANGE = Change(
     id="i",
     title="A title",
     strategy="s",
@@ -55,8 +55,8 @@ CHANGE = PlanChange(
 PLAN = Plan(
     start=start(setting("--max-num-seqs", 64)),
     alternatives=(StartConfiguration(layout=ParallelLayout(tp=8)),),
-    changes=(CHANGE, PlanChange(id="j", title="Work by hand", how="Do it.")),
-    further=(PlanChange(id="k", title="More", strategy="more"),),
+    changes=(CHANGE, Change(id="j", title="Work by hand", how="Do it.")),
+    further=(Change(id="k", title="More", strategy="more"),),
     not_here=tuple(NotHere(strategy=f"no-{number}", because="a reason") for number in range(5)),
 )
 

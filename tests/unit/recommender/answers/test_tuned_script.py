@@ -9,8 +9,8 @@ from kg.nouns.gain import Gain
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from recommender.answers.tuned_script import tuned_script
+from recommender.ranking.change import Change
 from recommender.ranking.plan.plan import Plan
-from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
 
@@ -22,9 +22,7 @@ def flag(key: str, value: Value, origin: Origin = Origin.RECIPE) -> PlanSetting:
     return PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=origin, agreement=0.9)
 
 
-CHANGE = PlanChange(
-    id="1", title="Better", settings=(flag("--better", value=True),), gain=GAIN, tier="published"
-)
+CHANGE = Change(id="1", title="Better", settings=(flag("--better", value=True),), gain=GAIN, tier="published")
 PLAN = Plan(
     start=StartConfiguration(
         framework="vllm",

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from kg.nouns.gain import Gain
+from kg.nouns.gain import Gain, factor_text
 from kg.nouns.values import Settings
 from recommender.answers.answer import Answer
 from recommender.answers.explanation.explanation import SHOWN, Explanation, explain
 from recommender.answers.explanation.summary import MOST_LETTERS, MOST_LINES, summary
-from recommender.ranking.recommendation import Recommendation, factor_text
+from recommender.ranking.change import Change
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.known_cases import problem as known_problem
 
@@ -123,9 +123,9 @@ def test_a_stranger_is_not_explained(explanation: Explanation) -> None:
         explain(explanation.answer, "0" * 12)
 
 
-def item(identifier: str, factor: float, **more: Any) -> Recommendation:
+def item(identifier: str, factor: float, **more: Any) -> Change:
     gain = math.log(factor)
-    return Recommendation(
+    return Change(
         id=identifier,
         title=f"Way {identifier}",
         configuration=Settings({"x": identifier}),
@@ -138,7 +138,7 @@ def item(identifier: str, factor: float, **more: Any) -> Recommendation:
     )
 
 
-def answered(*items: Recommendation) -> Answer:
+def answered(*items: Change) -> Answer:
     return Answer(problem=known_problem(), version="1", recommendations=items)
 
 

@@ -38,7 +38,7 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
-from recommender.ranking.changes.recommendations import as_recommendation, choose
+from recommender.ranking.changes.recommendations import as_change, choose
 from recommender.ranking.changes.strategies import StrategyRanker
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ def test_a_gain_over_something_is_none_where_that_does_not_run() -> None:
     assert other.effects == ()
     unknown, same = overlap(ranker, problem()), overlap(ranker, problem({"--algo": "ring"}))
     assert unknown.gain == same.gain
-    assert as_recommendation(unknown, problem(), "1").against == "algo=ring"
-    assert as_recommendation(same, problem(), "1").against == "the same without it"
+    assert as_change(unknown, problem(), "1").against == "algo=ring"
+    assert as_change(same, problem(), "1").baseline == "the same without it"
 
 
 def test_evidence_of_another_batch_or_framework_weighs_less() -> None:
@@ -279,7 +279,7 @@ def test_a_configuration_is_known_as_that_of_a_strategy_whether_it_fits_or_not(
 def test_only_what_is_not_set_yet_is_to_be_pasted(ranker: StrategyRanker) -> None:
     asked = problem(current={"recompute": True}, memory=0.2)
     [item] = [item for item in ranker.rank(asked)[0] if item.strategy.id == "recompute"]
-    recommendation = as_recommendation(item, asked, "1")
+    recommendation = as_change(item, asked, "1")
     assert recommendation.configuration == Settings({"granularity": "full"})
     assert recommendation.flags == ("granularity=full",)
     assert recommendation.ceiling == pytest.approx(-math.log(0.8))
@@ -290,6 +290,6 @@ def test_only_what_is_not_set_yet_is_to_be_pasted(ranker: StrategyRanker) -> Non
 def test_ids_depend_on_question_configuration_and_knowledge(ranker: StrategyRanker) -> None:
     asked, other = problem(wait=0.3), problem(wait=0.4)
     item = ranker.rank(asked)[0][0]
-    first = as_recommendation(item, asked, "1").id
-    assert first == as_recommendation(item, asked, "1").id
-    assert len({first, as_recommendation(item, asked, "2").id, as_recommendation(item, other, "1").id}) == 3
+    first = as_change(item, asked, "1").id
+    assert first == as_change(item, asked, "1").id
+    assert len({first, as_change(item, asked, "2").id, as_change(item, other, "1").id}) == 3

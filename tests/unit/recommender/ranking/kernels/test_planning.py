@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kg.errors import InfeasibleError, InputError, NoEvidenceError
 from kg.nouns.values import Settings
+from recommender.ranking.change import Change
 from recommender.ranking.kernels.domain import generated_domain
 from recommender.ranking.kernels.planning import PlannedKernel, kernel_plan
 from recommender.ranking.kernels.question import kernel_question
-from recommender.ranking.recommendation import Recommendation
 from recommender.space.space_file import read_space
 from tests.unit.recommender.ranking.kernel_questions import GPU, NPU, problem
 
@@ -28,8 +28,8 @@ def plan(npu: bool = False, operator: str = "gemm", **more: Any) -> PlannedKerne
     return made
 
 
-def case(**configuration: object) -> Recommendation:
-    return Recommendation(
+def case(**configuration: object) -> Change:
+    return Change(
         id="one",
         title="configuration of similar cases",
         configuration=Settings(configuration),

@@ -22,7 +22,6 @@ from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffe
 from recommender.ranking.plan.candidate import (
     LEAST_CHANCE,
     USUAL,
-    basis_of,
     of_recipes,
     of_strategy,
     without_conflicts,
@@ -32,7 +31,7 @@ from tests.unit.recommender.ranking.starts.situations import SOURCE, agreed, pro
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.ranking.plan.candidate import ChangeCandidate
+    from recommender.ranking.change import Change
 
 
 def ranked(
@@ -74,14 +73,14 @@ def ranked(
 
 def candidate(
     item: RankedStrategy, share: float = 0.0, begun: Mapping[str, object] | None = None
-) -> ChangeCandidate | None:
+) -> Change | None:
     return of_strategy(problem(), item, share, 0, begun or {}, "1")
 
 
 def ordered(*items: tuple[RankedStrategy, float]) -> list[str]:
     made = [candidate(item, share) for item, share in items]
     kept = [one for one in made if one is not None]
-    return [one.change.strategy for one in sorted(kept, key=lambda one: one.order)]
+    return [one.strategy for one in sorted(kept, key=lambda one: one.order)]
 
 
 @given(st.floats(-0.5, 0.5))
@@ -94,8 +93,9 @@ def test_what_is_expected_to_lose_is_not_offered(gain: float) -> None:
 def test_a_gain_of_the_prior_alone_is_not_shown_as_one() -> None:
     made = candidate(ranked())
     assert made is not None
-    assert made.change.gain is None
-    assert made.change.tier == "documented"
+    assert made.gain is None
+    assert made.tier == "documented"
+    assert made.basis == "documented, never measured here: no gain is known"
 
 
 def test_a_gain_over_what_the_start_may_not_run_names_it() -> None:
@@ -103,11 +103,11 @@ def test_a_gain_over_what_the_start_may_not_run_names_it() -> None:
     over = replace(item.effects[0].effect, context=Context(against=Settings({"algo": "ring"})))
     made = candidate(replace(item, effects=(replace(item.effects[0], effect=over, runs_baseline=False),)))
     assert made is not None
-    assert made.change.to_json()["gain"]["against"] == made.recommendation.against == "algo=ring"
+    assert made.plan_json()["gain"]["against"] == made.baseline == "algo=ring"
     plain = candidate(item)
     assert plain is not None
-    assert plain.change.to_json()["gain"]["against"] == "the start"
-    assert plain.recommendation.against == "the same without it"
+    assert plain.plan_json()["gain"]["against"] == "the start"
+    assert plain.baseline == "the same without it"
 
 
 def test_only_a_measured_gain_overrules_the_start() -> None:
@@ -127,9 +127,8 @@ def test_only_a_measured_gain_overrules_the_start() -> None:
 def test_the_best_of_the_effects_says_how_a_gain_is_known(kind: Kind, distance: Distance, tier: str) -> None:
     made = candidate(ranked(gain=0.1, kind=kind, distance=distance))
     assert made is not None
-    assert made.change.tier == tier
-    assert basis_of(made.change) == tier
-    assert basis_of(replace(made.change, gain=None)) == f"{tier}, never measured here: no gain is known"
+    assert made.tier == tier
+    assert made.basis == tier
 
 
 def test_larger_gains_and_more_agreement_come_first() -> None:
@@ -159,19 +158,17 @@ def test_settings_are_written_where_they_belong() -> None:
     )
     made = candidate(ranked(sets=sets))
     assert made is not None
-    assert [(item.where, item.key, item.value) for item in made.change.settings] == [
+    assert [(item.where, item.key, item.value) for item in made.settings] == [
         (SettingPlace.FLAG, "--a-knob", 1),
         (SettingPlace.ENV, "MY_ENV", "x"),
         (SettingPlace.JSON, "own_config.inner.fused", True),
     ]
-    assert made.change.id == made.recommendation.id
 
 
 def test_settings_of_recipes_say_who_sets_them_and_claim_no_gain() -> None:
     first = recipe("guide")
     items = [agreed("cfg.deep.one", "4", 0.4, first=first), agreed("cfg.deep.two", "true", 0.2, first=first)]
-    made = of_recipes(problem(), items, "1")
-    change = made.change
+    change = of_recipes(problem(), items, "1")
     assert change.title == "cfg.deep.one 4, cfg.deep.two true"
     assert (change.gain, change.strategy, change.accuracy) == (None, "", "unknown")
     assert [(item.key, item.value, item.agreement) for item in change.settings] == [
@@ -179,8 +176,8 @@ def test_settings_of_recipes_say_who_sets_them_and_claim_no_gain() -> None:
         ("cfg.deep.two", True, 0.2),
     ]
     assert change.evidence[0].source == "https://example.org/guide"
-    assert made.recommendation.flags == ("cfg.deep.one=4", "cfg.deep.two=true")
-    assert made.recommendation.basis.startswith("set by 40% of the recipes")
+    assert change.flags == ("cfg.deep.one=4", "cfg.deep.two=true")
+    assert change.basis.startswith("set by 40% of the recipes")
 
 
 @pytest.mark.parametrize(
@@ -192,13 +189,13 @@ def test_settings_of_recipes_say_who_sets_them_and_claim_no_gain() -> None:
     ],
 )
 def test_settings_of_recipes_are_ready_to_paste(key: str, value: str, flag: str) -> None:
-    assert of_recipes(problem(), [agreed(key, value)], "1").recommendation.flags == (flag,)
+    assert of_recipes(problem(), [agreed(key, value)], "1").flags == (flag,)
 
 
 def test_settings_with_long_paths_are_told_apart_in_a_title() -> None:
     path = "additional_config.ascend_compilation_config"
     items = [agreed(f"{path}.enable_npugraph_ex", "false"), agreed(f"{path}.fuse_norm_quant", "false")]
-    title = of_recipes(problem(), items, "1").change.title
+    title = of_recipes(problem(), items, "1").title
     assert title == "enable_npugraph_ex false, fuse_norm_quant false"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kg.nouns.layout import ParallelLayout
+from recommender.ranking.change import Change, NotHere
 from recommender.ranking.plan.plan import Plan
-from recommender.ranking.plan_change import NotHere, PlanChange
 from recommender.ranking.start import StartConfiguration
 
 
@@ -20,8 +20,8 @@ def test_a_plan_as_json_has_all_of_its_parts() -> None:
         understood={"devices": 8},
         start=StartConfiguration(framework="vllm", layout=ParallelLayout(tp=8)),
         alternatives=(StartConfiguration(layout=ParallelLayout(dp=8)),),
-        changes=(PlanChange(id="i", title="first", strategy="s"),),
-        further=(PlanChange(id="j", title="second"),),
+        changes=(Change(id="i", title="first", strategy="s"),),
+        further=(Change(id="j", title="second"),),
         not_here=(NotHere(strategy="n", because="it is the default"),),
     )
     json = plan.to_json()

@@ -10,8 +10,8 @@ import pytest
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from kg.terms.setting_registry import registry
+from recommender.ranking.change import Change
 from recommender.ranking.plan.planner import undoing
-from recommender.ranking.plan_change import PlanChange
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def flag(key: str, value: Value = None, origin: Origin = Origin.CURRENT) -> Plan
     ],
 )
 def test_eager_mode_is_taken_back_for_a_graph(begun: PlanSetting, added: list[str]) -> None:
-    change = PlanChange(id="a", title="Graph", settings=(GRAPH,))
+    change = Change(id="a", title="Graph", settings=(GRAPH,))
     found = undoing(change, [begun], "serving", registry("vllm-ascend").at("0.18.0"))
     assert [item.key for item in found] == added
 
@@ -67,15 +67,13 @@ def test_a_plan_says_what_was_understood(shipped: Workspace) -> None:
     assert list(facts) == sorted(facts)
 
 
-def test_changes_and_recommendations_are_the_same(shipped: Workspace) -> None:
+def test_a_change_rests_on_what_its_tier_says(shipped: Workspace) -> None:
     made = planned(shipped, 4)
     assert made is not None
     assert len(made.plan.changes) == 4
     assert made.plan.further
-    for change, recommendation in zip(made.plan.changes, made.recommendations, strict=True):
-        assert (change.id, change.strategy) == (recommendation.id, recommendation.strategy)
-        assert change.gain == recommendation.gain
-        assert recommendation.basis.startswith(change.tier) or not change.strategy
+    for change in made.plan.changes:
+        assert change.basis.startswith(change.tier) or not change.strategy
 
 
 def test_an_observed_bottleneck_comes_first_and_the_rest_stays(shipped: Workspace) -> None:
@@ -83,10 +81,10 @@ def test_an_observed_bottleneck_comes_first_and_the_rest_stays(shipped: Workspac
     observed = planned(shipped, 50, bottlenecks={"host-bound": 0.3})
     assert plain is not None
     assert observed is not None
-    first = [item.bottleneck for item in observed.recommendations]
+    first = [item.bottleneck for item in observed.plan.changes]
     assert first[0] == "host-bound"
     assert first == sorted(first, key=lambda name: not name)
-    assert not any(item.bottleneck for item in plain.recommendations)
+    assert not any(item.bottleneck for item in plain.plan.changes)
     assert "" in first
 
 
@@ -98,7 +96,7 @@ def test_a_start_that_fits_nowhere_has_no_changes(shipped: Workspace) -> None:
     made = planned(shipped, model="deepseek-v3", phase="serving", count=1)
     assert made is not None
     assert not made.plan.fits
-    assert (made.recommendations, made.plan.changes, made.ranked) == ((), (), ())
+    assert (made.plan.changes, made.ranked) == ((), ())
 
 
 def test_recipes_that_are_withheld_are_not_in_the_plan(shipped: Workspace) -> None:

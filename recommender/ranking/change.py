@@ -1,30 +1,33 @@
-"""Recommendations and the evidence they rest on."""
+"""A change worth a test, the evidence it rests on, and what is not for a question."""
 
 from __future__ import annotations
 
 import math
-import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kg.nouns.codec import OR_NULL, JsonNoun, in_json
+from kg.nouns.codec import OR_NULL, JsonNoun, in_json, plain
 from kg.nouns.entities import Trust
 from kg.nouns.gain import rounded_factor
-from kg.nouns.values import Settings, digest, show
+from kg.nouns.values import Settings, digest
+from recommender.ranking.paste import change_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.entities import Configuration, Problem
     from kg.nouns.gain import Gain
+    from recommender.ranking.plan_setting import PlanSetting
 
 ID_LENGTH = 12
-"""Hexadecimal digits of a recommendation's id: what a person copies."""
+"""Hexadecimal digits of a change's id: what a person copies."""
+BASELINE = "the same without it"
+"""What a gain is against where nothing else is named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support(JsonNoun):
-    """One thing that a recommendation rests on.
+    """One thing that a change rests on.
 
     Attributes:
         kind: How it is known: measured, published, winner, documented and so on.
@@ -47,8 +50,8 @@ class SourceInfluence(JsonNoun):
 
     Attributes:
         source: Title and address.
-        gain: The gain to expect without all that the source speaks for.
         moved: By how much the source moves the expected gain, in nats.
+        gain: The gain to expect without all that the source speaks for.
     """
 
     source: str
@@ -60,39 +63,49 @@ class SourceInfluence(JsonNoun):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recommendation:
-    """A configuration to try.
+class Change:
+    """A change to test: a strategy, settings of recipes, another layout, a configuration of cases.
 
     Attributes:
-        id: From problem, configuration and knowledge version; an outcome refers to it.
+        id: From problem, configuration and knowledge version; an outcome and ``explain`` refer to it.
         title: What it is, in a few words.
+        strategy: Id of the strategy; empty for a configuration of past cases or of recipes.
         how: What one does, in a sentence; empty if the configuration says it.
         configuration: What to set; only what differs from the current configuration.
         flags: The same, ready to paste.
+        settings: What to set in a plan, each where it is set.
         gain: Expected log gain with a 90 % interval; None if nothing can be said.
         probability: That it helps at all, where that was checked on cases; see :attr:`helps`.
-        against: What the gain is against.
+        against: Baseline of the gain that the start may not run; empty for the same without the change.
         basis: What the gain rests on, in words.
+        tier: How it is known.
+        provided: Condition, in words, that the question does not settle; empty if it applies.
         distance_class: How far the nearest evidence is; empty if there is none.
         bottleneck: Observed bottleneck that it is for; empty if none was told.
         ceiling: Log gain that cannot be exceeded; None if unknown.
         parts: The numbers behind the rank, by name.
         evidence: What it rests on, the weightiest first.
-        conflicts: What it cannot be combined with.
+        conflicts: Ids of strategies that it excludes.
         conditions: What must hold, and what to check before.
         accuracy: Effect on accuracy: unchanged, may-change or unknown.
-        strategy: Id of the strategy; empty for a configuration of past cases.
         trust: How far the most trusted source of this configuration is trusted.
         influence: The source without which the expected gain would change most; None where it rests on none.
+        order: Its place among the changes of a plan: the smaller comes first.
     """
 
     id: str
     title: str
-    configuration: Configuration
-    flags: tuple[str, ...]
-    gain: Gain | None
-    against: str
-    basis: str
+    strategy: str = ""
+    how: str = ""
+    configuration: Configuration = field(default_factory=Settings)
+    flags: tuple[str, ...] = ()
+    settings: tuple[PlanSetting, ...] = ()
+    gain: Gain | None = None
+    probability: float | None = None
+    against: str = ""
+    basis: str = ""
+    tier: str = "documented"
+    provided: str = ""
     distance_class: str = ""
     bottleneck: str = ""
     ceiling: float | None = None
@@ -101,11 +114,9 @@ class Recommendation:
     conflicts: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     accuracy: str = "unchanged"
-    strategy: str = ""
-    how: str = ""
-    probability: float | None = None
     trust: Trust = Trust.MEDIUM
     influence: SourceInfluence | None = None
+    order: tuple[object, ...] = field(default=(), compare=False)
 
     @property
     def helps(self) -> float | None:
@@ -114,52 +125,88 @@ class Recommendation:
             return self.probability
         return self.gain.probability_of_gain
 
+    @property
+    def baseline(self) -> str:
+        """What the gain is against."""
+        return self.against or BASELINE
+
+    @property
+    def words(self) -> list[str]:
+        """What to set, each setting as it is written."""
+        return change_words(self.settings)
+
     def to_json(self) -> dict[str, Any]:
-        """Return the content as JSON-ready values; the unknown is null."""
+        """Plain content as a recommendation of its own; the unknown is null."""
+        gain = None if self.gain is None else {**self.gain.to_json(), "against": self.baseline}
+        return {
+            **self._heading(),
+            "configuration": self.configuration.to_json(),
+            "flags": list(self.flags),
+            "gain": gain,
+            "probability_of_gain": plain(self.helps, 3),
+            "basis": self.basis,
+            "distance_class": self.distance_class or None,
+            "bottleneck": self.bottleneck or None,
+            "ceiling_factor": rounded_factor(self.ceiling),
+            "parts": plain(self.parts, 6),
+            "evidence": plain(self.evidence),
+            "conflicts": list(self.conflicts),
+            "conditions": list(self.conditions),
+            "accuracy": self.accuracy,
+            "most_influential_source": plain(self.influence),
+        }
+
+    def plan_json(self) -> dict[str, Any]:
+        """Plain content as a change of a plan's start."""
+        gain = self.gain
+        return {
+            **self._heading(),
+            "settings": plain(self.settings),
+            "gain": None
+            if gain is None
+            else {
+                **gain.to_json(),
+                "chance": round(gain.probability_of_gain, 3),
+                "against": self.against or "the start",
+            },
+            "tier": self.tier,
+            "if": self.provided or None,
+            "accuracy": self.accuracy,
+            "conflicts": list(self.conflicts),
+            "evidence": plain(self.evidence),
+        }
+
+    def _heading(self) -> dict[str, Any]:
         return {
             "id": self.id,
             "title": self.title,
             "strategy": self.strategy or None,
             "how": self.how or None,
-            "configuration": self.configuration.to_json(),
-            "flags": list(self.flags),
-            "gain": None if self.gain is None else {**self.gain.to_json(), "against": self.against},
-            "probability_of_gain": None if self.helps is None else round(self.helps, 3),
-            "basis": self.basis,
-            "distance_class": self.distance_class or None,
-            "bottleneck": self.bottleneck or None,
-            "ceiling_factor": rounded_factor(self.ceiling),
-            "parts": {name: round(value, 6) for name, value in self.parts.items()},
-            "evidence": [item.to_json() for item in self.evidence],
-            "conflicts": list(self.conflicts),
-            "conditions": list(self.conditions),
-            "accuracy": self.accuracy,
-            "most_influential_source": None if self.influence is None else self.influence.to_json(),
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotHere(JsonNoun):
+    """A strategy or setting that is not for a question.
+
+    Attributes:
+        strategy: Its name, or the setting.
+        because: Why, in words.
+        fact: The fact or rule that decided.
+        source: Who says so; empty for a rule of arithmetic.
+    """
+
+    strategy: str
+    because: str
+    fact: str = field(default="", metadata=OR_NULL)
+    source: str = field(default="", metadata=OR_NULL)
 
 
 def recommendation_id(
     problem: Problem, configuration: Configuration, version: str, strategy: str = ""
 ) -> str:
-    """Return the id of a recommendation, a digest of question, configuration and knowledge version."""
+    """Return the id of a change, a digest of question, configuration and knowledge version."""
     return digest(problem.id, configuration.to_json(), strategy, version)[:ID_LENGTH]
-
-
-def factor_text(gain: Gain | None) -> str:
-    """Format a gain for people: ``1.25x (0.98 to 1.60)``."""
-    if gain is None:
-        return "unknown"
-    return str(gain)
-
-
-def plain_flags(configuration: Configuration) -> tuple[str, ...]:
-    """Settings that have no better spelling, as ``name=value``."""
-    return tuple(f"{shell_word(name)}={shell_word(show(value))}" for name, value in configuration.items())
-
-
-def shell_word(text: str) -> str:
-    """A text as people paste it into a shell: quoted where the shell would take it for more than text."""
-    return shlex.quote(text) if text else ""
 
 
 def changes(configuration: Configuration, current: Configuration | None) -> Settings:
