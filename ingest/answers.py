@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecommendedConfiguration:
-    """One recommended configuration.
-
-    Attributes:
-        configuration: Parameters and values; empty for advice that sets none.
-        flags: The same as people type it.
-    """
-
-    configuration: Configuration
-    flags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenAnswer:
     """An answer written in the format of another program.
 
@@ -48,14 +35,18 @@ class WrittenAnswer:
 
 
 def write_answer(
-    name: str, problem: Problem, choices: Sequence[RecommendedConfiguration], *, remarks: Sequence[str] = ()
+    name: str,
+    problem: Problem,
+    choices: Sequence[tuple[Configuration, Sequence[str]]],
+    *,
+    remarks: Sequence[str] = (),
 ) -> WrittenAnswer:
     """Write an answer in a format.
 
     Args:
         name: One of ``ANSWERS``.
         problem: The question.
-        choices: The answer, best first.
+        choices: The answer, best first: each configuration, empty for advice that sets none, and its flags.
         remarks: Remarks, each a line: comments where the format has such, else notes.
 
     Raises:
@@ -63,11 +54,11 @@ def write_answer(
     """
     if name == "flags":
         return WrittenAnswer(
-            text="".join(" ".join(choice.flags) + "\n" for choice in choices), notes=tuple(remarks)
+            text="".join(" ".join(flags) + "\n" for _, flags in choices), notes=tuple(remarks)
         )
     if name not in _FORMS:
         raise InputError(f"no format {name!r} for an answer", hint=f"one of: {', '.join(ANSWERS)}")
-    set_ = [choice.configuration for choice in choices if choice.configuration]
+    set_ = [configuration for configuration, _ in choices if configuration]
     if not set_:
         raise InputError(
             f"{name} cannot hold this answer: it sets no parameter", hint="--format flags or json"

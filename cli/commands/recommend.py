@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from recommender.answers.answer import Answer
     from recommender.answers.carbon_choice import CarbonChoice
-    from recommender.answers.verification import VerificationRequest
+    from recommender.experiment.preparing import ExperimentRequest
     from recommender.space.space import SearchSpace
     from recommender.workspace.workspace import Workspace
 
@@ -111,11 +111,13 @@ def recommend(
     if moved or pareto:
         words = ["size" if word == "recommend" else word for word in sys.argv[1:]]
         raise InputError("--rate, --pareto and --price are of size", hint=f"tunegraph {shlex.join(words)}")
-    request: VerificationRequest | None = None
-    if verify or metric or pattern or guard:  # reading it costs more than most answers
-        from recommender.answers.verification import VerificationRequest
+    request: ExperimentRequest | None = None
+    if not verify and (metric or pattern or guard):
+        raise InputError("--metric, --pattern and --guard are for --verify COMMAND")
+    if verify:  # reading it costs more than most answers
+        from recommender.experiment.preparing import ExperimentRequest
 
-        request = VerificationRequest(
+        request = ExperimentRequest(
             command=verify,
             metrics=metric or (),
             patterns=pattern or (),
@@ -269,7 +271,7 @@ def _verify(
     context: typer.Context,
     answer: Answer,
     raw: dict[str, object],
-    request: VerificationRequest,
+    request: ExperimentRequest,
     *,
     unasked: bool,
     as_json: bool,
@@ -284,26 +286,24 @@ def _verify(
     for text in test.notes:
         output.note(text)
     if not unasked:
-        ask_for_distrusted(test.distrusted, request.command)
+        ask_for_distrusted(test.distrusted, str(request.command))
     begin_and_run(context, test, as_json=as_json)
 
 
 def _write(form: str, answer: Answer) -> None:
     """Print the configurations in the form of another program, best first."""
-    from ingest.answers import RecommendedConfiguration, write_answer
+    from ingest.answers import write_answer
     from kg.nouns.values import Settings
 
     if form in _ENGINES and answer.plan is not None and answer.problem.workload.model:
         print(answer.plan.start.launch_text(form), end="")
         _say_notes(answer)
         return
-    choices = [
-        RecommendedConfiguration(configuration=item.configuration, flags=item.flags) for item in answer
-    ]
+    choices = [(item.configuration, item.flags) for item in answer]
     if answer.plan is not None and answer.problem.workload.model:
         start = answer.plan.start
         settings = Settings({item.key.lstrip("-"): item.value for item in start.settings})
-        choices.insert(0, RecommendedConfiguration(configuration=settings, flags=tuple(start.paste_lines)))
+        choices.insert(0, (settings, tuple(start.paste_lines)))
     remarks = [] if answer.abstention is not None else _expected_loss(answer)
     written = write_answer(form, answer.problem, choices, remarks=remarks)
     print(written.text, end="")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from recommender.experiment.comparison import ArmComparison
     from recommender.experiment.journal import Logged
+    from recommender.ranking.change import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,36 +40,15 @@ class Conclusion:
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestedChange:
-    """The change that an arm tried.
-
-    Attributes:
-        problem: On what.
-        strategy: Id of the strategy; empty if none.
-        bottleneck: Id of the bottleneck that it was for; empty if none.
-        recommendation: Id of the recommendation; empty if none.
-        recipes: Ids of the recipes that a start configuration rests on.
-        layout: Its parallel sizes; empty for a change.
-        arm: The treatment; empty where there is only one.
-    """
-
-    problem: Problem
-    strategy: str = ""
-    bottleneck: str = ""
-    recommendation: str = ""
-    recipes: tuple[str, ...] = ()
-    layout: Settings = field(default_factory=Settings)
-    arm: str = ""
-
-
-def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
+def conclude(logged: Logged, problem: Problem, tried: Change, now: datetime, arm: str = "") -> Conclusion:
     """Conclude an experiment: the case and the outcome that the graph keeps.
 
     Args:
         logged: The experiment.
-        tried: What it tried.
+        problem: On what it was made.
+        tried: The change that the arm tried.
         now: When it is told, with its time zone: the time of an experiment whose samples have none.
+        arm: The treatment; empty where there is only one.
 
     Raises:
         InputError: Nothing was measured, or the arm is none of its treatments.
@@ -76,7 +56,7 @@ def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
     design = logged.design
     if design.is_self_test:
         raise InputError(f"{logged.name} ran the same configuration twice: it says nothing of a strategy")
-    arm = tried.arm or design.treatments[0]
+    arm = arm or design.treatments[0]
     state = standing(logged.samples, design)
     found = next((item for item in state.comparisons if item.arm == arm), None)
     if found is None:
@@ -86,7 +66,7 @@ def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
     source = Source(
         title=f"A/B {logged.name}", note=digest([item.to_json() for item in logged.samples], design.to_json())
     )
-    problem = _problem(tried.problem, logged)
+    problem = _problem(problem, logged)
     case = Case(
         problem=problem,
         configuration=_stated(design.arms[arm]),
@@ -99,7 +79,7 @@ def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
     )
     interval = found.interval
     outcome = Outcome(
-        id=digest(problem.id, arm, source.id, tried.strategy, tried.recommendation),
+        id=digest(problem.id, arm, source.id, tried.strategy, tried.id),
         problem=problem.id,
         metric=design.metric,
         configuration=_stated(design.arms[arm]),
@@ -118,7 +98,7 @@ def conclude(logged: Logged, tried: TestedChange, now: datetime) -> Conclusion:
         failures=found.failures.treatment,
         strategy=tried.strategy,
         bottleneck=tried.bottleneck,
-        recommendation=tried.recommendation,
+        recommendation=tried.id,
         recipes=tried.recipes,
         layout=tried.layout,
     )

@@ -11,9 +11,12 @@ from kg.nouns.codec import Empty, JsonNoun, in_json
 from kg.nouns.values import Settings
 from recommender.measuring.masking import masked, masked_environment, masked_words
 from recommender.measuring.readings import OutputReading  # noqa: TC001  likewise
+from recommender.ranking.change import Change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_KEPT = frozenset({"recommendation", "strategy", "bottleneck", "recipes", "layout", "configuration"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,48 +53,23 @@ class Runs(JsonNoun):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmSubject(JsonNoun):
-    """The subject of one arm.
-
-    Attributes:
-        recommendation: Id of the recommendation; empty if none.
-        strategy: Id of the strategy; empty if none.
-        bottleneck: Id of the bottleneck that it is for; empty if none.
-        recipes: Ids of the recipes that a start configuration rests on.
-        layout: Its parallel sizes; empty for a change.
-    """
-
-    recommendation: str = ""
-    strategy: str = ""
-    bottleneck: str = ""
-    recipes: tuple[str, ...] = field(default=(), metadata=in_json(empty=Empty.OMITTED))
-    layout: Settings = field(default_factory=Settings, metadata=in_json(empty=Empty.OMITTED))
-
-
-_OF_SUBJECT = frozenset({"question", "arms", "configuration"})
-"""Keys of a subject beside those of its only treatment."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentSubject:
-    """The subject of an experiment: a change, and the problem on which it is tried.
+    """The subject of an experiment: changes, and the problem on which they are tried.
 
     Attributes:
         question: The problem as people put it (``ingest.questions.problems.KEYS``).
         single: What the treatment tries, where there is only one.
         arms: What each treatment tries, where there are several.
-        configuration: Settings of the recommendation that is tried; None if it is none.
     """
 
     question: Mapping[str, object]
-    single: ArmSubject = ArmSubject()
-    arms: Mapping[str, ArmSubject] = field(default_factory=dict)
-    configuration: Settings | None = None
+    single: Change = field(default_factory=Change)
+    arms: Mapping[str, Change] = field(default_factory=dict)
 
-    def of_arm(self, arm: str, *, is_only: bool) -> ArmSubject:
-        """The subject of an arm; of several without subjects of their own, no strategy is known."""
+    def of_arm(self, arm: str, *, is_only: bool) -> Change:
+        """The change of an arm; of several without changes of their own, no strategy is known."""
         if self.arms:
-            return self.arms.get(arm, ArmSubject())
+            return self.arms.get(arm, Change())
         return self.single if is_only else replace(self.single, strategy="", recipes=(), layout=Settings())
 
     def changed(self, control: Settings) -> Settings:
@@ -100,33 +78,59 @@ class ExperimentSubject:
         Raises:
             InputError: It sets nothing.
         """
-        if self.configuration is None:
+        if not self.single.configuration:
             raise InputError("the recommendation sets nothing")
-        return Settings({**control, **self.configuration})
+        return Settings({**control, **self.single.configuration})
 
     def to_json(self) -> dict[str, object]:
         """The subject as JSON."""
         content: dict[str, object] = {"question": dict(self.question)}
         if self.arms:
-            return {**content, "arms": {name: item.to_json() for name, item in self.arms.items()}}
-        if self.configuration is not None:
-            content["configuration"] = self.configuration.to_json()
-        return {**content, **self.single.to_json()}
+            return {**content, "arms": {name: _written(item) for name, item in self.arms.items()}}
+        if self.single.id:
+            content["configuration"] = self.single.configuration.to_json()
+        return {**content, **_written(self.single)}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`to_json`.
 
         Raises:
+            InputError: A part is unknown.
             KeyError, TypeError: It is none.
         """
-        configuration = content.get("configuration")
+        rest = dict(content)
+        question, arms = rest.pop("question"), rest.pop("arms", {})
         return cls(
-            question=content["question"],
-            single=ArmSubject.from_json({k: v for k, v in content.items() if k not in _OF_SUBJECT}),
-            arms={name: ArmSubject.from_json(item) for name, item in content.get("arms", {}).items()},
-            configuration=None if configuration is None else Settings(configuration),
+            question=question,
+            single=_read(rest),
+            arms={name: _read(item) for name, item in arms.items()},
         )
+
+
+def _written(change: Change) -> dict[str, object]:
+    """What a log keeps of a change beside its configuration, which its arm has."""
+    return {
+        "recommendation": change.id,
+        "strategy": change.strategy,
+        "bottleneck": change.bottleneck,
+        **({"recipes": list(change.recipes)} if change.recipes else {}),
+        **({"layout": change.layout.to_json()} if change.layout else {}),
+    }
+
+
+def _read(content: Mapping[str, Any]) -> Change:
+    """The inverse of :func:`_written`; what is missing is empty."""
+    if unknown := content.keys() - _KEPT:
+        raise InputError(f"unknown field {min(unknown)!r}")
+    return Change(
+        id=content.get("recommendation") or "",
+        strategy=content.get("strategy") or "",
+        bottleneck=content.get("bottleneck") or "",
+        recipes=tuple(content.get("recipes", ())),
+        layout=Settings(content.get("layout", {})),
+        configuration=Settings(content.get("configuration") or {}),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

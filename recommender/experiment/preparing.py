@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from recommender.experiment.metadata import ExperimentSubject
     from recommender.measuring.outcome import Evaluator
+    from recommender.measuring.readings import OutputReading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +86,8 @@ class ExperimentRequest:
         allowed: Values of cases that may run although a shell could take them for more than a value.
     """
 
-    control: Settings
-    folder: Path
+    control: Settings = field(default_factory=Settings)
+    folder: Path = Path()
     treatments: Sequence[Settings] = ()
     command: tuple[str, ...] | str | None = None
     subject: ExperimentSubject | None = None
@@ -113,12 +114,26 @@ class ExperimentRequest:
         Raises:
             InputError: Arms, metrics or guardrails are wrong, or the command cannot run them.
         """
-        readings = readings_of(self.metrics, self.patterns, better=self.better)
-        design = ExperimentDesign(
-            metric=readings[0].metric,
-            better=readings[0].better,
-            unit=readings[0].objective.unit,
-            arms={CONTROL: self.control, **treatments_named(self._arms())},
+        readings = self.readings()
+        design = self.design(readings[0], treatments_named(self._arms()))
+        return PreparedTest(
+            design=design,
+            runs=self.runs(readings),
+            subject=self.subject,
+            is_seed_free=self.seed is None,
+        )
+
+    def readings(self) -> tuple[OutputReading, ...]:
+        """Where the metrics stand; the first decides."""
+        return readings_of(self.metrics, self.patterns, better=self.better)
+
+    def design(self, reading: OutputReading, treatments: Mapping[str, Settings]) -> ExperimentDesign:
+        """The design of a test of treatments by what a reading tells."""
+        return ExperimentDesign(
+            metric=reading.metric,
+            better=reading.better,
+            unit=reading.objective.unit,
+            arms={CONTROL: self.control, **treatments},
             alpha=self.alpha,
             margin=self.margin,
             guards=tuple(Guard.parse(text) for text in self.guards),
@@ -131,19 +146,18 @@ class ExperimentRequest:
             seed=secrets.randbelow(2**31) if self.seed is None else self.seed,
             is_self_test=self.is_self_test,
         )
-        runs = Runs(
-            command=self.command,
-            readings=readings,
-            folder=self.folder.absolute(),
-            timeout_s=self.timeout_s,
+
+    def runs(self, readings: tuple[OutputReading, ...]) -> Runs:
+        """How the command of the request is run."""
+        return Runs(
+            command=self.command, readings=readings, folder=self.folder.absolute(), timeout_s=self.timeout_s
         )
-        return PreparedTest(design=design, runs=runs, subject=self.subject, is_seed_free=self.seed is None)
 
     def _arms(self) -> list[Settings]:
         """The treatments; those of a recommendation only with plain values."""
         if self.is_self_test:
             return [self.control]
-        if self.treatments or self.subject is None or not self.subject.single.recommendation:
+        if self.treatments or self.subject is None or not self.subject.single.id:
             return list(self.treatments)
         changed = self.subject.changed(self.control)
         check_values(changed, [*self.allowed, *map(show, self.control.values())])

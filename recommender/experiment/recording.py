@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.entities import WorkloadKind
 from kg.nouns.values import Settings, digest
 from kg.terms.metrics import canonical_metric
 from recommender.experiment.design import CONTROL, MOST_PAIRS, UNTOLD, ExperimentDesign, Guard
-from recommender.experiment.metrics import direction, readings_of
+from recommender.experiment.metrics import direction
 from recommender.experiment.recorded import read_logs, read_table, samples_of
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.nouns.entities import Better
+    from recommender.experiment.preparing import ExperimentRequest
     from recommender.experiment.recorded import Measured
     from recommender.experiment.samples import Sample
 
@@ -37,70 +38,33 @@ class Recorded:
     samples: tuple[Sample, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordingRequest:
-    """A request to read measurements and to judge their design.
-
-    Attributes:
-        metrics: For a table the metric's column, with ``:UNIT`` where the table does not say it; for logs as
-            in ``readings_of``.
-        patterns: For logs, as in ``readings_of``.
-        better: ``lower`` or ``higher``, where the metric's name does not tell.
-        names: Of control and treatment in the file; recognised if empty.
-        settings: Of control and treatment; empty if not told.
-        guards: Further metrics that must not be spoilt: columns of the table.
-        alpha: Chance of a wrong verdict.
-        margin: Log ratio that does not matter.
-        warmup: First values of each arm that do not count.
-        in_order: The rows are in the order taken.
-    """
-
-    metrics: Sequence[str] = ()
-    patterns: Sequence[str] = ()
-    better: str = ""
-    names: tuple[str, str] = ("", "")
-    settings: tuple[Settings, Settings] = (Settings(), Settings())
-    guards: Sequence[str] = ()
-    alpha: float = 0.01
-    margin: float = 0.01
-    warmup: int = 0
-    in_order: bool = False
-
-
-class RecordingOptions(TypedDict, total=False):
-    """Options of ``Experiments.record_files``: the attributes of ``RecordingRequest``."""
-
-    metrics: Sequence[str]
-    patterns: Sequence[str]
-    better: str
-    names: tuple[str, str]
-    settings: tuple[Settings, Settings]
-    guards: Sequence[str]
-    alpha: float
-    margin: float
-    warmup: int
-    in_order: bool
-
-
-def recorded(files: Sequence[Path], request: RecordingRequest) -> Recorded:
+def recorded(
+    files: Sequence[Path],
+    request: ExperimentRequest,
+    names: tuple[str, str] = ("", ""),
+    *,
+    in_order: bool = False,
+) -> Recorded:
     """Read and judge measurements.
 
     Args:
         files: A table or JSON file, or two logs: the control's and the treatment's.
-        request: How.
+        request: Metric, guardrails and the settings of the two arms; of warm-up the first values of each arm.
+        names: Of control and treatment in a table; recognised if empty.
+        in_order: The rows are in the order taken.
 
     Raises:
         InputError: The files cannot be read as such, or their arms cannot be compared.
     """
     if len(files) == 2:
-        readings = readings_of(request.metrics, request.patterns, better=request.better)
+        readings = request.readings()
         if readings[0].is_wall:
             hint = r"--pattern 'step_time:ms=step (\S+) ms'"
             raise InputError("say where the logs have their metric", hint=hint)
         if request.guards:
             raise InputError("two logs have one metric; a guard needs a table", hint="record CSV or JSON")
         measured = read_logs(files[0], files[1], readings)
-        return _of(measured, readings[0].metric, readings[0].better, replace(request, names=("", "")))
+        return _of(measured, readings[0].metric, readings[0].better, request, ("", ""))
     if len(files) != 1:
         raise InputError(f"{len(files)} files", hint="one table, or two logs: the control's, the treatment's")
     if len(request.metrics) != 1 or request.patterns:
@@ -111,26 +75,32 @@ def recorded(files: Sequence[Path], request: RecordingRequest) -> Recorded:
     measured = read_table(
         files[0],
         column,
-        control=request.names[0],
-        treatment=request.names[1],
+        control=names[0],
+        treatment=names[1],
         symbol=symbol or None,
         others=[Guard.parse(text).metric for text in request.guards],
-        in_order=request.in_order,
+        in_order=in_order,
     )
     if metric != column:
         measured = [
             replace(item, values={metric if name == column else name: v for name, v in item.values.items()})
             for item in measured
         ]
-    return _of(measured, metric, better, request)
+    return _of(measured, metric, better, request, names)
 
 
-def _of(measured: Sequence[Measured], metric: str, better: Better, request: RecordingRequest) -> Recorded:
+def _of(
+    measured: Sequence[Measured],
+    metric: str,
+    better: Better,
+    request: ExperimentRequest,
+    names: tuple[str, str],
+) -> Recorded:
     samples, scheme, unit = samples_of(
-        measured, metric, control=request.names[0], treatment=request.names[1], warmup=request.warmup
+        measured, metric, control=names[0], treatment=names[1], warmup=request.warmup
     )
-    control = request.settings[0] or Settings({UNTOLD: "control"})
-    treatment = request.settings[1] or Settings({UNTOLD: "treatment"})
+    control = request.control or Settings({UNTOLD: "control"})
+    treatment = next(filter(None, request.treatments), Settings({UNTOLD: "treatment"}))
     design = ExperimentDesign(
         metric=metric,
         better=better,

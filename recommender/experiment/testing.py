@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.values import Settings, digest
-from recommender.experiment.concluding import TestedChange, conclude
+from recommender.experiment.concluding import conclude
 from recommender.experiment.journal import ExperimentJournal, claim_name, find, names, path_of, read
 from recommender.experiment.metadata import ExperimentMetadata
-from recommender.experiment.preparing import evaluators_of
+from recommender.experiment.preparing import ExperimentRequest, evaluators_of
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
 from recommender.measuring.environment import capture
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recommender.experiment.metadata import ExperimentSubject
     from recommender.experiment.planning import PairsPlan
     from recommender.experiment.preparing import PreparedTest
-    from recommender.experiment.recording import Recorded, RecordingOptions
+    from recommender.experiment.recording import Recorded
     from recommender.experiment.standing import ExperimentState
 
 
@@ -116,7 +116,16 @@ class Experiments:
         *files: Path,
         subject: ExperimentSubject | None = None,
         name: str = "",
-        **options: Unpack[RecordingOptions],
+        metrics: Sequence[str] = (),
+        patterns: Sequence[str] = (),
+        better: str = "",
+        names: tuple[str, str] = ("", ""),
+        settings: tuple[Settings, Settings] = (Settings(), Settings()),
+        guards: Sequence[str] = (),
+        alpha: float = 0.01,
+        margin: float = 0.01,
+        warmup: int = 0,
+        in_order: bool = False,
     ) -> Logged:
         """Keep the measurements of files as an experiment; the same ones are kept once.
 
@@ -124,14 +133,35 @@ class Experiments:
             files: A table or JSON file, or two logs: the control's and the treatment's.
             subject: What is tried on which problem; None if the graph is to learn nothing.
             name: Of the experiment; follows from the content if empty.
-            options: See ``RecordingOptions``.
+            metrics: For a table the metric's column, with ``:UNIT`` where the table does not say it; for logs
+                as in ``readings_of``.
+            patterns: For logs, as in ``readings_of``.
+            better: ``lower`` or ``higher``, where the metric's name does not tell.
+            names: Of control and treatment in the file; recognised if empty.
+            settings: Of control and treatment; empty if not told.
+            guards: Further metrics that must not be spoilt: columns of the table.
+            alpha: Chance of a wrong verdict.
+            margin: Log ratio that does not matter.
+            warmup: First values of each arm that do not count.
+            in_order: The rows are in the order taken.
 
         Raises:
             InputError: The files cannot be read as such, or their arms cannot be compared.
         """
-        from recommender.experiment.recording import RecordingRequest, recorded
+        from recommender.experiment.recording import recorded
 
-        return self.record(recorded(files, RecordingRequest(**options)), subject, name)
+        request = ExperimentRequest(
+            control=settings[0],
+            treatments=settings[1:],
+            metrics=metrics,
+            patterns=patterns,
+            better=better,
+            guards=guards,
+            alpha=alpha,
+            margin=margin,
+            warmup=warmup,
+        )
+        return self.record(recorded(files, request, names, in_order=in_order), subject, name)
 
     @staticmethod
     def plans(
@@ -236,14 +266,5 @@ def conclusions_of(
         if not item.interval.pairs and not item.failures.treatment:
             continue  # an arm that was beaten before it was measured
         tried = subject.of_arm(item.arm, is_only=is_only)
-        change = TestedChange(
-            problem=problem,
-            strategy=tried.strategy,
-            bottleneck=tried.bottleneck,
-            recommendation=tried.recommendation,
-            recipes=tried.recipes,
-            layout=tried.layout,
-            arm=item.arm,
-        )
-        found.append(conclude(logged, change, now))
+        found.append(conclude(logged, problem, tried, now, item.arm))
     return found

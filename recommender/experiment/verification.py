@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from kg.nouns.entities import Trust
 from kg.nouns.values import Settings
 from recommender.measuring.command import placeholders, show
 from recommender.measuring.shell_text import OPTIONS, PLAIN
@@ -20,37 +19,14 @@ from recommender.measuring.shell_text import OPTIONS, PLAIN
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from recommender.ranking.change import Change
+
 START = "start"
 """Name of the arm that tries a start configuration."""
 MOST = 3
 """Further recommendations that are verified; the gain from the first to the third is the largest there is."""
 
 _EXPORT = "export "
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A recommendation that may be tried.
-
-    Attributes:
-        id: Its id.
-        configuration: What it sets.
-        flags: How that is written: ``export A=1``, ``--flag``, or ``name=value``.
-        strategy: Id of its strategy; empty for a configuration of past cases.
-        bottleneck: What it is for; empty if for none.
-        trust: How far the most trusted source of it is trusted.
-        recipes: Ids of the recipes that a start configuration rests on.
-        layout: Its parallel sizes; empty for a change.
-    """
-
-    id: str
-    configuration: Settings
-    flags: tuple[str, ...] = ()
-    strategy: str = ""
-    bottleneck: str = ""
-    trust: Trust = Trust.MEDIUM
-    recipes: tuple[str, ...] = ()
-    layout: Settings = field(default_factory=Settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,19 +42,19 @@ class Verification:
     """
 
     arms: Mapping[str, Settings]
-    tried: Mapping[str, Candidate]
+    tried: Mapping[str, Change]
     options: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
 
 def verification(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[Change],
     control: Settings,
     command: str,
     given: Mapping[str, object],
     allowed: Collection[str] = (),
-    start: Candidate | None = None,
+    start: Change | None = None,
 ) -> Verification:
     """The first recommendations that a command can try, as arms.
 
@@ -95,7 +71,7 @@ def verification(
     """
     named = placeholders(command)
     arms: dict[str, Settings] = {}
-    tried: dict[str, Candidate] = {}
+    tried: dict[str, Change] = {}
     options: dict[str, str] = {}
     environment: dict[str, str] = {}
     left_out: list[str] = []

@@ -64,10 +64,11 @@ class SourceInfluence(JsonNoun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change to test: a strategy, settings of recipes, another layout, a configuration of cases.
+    """A change to test: a strategy, settings of recipes, another layout, a configuration of cases, a start.
 
     Attributes:
-        id: From problem, configuration and knowledge version; an outcome and ``explain`` refer to it.
+        id: From problem, configuration and knowledge version; an outcome and ``explain`` refer to it. Empty
+            where nothing was recommended.
         title: What it is, in a few words.
         strategy: Id of the strategy; empty for a configuration of past cases or of recipes.
         how: What one does, in a sentence; empty if the configuration says it.
@@ -90,11 +91,13 @@ class Change:
         accuracy: Effect on accuracy: unchanged, may-change or unknown.
         trust: How far the most trusted source of this configuration is trusted.
         influence: The source without which the expected gain would change most; None where it rests on none.
+        recipes: Ids of the recipes that a start configuration rests on.
+        layout: Its parallel sizes; empty unless it is a start.
         order: Its place among the changes of a plan: the smaller comes first.
     """
 
-    id: str
-    title: str
+    id: str = ""
+    title: str = ""
     strategy: str = ""
     how: str = ""
     configuration: Configuration = field(default_factory=Settings)
@@ -116,6 +119,8 @@ class Change:
     accuracy: str = "unchanged"
     trust: Trust = Trust.MEDIUM
     influence: SourceInfluence | None = None
+    recipes: tuple[str, ...] = ()
+    layout: Settings = field(default_factory=Settings)
     order: tuple[object, ...] = field(default=(), compare=False)
 
     @property

@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.values import Settings
 from kg.rows.answers import AnswerFile
-from recommender.experiment.metadata import ArmSubject, ExperimentSubject
+from recommender.experiment.metadata import ExperimentSubject
+from recommender.ranking.change import Change
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.rows.answers import AnsweredQuestion
     from recommender.answers.answer import Answer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredChoice:
-    """A recommendation as it was made, for an outcome; it stays when the knowledge changes.
-
-    Attributes:
-        id: Its id.
-        question: The question that it answered, as JSON.
-        configuration: The settings it recommended.
-        strategy: Id of its strategy; empty for a configuration of past cases.
-        bottleneck: Observed bottleneck that it was for; empty if none was given.
-        recipes: Ids of the recipes that a start configuration rests on.
-        layout: Its parallel sizes; empty for a change.
-    """
-
-    id: str
-    question: str
-    configuration: Settings
-    strategy: str = ""
-    bottleneck: str = ""
-    recipes: tuple[str, ...] = ()
-    layout: Settings = field(default_factory=Settings)
 
 
 def remember(path: Path, answer: Answer, *, question: str, k: int, version: str) -> bool:
@@ -95,28 +72,6 @@ def newest_question(path: Path) -> AnsweredQuestion | None:
     return next(iter(AnswerFile(path).questions("")), None)
 
 
-def stored_choice(path: Path, prefix: str) -> StoredChoice:
-    """Return the recommendation whose id begins with ``prefix``.
-
-    Raises:
-        UnknownEntityError: None is kept, or several are.
-    """
-    question = question_of(path, prefix)
-    text = AnswerFile(path).content(question.id)
-    if text is None:
-        raise _unknown(prefix)
-    content = json.loads(text)
-    return StoredChoice(
-        id=question.id,
-        question=question.question,
-        configuration=Settings(content["configuration"]),
-        strategy=content["strategy"],
-        bottleneck=content["bottleneck"],
-        recipes=tuple(content.get("recipes", ())),
-        layout=Settings(content.get("layout", {})),
-    )
-
-
 def _unknown(prefix: str) -> UnknownEntityError:
     return UnknownEntityError(
         f"no recommendation {prefix!r} is remembered", hint="ask again: tunegraph recommend"
@@ -129,13 +84,17 @@ def subject_of(path: Path, recommendation: str) -> ExperimentSubject:
     Raises:
         UnknownEntityError: None begins with this id, or several do.
     """
-    choice = stored_choice(path, recommendation)
-    tried = ArmSubject(
-        recommendation=choice.id,
-        strategy=choice.strategy,
-        bottleneck=choice.bottleneck,
-        recipes=choice.recipes,
-        layout=choice.layout,
+    question = question_of(path, recommendation)
+    text = AnswerFile(path).content(question.id)
+    if text is None:
+        raise _unknown(recommendation)
+    content = json.loads(text)
+    tried = Change(
+        id=question.id,
+        configuration=Settings(content["configuration"]),
+        strategy=content["strategy"],
+        bottleneck=content["bottleneck"],
+        recipes=tuple(content.get("recipes", ())),
+        layout=Settings(content.get("layout", {})),
     )
-    question = json.loads(choice.question)
-    return ExperimentSubject(question=question, single=tried, configuration=choice.configuration)
+    return ExperimentSubject(question=json.loads(question.question), single=tried)

@@ -33,12 +33,11 @@ if TYPE_CHECKING:
     from recommender.answers.explanation.explanation import Explanation
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.answers.this_machine import MachineFacts
-    from recommender.answers.verification import VerificationRequest
     from recommender.audit.audit import Audit
     from recommender.audit.case import AuditCase
     from recommender.audit.finding import SettingFinding
     from recommender.cost_model.question import Question
-    from recommender.experiment.preparing import PreparedTest
+    from recommender.experiment.preparing import ExperimentRequest, PreparedTest
     from recommender.ranking.starts.starts import Starts
     from recommender.retrieval.neighbours import Neighbour
     from recommender.space.space import SearchSpace
@@ -470,7 +469,7 @@ class AskDesk(Desk):
         )
 
     @staticmethod
-    def verification(answer: Answer, raw: Mapping[str, object], request: VerificationRequest) -> PreparedTest:
+    def verification(answer: Answer, raw: Mapping[str, object], request: ExperimentRequest) -> PreparedTest:
         """The A/B test of an answer's first recommendations against the current settings.
 
         Raises:

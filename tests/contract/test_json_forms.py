@@ -36,7 +36,7 @@ from recommender.experiment.design import CONTROL, ExperimentDesign, Guard
 from recommender.experiment.failures import ArmFailures
 from recommender.experiment.impact import Saving
 from recommender.experiment.journal import read
-from recommender.experiment.metadata import ArmSubject, ExperimentMetadata, ExperimentSubject, Runs
+from recommender.experiment.metadata import ExperimentMetadata, ExperimentSubject, Runs
 from recommender.experiment.planning import PairsPlan
 from recommender.experiment.samples import Sample
 from recommender.experiment.verdict import Interval, Verdict
@@ -228,13 +228,14 @@ READ: Mapping[str, Any] = {
     "tried": ExperimentMetadata(
         subject=ExperimentSubject(
             question={"model": "m"},
-            single=ArmSubject(recommendation="r", strategy="s", recipes=("x",), layout=Settings({"tp": 4})),
-            configuration=Settings({"tp": 4}),
+            single=Change(
+                id="r", strategy="s", recipes=("x",), layout=Settings({"tp": 4}), configuration=Settings({"tp": 4})
+            ),
         ),
         machine={"cpus": 2},
     ),
     "tried arms": ExperimentMetadata(
-        subject=ExperimentSubject(question={}, arms={"number-1": ArmSubject(bottleneck="b")})
+        subject=ExperimentSubject(question={}, arms={"number-1": Change(bottleneck="b")})
     ),
     "search": SearchMetadata(
         file={"name": "x", "parameters": {"a": [1]}},

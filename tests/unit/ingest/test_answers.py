@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 import yaml
 
-from ingest.answers import ANSWERS, RecommendedConfiguration, write_answer
+from ingest.answers import ANSWERS, write_answer
 from ingest.door.records import NameResolver
 from kg.errors import InputError
 from kg.nouns.values import Settings
@@ -16,12 +16,9 @@ from tests.samples.rich_cases import rich_cases, untimed
 # -- answers -------------------------------------------------------------------------------------
 
 
-def choices(*configurations: Mapping[str, object]) -> list[RecommendedConfiguration]:
+def choices(*configurations: Mapping[str, object]) -> list[tuple[Settings, tuple[str, ...]]]:
     return [
-        RecommendedConfiguration(
-            configuration=Settings(item), flags=tuple(f"{name}={value}" for name, value in item.items())
-        )
-        for item in configurations
+        (Settings(item), tuple(f"{name}={value}" for name, value in item.items())) for item in configurations
     ]
 
 

@@ -18,13 +18,14 @@ from kg.nouns.values import Settings
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import all_of, from_graph
 from kg.triples.snapshots import open_newest
-from recommender.experiment.concluding import Conclusion, TestedChange, conclude
+from recommender.experiment.concluding import Conclusion, conclude
 from recommender.experiment.design import CONTROL
 from recommender.experiment.journal import ExperimentJournal, read
 from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
 from recommender.files import WorkspaceFiles
+from recommender.ranking.change import Change
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.experiment.trials import A, World, design
 
@@ -37,9 +38,7 @@ PROBLEM = Problem(
     hardware=Hardware(name="acme-one"),
     objective=Objective(metric="latency", better=design().better, unit="s"),
 )
-TRIED = TestedChange(
-    problem=PROBLEM, strategy="overlap", bottleneck="slow-link", recommendation="4dcea6b43b7a"
-)
+TRIED = Change(strategy="overlap", bottleneck="slow-link", id="4dcea6b43b7a")
 
 
 def ran(folder: Path, name: str, **world: Any) -> Logged:
@@ -63,8 +62,8 @@ def logs(tmp_path: Path) -> list[Logged]:
     ]
 
 
-def told(logs: list[Logged], tried: TestedChange = TRIED) -> list[Conclusion]:
-    return [conclude(logged, tried, NOW) for logged in logs]
+def told(logs: list[Logged], tried: Change = TRIED) -> list[Conclusion]:
+    return [conclude(logged, PROBLEM, tried, NOW) for logged in logs]
 
 
 def test_a_case_says_what_the_interval_says(logs: list[Logged]) -> None:
@@ -84,7 +83,10 @@ def test_a_case_says_what_the_interval_says(logs: list[Logged]) -> None:
 
 
 def test_it_has_one_identity(logs: list[Logged]) -> None:
-    first, again = conclude(logs[0], TRIED, NOW), conclude(logs[0], TRIED, datetime(2027, 1, 1, tzinfo=UTC))
+    first, again = (
+        conclude(logs[0], PROBLEM, TRIED, NOW),
+        conclude(logs[0], PROBLEM, TRIED, datetime(2027, 1, 1, tzinfo=UTC)),
+    )
     assert first.outcome.id == again.outcome.id
     assert first.case == again.case
     assert len({item.outcome.id for item in told(logs)}) == len(logs)
@@ -96,7 +98,7 @@ def test_another_metric_is_another_problem(logs: list[Logged]) -> None:
         hardware=PROBLEM.hardware,
         objective=Objective(metric="energy", better=design().better, unit="J"),
     )
-    found = conclude(logs[0], TestedChange(problem=other), NOW)
+    found = conclude(logs[0], other, Change(), NOW)
     assert found.case.problem.objective.metric == "latency"
     assert found.outcome.problem == found.case.problem.id
 
@@ -106,14 +108,14 @@ def test_what_says_nothing_is_refused(tmp_path: Path, logs: list[Logged]) -> Non
     with ExperimentJournal(tmp_path / "empty.jsonl", made, ExperimentMetadata()):
         pass
     with pytest.raises(InputError, match="measured nothing"):
-        conclude(read(tmp_path / "empty.jsonl"), TRIED, NOW)
+        conclude(read(tmp_path / "empty.jsonl"), PROBLEM, TRIED, NOW)
     with pytest.raises(InputError, match="no treatment 'third'"):
-        conclude(logs[0], TestedChange(problem=PROBLEM, arm="third"), NOW)
+        conclude(logs[0], PROBLEM, Change(), NOW, "third")
     same = design(arms={CONTROL: A, "treatment": A}, is_self_test=True)
     with ExperimentJournal(tmp_path / "same.jsonl", same, ExperimentMetadata()):
         pass
     with pytest.raises(InputError, match="same configuration twice"):
-        conclude(read(tmp_path / "same.jsonl"), TRIED, NOW)
+        conclude(read(tmp_path / "same.jsonl"), PROBLEM, TRIED, NOW)
 
 
 def effects(path: Path) -> tuple[list[Effect], set[str]]:
@@ -208,6 +210,6 @@ def test_gains_of_a_source_that_is_distrusted_later_stand_apart(empty_path: Path
 def test_outcomes_are_dated_by_their_last_sample(logs: list[Logged]) -> None:
     late = datetime(2030, 1, 1, tzinfo=UTC)
     for logged in logs:
-        told_now, told_later = conclude(logged, TRIED, NOW), conclude(logged, TRIED, late)
+        told_now, told_later = conclude(logged, PROBLEM, TRIED, NOW), conclude(logged, PROBLEM, TRIED, late)
         assert told_now.outcome.time == told_later.outcome.time
         assert told_now.outcome.time.isoformat() >= logged.samples[-1].time[:10]

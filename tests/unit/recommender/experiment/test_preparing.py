@@ -11,8 +11,9 @@ import pytest
 from kg.errors import InputError
 from kg.nouns.values import Settings
 from recommender.experiment.design import CONTROL
-from recommender.experiment.metadata import ArmSubject, ExperimentSubject
+from recommender.experiment.metadata import ExperimentSubject
 from recommender.experiment.preparing import ExperimentRequest
+from recommender.ranking.change import Change
 
 
 def request(**more: Any) -> ExperimentRequest:
@@ -22,9 +23,8 @@ def request(**more: Any) -> ExperimentRequest:
     )
 
 
-def recommended(configuration: Settings | None) -> ExperimentSubject:
-    single = ArmSubject(recommendation="4d2f")
-    return ExperimentSubject(question={"op": "toy"}, single=single, configuration=configuration)
+def recommended(configuration: Settings) -> ExperimentSubject:
+    return ExperimentSubject(question={"op": "toy"}, single=Change(id="4d2f", configuration=configuration))
 
 
 def test_a_recommendation_is_the_treatment_where_none_is_given() -> None:
@@ -45,7 +45,7 @@ def test_a_value_that_a_shell_could_misread_needs_the_users_word() -> None:
 
 def test_a_recommendation_without_settings_cannot_be_tried() -> None:
     with pytest.raises(InputError, match="the recommendation sets nothing"):
-        request(subject=recommended(None)).prepare()
+        request(subject=recommended(Settings())).prepare()
 
 
 def test_a_test_of_the_set_up_runs_the_control_twice() -> None:

@@ -13,7 +13,7 @@ import pytest
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Better
 from kg.nouns.values import Settings
-from recommender.experiment.metadata import ArmSubject, ExperimentMetadata, ExperimentSubject, Runs
+from recommender.experiment.metadata import ExperimentMetadata, ExperimentSubject, Runs
 from recommender.experiment.preparing import PreparedTest
 from recommender.experiment.recording import Recorded
 from recommender.experiment.testing import (
@@ -23,11 +23,12 @@ from recommender.experiment.testing import (
     state_of,
 )
 from recommender.measuring.readings import OutputReading
+from recommender.ranking.change import Change
 from tests.unit.recommender.experiment.test_concluding import PROBLEM
 from tests.unit.recommender.experiment.trials import design
 
 SUBJECT = ExperimentSubject(
-    question={"op": "toy"}, single=ArmSubject(recommendation="4d", strategy="overlap", bottleneck="slow-link")
+    question={"op": "toy"}, single=Change(id="4d", strategy="overlap", bottleneck="slow-link")
 )
 
 
@@ -100,9 +101,11 @@ def test_a_recording_is_kept_once_and_cannot_be_run(tmp_path: Path) -> None:
         ExperimentMetadata(),
         ExperimentMetadata(runs=runs(options={"treatment": "--fast"}), subject=SUBJECT, machine={"cores": 2}),
         ExperimentMetadata(
-            subject=ExperimentSubject(question={}, arms={"number-1": ArmSubject(strategy="overlap")})
+            subject=ExperimentSubject(question={}, arms={"number-1": Change(strategy="overlap")})
         ),
-        ExperimentMetadata(subject=replace(SUBJECT, configuration=Settings({"batch": 64}))),
+        ExperimentMetadata(
+            subject=replace(SUBJECT, single=replace(SUBJECT.single, configuration=Settings({"batch": 64})))
+        ),
     ],
 )
 def test_metadata_survive_their_json(about: ExperimentMetadata) -> None:
@@ -119,7 +122,7 @@ def test_logs_of_before_are_read() -> None:
     }
     subject = ExperimentMetadata.from_json({"tried": flat}).subject
     assert subject is not None
-    assert subject.single == ArmSubject(recommendation="4d", strategy="s", bottleneck="x")
+    assert subject.single == Change(id="4d", strategy="s", bottleneck="x", configuration=Settings({"b": 1}))
     assert subject.changed(Settings({"a": 1})) == Settings({"a": 1, "b": 1})
     assert ExperimentMetadata.from_json({"tried": {}, "runs": None}).subject is None
 
@@ -127,7 +130,7 @@ def test_logs_of_before_are_read() -> None:
 def test_of_several_arms_only_those_with_a_subject_move_a_strategy() -> None:
     assert SUBJECT.of_arm("treatment", is_only=True).strategy == "overlap"
     several = SUBJECT.of_arm("treatment-1", is_only=False)
-    assert (several.strategy, several.bottleneck, several.recommendation) == ("", "slow-link", "4d")
-    arms = replace(SUBJECT, arms={"number-1": ArmSubject(strategy="fuse")})
+    assert (several.strategy, several.bottleneck, several.id) == ("", "slow-link", "4d")
+    arms = replace(SUBJECT, arms={"number-1": Change(strategy="fuse")})
     assert arms.of_arm("number-1", is_only=False).strategy == "fuse"
-    assert arms.of_arm("number-2", is_only=False) == ArmSubject()
+    assert arms.of_arm("number-2", is_only=False) == Change()

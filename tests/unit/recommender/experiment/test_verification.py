@@ -14,7 +14,8 @@ from recommender.experiment.design import CONTROL, ExperimentDesign
 from recommender.experiment.metadata import Runs
 from recommender.experiment.metrics import readings_of
 from recommender.experiment.preparing import evaluators_of
-from recommender.experiment.verification import Candidate, verification
+from recommender.experiment.verification import verification
+from recommender.ranking.change import Change
 
 NOW = Settings({"batch": 32})
 
@@ -23,15 +24,15 @@ HOSTILE = "fast$(touch PWNED)"
 
 
 def test_a_value_of_a_case_that_is_not_plain_needs_the_users_word() -> None:
-    item = Candidate(id="abc", configuration=Settings({"batch": 64, "mode": HOSTILE}))
+    item = Change(id="abc", configuration=Settings({"batch": 64, "mode": HOSTILE}))
     with pytest.raises(InputError, match=r"--allow-value 'fast\$\(touch PWNED\)'"):
         verification([item], NOW, "run {batch} {mode}", {})
     made = verification([item], NOW, "run {batch} {mode}", {}, [HOSTILE])
     assert made.arms["number-1"]["mode"] == HOSTILE
 
 
-def candidate(identifier: str = "abc", flags: tuple[str, ...] = (), **sets: Any) -> Candidate:
-    return Candidate(id=identifier, configuration=Settings(sets), flags=flags, strategy=f"s-{identifier}")
+def candidate(identifier: str = "abc", flags: tuple[str, ...] = (), **sets: Any) -> Change:
+    return Change(id=identifier, configuration=Settings(sets), flags=flags, strategy=f"s-{identifier}")
 
 
 def commands(made: Any, command: str) -> dict[str, Any]:
