@@ -2,13 +2,11 @@
 
 import json
 import shutil
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kg.triples.snapshots import newest
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
 from tests.cli.cases import case_line
@@ -182,44 +180,3 @@ def test_a_live_graph_that_is_lost_is_refused_and_made_again_from_the_published_
     assert (repaired.code, faults(repaired)) == (0, {})
     assert "the live graph is made again from" in repaired.err
     assert run("kb", "stats", "--json", workspace=filled).json["cases"]["rows"] == 5
-
-
-@pytest.mark.parametrize("part", ["live", "published"])
-def test_a_flipped_block_of_either_graph_is_found_and_mended_from_the_other(
-    run: Any, filled: Path, tmp_path: Path, part: str
-) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(filled, copy)  # no hard links: live and published have blocks of their own
-    layout = WorkspaceFiles(copy)
-    folder = layout.live if part == "live" else newest(layout.graph)
-    assert folder is not None
-    largest = max(folder.glob("*.sst"), key=lambda item: item.stat().st_size)
-    content = bytearray(largest.read_bytes())
-    content[len(content) // 3] ^= 0x10
-    largest.write_bytes(content)
-    assert faults(run("doctor", "--json", workspace=copy)).keys() & {f"{part} graph"}
-    repaired = run("doctor", "--repair", "--json", workspace=copy)
-    assert (repaired.code, faults(repaired)) == (0, {}), repaired.err
-
-
-def test_a_changed_row_is_found(run: Any, filled: Path) -> None:
-    with sqlite3.connect(WorkspaceFiles(filled).trials) as trials:
-        trials.execute("UPDATE trials SET value = value * 2 WHERE problem = 3")
-    found = run("doctor", "--json", workspace=filled)
-    assert found.code == 1
-    assert [item["says"] for item in found.json["findings"] if item["about"] == "rows"] == [
-        "the rows of batch 1 are not those that were acknowledged"
-    ]
-    repaired = run("doctor", "--repair", "--json", workspace=filled)
-    assert "workspace restore" in faults(repaired)["rows"]
-
-
-def test_a_changed_vector_is_found_and_made_again(run: Any, filled: Path) -> None:
-    log = WorkspaceFiles(filled).vectors
-    content = bytearray(log.read_bytes())
-    content[-40] ^= 1
-    log.write_bytes(content)
-    found = run("doctor", "--json", workspace=filled)
-    assert faults(found)["vector records"] == "tunegraph doctor --repair"
-    repaired = run("doctor", "--repair", "--json", workspace=filled)
-    assert (repaired.code, faults(repaired)) == (0, {})

@@ -82,26 +82,6 @@ def test_an_export_that_cannot_be_ends_with_2(
     assert sorted(item.name for item in tmp_path.iterdir() if item.name.startswith(("out", ".out"))) == []
 
 
-def test_a_plain_table_becomes_cases_by_its_mapping(run: Any, toy_path: Path, tmp_path: Path) -> None:
-    table, mapping = tmp_path / "runs.csv", tmp_path / "mine.yaml"
-    table.write_text("Model,TP,Tokens/s\nbert,1,100\nbert,2,180\n")
-    drafted = run("ingest", table, "--suggest-mapping", workspace=toy_path)
-    assert drafted.code == 0
-    draft = yaml.safe_load(drafted.out)
-    assert draft["metrics"] == [{"column": "Tokens/s", "metric": "throughput", "unit": "tokens/s"}]
-    assert "runs.mapping.yaml" in drafted.err
-    unanswered = run("ingest", table, "--mapping", mapping, workspace=toy_path)
-    assert unanswered.code == 2
-    draft["task"] = {**draft["task"], "kind": "training", "op": "pretrain"}
-    draft.pop("hardware", None)
-    mapping.write_text(yaml.safe_dump(draft))
-    named = ("--mapping", mapping, "--hardware", "Acme One")
-    taken = run("ingest", table, *named, "--json", workspace=toy_path).json
-    assert (taken["rows_new"], taken["rows_bad"]) == (2, 0)
-    rows = run("kb", "stats", "--json", workspace=toy_path).json["cases"]["rows"]
-    assert rows == 7
-
-
 @pytest.mark.long
 def test_trust_and_again_are_options_of_ingest(run: Any, toy_path: Path, tmp_path: Path) -> None:
     file = tmp_path / "toy.jsonl"  # read again first: hardware was added since

@@ -16,11 +16,6 @@ from recommender.workspace.workspace import Workspace
 from tests.oxigraph_server import oxigraph_server, program
 
 
-def triples_in(path: Path) -> int:
-    with Workspace.open(path, cache=path.parent / "cache") as workspace:
-        return len(workspace.graph)
-
-
 def test_stats_count_what_is_there(run: Any) -> None:
     stats = run("kb", "stats", "--json").json
     assert stats["knowledge"]["Strategy"] > 100
@@ -97,44 +92,6 @@ def test_own_hardware_can_be_added_and_asked_about(run: Any, empty_path: Path, t
     assert "no model named 'x'" in found.fault  # the device is known
 
 
-@pytest.mark.parametrize(
-    ("kind", "content", "says"),
-    [
-        ("chips", b"hardware: []", "cannot add 'chips'"),
-        ("hardware", b"", "line 1: empty"),
-        ("hardware", bytes(range(256)), "not UTF-8"),
-        ("hardware", "hardware: []".encode("utf-16"), "not UTF-8"),
-        ("hardware", b"[" * 100_000, "nested more than"),
-        ("hardware", b"a: &a [x]\nb: *a\n", "anchors and aliases"),
-        ("hardware", b"hardware: [\n", "no YAML"),
-        ("model", b"hardware:\n  - {id: acme, level: vendor, label: {en: A}}\n", "belongs to hardware"),
-    ],
-)
-def test_a_bad_knowledge_file_is_refused(
-    run: Any, empty_path: Path, tmp_path: Path, kind: str, content: bytes, says: str
-) -> None:
-    file = tmp_path / "file.yaml"
-    file.write_bytes(content)
-    ran = run("kb", "add", kind, file, workspace=empty_path)
-    assert (ran.code, ran.out) == (2, "")
-    assert says in ran.err
-
-
-def test_all_faults_of_a_knowledge_file_are_told_and_nothing_is_added(
-    run: Any, empty_path: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "chip.yaml"
-    file.write_text(
-        "hardware:\n  - {id: acme-one, level: device, broader: nowhere, label: {en: One}}\n"
-        "  - {id: acme-two, level: planet, label: {en: Two}, colour: red}\n"
-    )
-    ran = run("kb", "add", "hardware", file, workspace=empty_path)
-    assert ran.code == 2
-    assert "planet" in ran.err
-    assert "colour" in ran.err
-    assert "HardwareProfile" not in run("kb", "stats", "--json", workspace=empty_path).json["knowledge"]
-
-
 @pytest.mark.long
 def test_what_is_exported_can_be_imported(run: Any, toy_path: Path, tmp_path: Path) -> None:
     graph = tmp_path / "graph.ttl"
@@ -203,31 +160,6 @@ def test_an_export_that_cannot_be_is_refused(
     assert (ran.code, ran.out) == (code, "")
     assert says in ran.fault
     assert list(tmp_path.glob(".*")) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("cut.nt", b"<http://a.org/a> <http://a.org/b>"),
-        ("binary.ttl", bytes(range(128, 256))),
-        ("utf-16.nt", "<http://a.org/a> <http://a.org/b> <http://a.org/c> .\n".encode("utf-16")),
-        ("relative.nt", b"<a> <b> <c> .\n"),
-        ("blank.nt", b"_:a <http://a.org/b> <http://a.org/c> .\n"),
-        ("cases.jsonl", b"{}"),
-    ],
-)
-def test_an_import_that_is_no_graph_is_refused_whole(
-    run: Any, toy_path: Path, tmp_path: Path, name: str, content: bytes
-) -> None:
-    path = tmp_path / name
-    path.write_bytes(
-        b"<http://a.org/x> <http://a.org/y> <http://a.org/z> .\n" * (path.suffix == ".nt") + content
-    )
-    before = triples_in(toy_path)
-    ran = run("kb", "import", path, workspace=toy_path)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.fault.startswith(f"{path}: ")
-    assert triples_in(toy_path) == before
 
 
 def test_recipes_are_listed_by_what_they_are_for(run: Any) -> None:

@@ -4,70 +4,20 @@ import random
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from kg.nouns.effects import Effect
-from kg.nouns.entities import (
-    Baseline,
-    Better,
-    Case,
-    Hardware,
-    Kind,
-    Measurement,
-    Objective,
-    Problem,
-    Source,
-    Workload,
-    WorkloadKind,
-)
 from kg.nouns.outcomes import Outcome
-from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
-from recommender.experiment.concluding import Conclusion
 from recommender.files import WorkspaceFiles
 from recommender.store.writing import batch_chain, bulk_writing
 from recommender.workspace.workspace import Workspace
+from tests.samples.conclusions import NOW, conclusion
 
 KILLS = 4
 BATCH = 400
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def conclusion(number: int) -> Conclusion:
-    case = Case(
-        problem=Problem(
-            workload=Workload(
-                kind=WorkloadKind.OPERATOR, operator="copy", shape=Settings({"batch": number % 50})
-            ),
-            hardware=Hardware(name="card"),
-            objective=Objective(metric="throughput", better=Better.HIGHER, unit="1/s"),
-        ),
-        configuration=Settings({"tile": number}),
-        measurement=Measurement(metric="throughput", unit="1/s", value=100.0 + number),
-        kind=Kind.MEASURED,
-        source=Source(title=f"test {number}"),
-        baseline=Baseline(value=100.0),
-        strategy=f"strategy-{number % 3}",
-    )
-    outcome = Outcome(
-        id=f"outcome-{number}",
-        problem=case.problem.id,
-        metric="throughput",
-        configuration=case.configuration,
-        verdict="better",
-        scheme="randomised",
-        pairs=12,
-        alpha=0.01,
-        margin=0.01,
-        time=NOW + timedelta(minutes=number),
-        source=case.source,
-        gain=case.log_gain,
-        strategy=case.strategy,
-    )
-    return Conclusion(case=case, outcome=outcome)
 
 
 def write(path: Path) -> None:
@@ -78,7 +28,8 @@ def write(path: Path) -> None:
     with Workspace.editor(path, cache=path.parent / "cache", clock=lambda: NOW) as editor:
         first = editor.batch
         for batch in range(first, first + 1000):
-            editor.add_outcomes([conclusion(BATCH * batch + number) for number in range(BATCH)])
+            numbers = range(BATCH * batch, BATCH * (batch + 1))
+            editor.add_outcomes([conclusion(n, copies(n % 50), f"test {n}") for n in numbers])
             print(editor.batch, flush=True)
 
 

@@ -1,21 +1,15 @@
 """Effects of a batch are the same whether its outcomes come at once or one by one."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from kg.nouns.effects import RECENT, Effect, to_unats
 from kg.nouns.entities import (
     Baseline,
-    Better,
     Case,
-    Hardware,
     Kind,
     Measurement,
-    Objective,
-    Problem,
     Source,
     Trust,
-    Workload,
-    WorkloadKind,
 )
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
@@ -23,13 +17,9 @@ from kg.rows.ledger import Ledger
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import all_of
 from kg.triples.tables.descriptions import TripleDescriptions
+from tests.samples.conclusions import NOW, copies, outcome_of
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-PROBLEM = Problem(
-    workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy", shape=Settings({"batch": 8})),
-    hardware=Hardware(name="card"),
-    objective=Objective(metric="throughput", better=Better.HIGHER, unit="1/s"),
-)
+PROBLEM = copies(8)
 
 
 def told(number: int) -> tuple[Case, Outcome]:
@@ -42,22 +32,7 @@ def told(number: int) -> tuple[Case, Outcome]:
         baseline=Baseline(value=100.0, configuration=Settings({"tp": 1 + number % 2})),
         strategy="overlap",
     )
-    outcome = Outcome(
-        id=f"outcome-{number}",
-        problem=PROBLEM.id,
-        metric="throughput",
-        configuration=case.configuration,
-        verdict="better",
-        scheme="randomised",
-        pairs=12,
-        alpha=0.01,
-        margin=0.01,
-        time=NOW + timedelta(minutes=number),
-        source=case.source,
-        gain=case.log_gain,
-        strategy="overlap",
-    )
-    return case, outcome
+    return case, outcome_of(case, f"outcome-{number}", NOW + timedelta(minutes=number))
 
 
 def taken(batches: list[list[int]]) -> dict[Settings, Effect]:

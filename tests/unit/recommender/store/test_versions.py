@@ -1,14 +1,13 @@
 """Versions: steps are saved, told apart, gone back to; evidence stays; sources that lie are found out."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from ingest.knowledge.files import Noun
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Effect
 from kg.nouns.entities import (
@@ -35,17 +34,12 @@ from kg.nouns.knowledge import (
     Relation,
     Strategy,
 )
-from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.experiment.concluding import Conclusion
+from recommender.store.evolution_step import EvolutionStep
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.knowledge.files import Noun
-    from recommender.store.evolution_step import EvolutionStep
+from tests.samples.conclusions import outcome_of
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 MANUAL = Source(title="Manual")
@@ -106,24 +100,8 @@ def case(name: str, gain: float, source: Source, length: int = 128, hardware: st
 def conclusion(number: int, name: str, gain: float, verdict: str) -> Conclusion:
     source = Source(title=f"A/B {number}")
     told = case(name, gain, source, 128 + number)
-    return Conclusion(
-        case=told,
-        outcome=Outcome(
-            id=f"o{number}",
-            problem=told.problem.id,
-            metric="throughput",
-            configuration=told.configuration,
-            verdict=verdict,
-            scheme="randomised",
-            pairs=12,
-            alpha=0.01,
-            margin=0.01,
-            time=NOW + timedelta(hours=number),
-            source=source,
-            gain=gain,
-            strategy=name,
-        ),
-    )
+    outcome = outcome_of(told, f"o{number}", NOW + timedelta(hours=number))
+    return Conclusion(case=told, outcome=replace(outcome, verdict=verdict, gain=gain, strategy=name))
 
 
 @pytest.fixture

@@ -1,47 +1,26 @@
 """A batch written in several steps counts whole or not at all."""
 
-from __future__ import annotations
-
 import shutil
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from kg.errors import WorkspaceError
 from kg.nouns.effects import Effect
 from kg.nouns.entities import (
-    Baseline,
-    Better,
     Case,
-    Hardware,
-    Kind,
-    Measurement,
-    Objective,
-    Problem,
-    Source,
-    Workload,
-    WorkloadKind,
 )
 from kg.nouns.outcomes import Outcome
-from kg.nouns.values import Settings
 from kg.triples.finders import sources_of_effect
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import all_of
-from recommender.experiment.concluding import Conclusion
 from recommender.files import WorkspaceFiles
 from recommender.store.writing import batch_chain, bulk_writing
 from recommender.store.writing.bulk_writing import take_back
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.unit.recommender.store.writing.conftest import CheckCounts
-
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
+from tests.samples.conclusions import NOW, conclusion, copies
+from tests.unit.recommender.store.writing.conftest import CheckCounts
 
 
 def triples(path: Path) -> set[str]:
@@ -81,42 +60,6 @@ def test_a_batch_in_several_steps_says_what_one_in_one_step_says(
     check_counts(empty_path, rows=4, problems=2)
 
 
-def conclusion(number: int) -> Conclusion:
-    """What a test of two problems and three strategies, by turns, found."""
-    source, strategy = Source(title=f"test {number // 2}"), f"strategy-{number % 3}"
-    case = Case(
-        problem=Problem(
-            workload=Workload(
-                kind=WorkloadKind.OPERATOR, operator="copy", shape=Settings({"batch": number % 2})
-            ),
-            hardware=Hardware(name="card"),
-            objective=Objective(metric="throughput", better=Better.HIGHER, unit="1/s"),
-        ),
-        configuration=Settings({"tile": number}),
-        measurement=Measurement(metric="throughput", unit="1/s", value=100.0 + number),
-        kind=Kind.MEASURED,
-        source=source,
-        baseline=Baseline(value=100.0),
-        strategy=strategy,
-    )
-    outcome = Outcome(
-        id=f"outcome-{number}",
-        problem=case.problem.id,
-        metric="throughput",
-        configuration=case.configuration,
-        verdict="better",
-        scheme="randomised",
-        pairs=12,
-        alpha=0.01,
-        margin=0.01,
-        time=NOW + timedelta(minutes=number),
-        source=source,
-        gain=case.log_gain,
-        strategy=strategy,
-    )
-    return Conclusion(case=case, outcome=outcome)
-
-
 def test_outcomes_in_several_steps_and_pieces_say_what_those_in_one_step_say(
     tmp_path: Path, empty_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,8 +69,15 @@ def test_outcomes_in_several_steps_and_pieces_say_what_those_in_one_step_say(
     for path, least in ((empty_path, 1), (other, 1 << 30)):
         monkeypatch.setattr(batch_chain, "BULK_TRIPLES", least)
         with Workspace.editor(path, cache=path, clock=lambda: NOW) as editor:
-            assert editor.add_outcomes([conclusion(number) for number in range(5)]).rows == 5
-            added = editor.add_outcomes([conclusion(number) for number in range(3, 40)])
+            assert (
+                editor.add_outcomes(
+                    [conclusion(number, copies(number % 2), f"test {number // 2}") for number in range(5)]
+                ).rows
+                == 5
+            )
+            added = editor.add_outcomes(
+                [conclusion(number, copies(number % 2), f"test {number // 2}") for number in range(3, 40)]
+            )
             assert (added.rows, added.repeated) == (35, 2)
     assert triples(empty_path) == triples(other)
     with Workspace.open(empty_path, cache=empty_path) as workspace:

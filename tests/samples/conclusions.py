@@ -1,0 +1,66 @@
+"""What A/B tests of a copy on a card found, one by number."""
+
+from datetime import UTC, datetime, timedelta
+
+from kg.nouns.entities import (
+    Baseline,
+    Better,
+    Case,
+    Hardware,
+    Kind,
+    Measurement,
+    Objective,
+    Problem,
+    Source,
+    Workload,
+    WorkloadKind,
+)
+from kg.nouns.outcomes import Outcome
+from kg.nouns.values import Settings
+from recommender.experiment.concluding import Conclusion
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def copies(batch: int) -> Problem:
+    """A copy of so many at once."""
+    return Problem(
+        workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy", shape=Settings({"batch": batch})),
+        hardware=Hardware(name="card"),
+        objective=Objective(metric="throughput", better=Better.HIGHER, unit="1/s"),
+    )
+
+
+def outcome_of(case: Case, name: str, time: datetime) -> Outcome:
+    """The outcome of a test in which a case won."""
+    return Outcome(
+        id=name,
+        problem=case.problem.id,
+        metric="throughput",
+        configuration=case.configuration,
+        verdict="better",
+        scheme="randomised",
+        pairs=12,
+        alpha=0.01,
+        margin=0.01,
+        time=time,
+        source=case.source,
+        gain=case.log_gain,
+        strategy=case.strategy,
+    )
+
+
+def conclusion(number: int, problem: Problem, source: str) -> Conclusion:
+    """A treatment that was faster, of one of three strategies by turns."""
+    case = Case(
+        problem=problem,
+        configuration=Settings({"tile": number}),
+        measurement=Measurement(metric="throughput", unit="1/s", value=100.0 + number),
+        kind=Kind.MEASURED,
+        source=Source(title=source),
+        baseline=Baseline(value=100.0),
+        strategy=f"strategy-{number % 3}",
+    )
+    return Conclusion(
+        case=case, outcome=outcome_of(case, f"outcome-{number}", NOW + timedelta(minutes=number))
+    )
