@@ -14,7 +14,7 @@ from kg.triples.serialisation import all_of
 from recommender.files import WorkspaceFiles
 from recommender.store.writing import batch_chain, bulk_writing
 from recommender.workspace.workspace import Workspace
-from tests.samples.conclusions import NOW, conclusion
+from tests.samples.conclusions import NOW, conclusion, copies
 
 KILLS = 4
 BATCH = 400
