@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
@@ -26,11 +26,29 @@ ALIKE = 0.6
 """Likeness (``difflib``'s ratio) from which an unknown name is taken for a misspelling; a choice."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmodelledProgram:
+    """A program whose launches people have and whose layouts nothing models.
+
+    Attributes:
+        names: All that it goes by, its id first.
+        phases: What it does: training, inference.
+    """
+
+    names: tuple[str, ...]
+    phases: tuple[str, ...]
+
+
 @cache
-def unmodelled() -> Mapping[str, tuple[str, ...]]:
-    """Programs whose launches people have and whose layouts nothing models: their names by id."""
+def unmodelled() -> Mapping[str, UnmodelledProgram]:
+    """The programs that nothing models, by id."""
     rows = csv.DictReader(data.text(FILE).splitlines())
-    return {row["program"]: (row["program"], *row["names"].split()) for row in rows}
+    return {
+        row["program"]: UnmodelledProgram(
+            names=(row["program"], *row["names"].split()), phases=tuple(row["phases"].split())
+        )
+        for row in rows
+    }
 
 
 def with_programs(problem: Problem, frameworks: Sequence[Framework]) -> Problem:
@@ -41,27 +59,33 @@ def with_programs(problem: Problem, frameworks: Sequence[Framework]) -> Problem:
     """
     if not problem.software or not is_step(problem):
         return problem
-    ids = _names(frameworks)
-    software = {}
-    for name, version in problem.software.items():
-        found = ids.get(normalise(name))
-        if found is None:
-            near = get_close_matches(normalise(name), ids, 1, ALIKE)
-            known = ", ".join(sorted({item.id for item in frameworks} | set(unmodelled())))
-            raise UnknownEntityError(
-                f"no program named {name!r} is known",
-                hint=f"did you mean {ids[near[0]]}?" if near else f"known: {known}",
-            )
-        software[found] = version
+    software = {known_program(name, frameworks): version for name, version in problem.software.items()}
     return problem if software == dict(problem.software) else replace(problem, software=Settings(software))
 
 
-def refuse_unmodelled(problem: Problem, vendor: str, frameworks: Sequence[Framework], facts: str) -> None:
+def known_program(name: str, frameworks: Sequence[Framework]) -> str:
+    """The id of a program by any of its names.
+
+    Raises:
+        UnknownEntityError: Nothing knows it; the hint has the nearest.
+    """
+    ids = program_names(frameworks)
+    found = ids.get(normalise(name))
+    if found is None:
+        near = get_close_matches(normalise(name), ids, 1, ALIKE)
+        known = ", ".join(sorted({item.id for item in frameworks} | set(unmodelled())))
+        raise UnknownEntityError(
+            f"no program named {name!r} is known",
+            hint=f"did you mean {ids[near[0]]}?" if near else f"known: {known}",
+        )
+    return found
+
+
+def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: str) -> None:
     """Abstain where the only program that a question names is one that nothing models.
 
     Args:
         problem: The question, its programs under their ids.
-        vendor: Root of the hardware's path in the tree.
         frameworks: Those that the graph knows.
         facts: What is known of model and hardware, in a sentence.
 
@@ -72,19 +96,17 @@ def refuse_unmodelled(problem: Problem, vendor: str, frameworks: Sequence[Framew
     others = sorted(set(named) & set(unmodelled()))
     if not others or set(named) & {item.id for item in frameworks}:
         return
-    phase = "training" if str(problem.workload.kind) == "training" else "inference"
-    modelled = sorted(item.id for item in frameworks if phase in item.phases and vendor in item.hardware)
     raise NoEvidenceError(
-        f"{others[0]} is known by name, but neither its layouts nor its settings are modelled: {facts}",
-        hint=f"modelled for {phase}: {', '.join(modelled)}; --software NAME=VERSION asks about one of them",
+        f"{others[0]} is read, but neither its layouts nor its memory are modelled: {facts}",
+        hint="tunegraph check SCRIPT judges what runs; tunegraph support lists what is modelled",
     )
 
 
-def _names(frameworks: Sequence[Framework]) -> dict[str, str]:
+def program_names(frameworks: Sequence[Framework]) -> dict[str, str]:
     """Ids of programs by every name that is known of them, without case and punctuation."""
     ids = {normalise(name): name for item in frameworks for name in item.stack}
     ids |= {normalise(name): name for name in BELOW_ENGINES | set(softwares())}
-    ids |= {normalise(name): key for key, names in unmodelled().items() for name in names}
+    ids |= {normalise(name): key for key, item in unmodelled().items() for name in item.names}
     for item in frameworks:
         ids |= dict.fromkeys(map(normalise, (*item.labels.values(), *item.aliases, item.id)), item.id)
     return ids

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from recommender.store.lineage import Lineage
     from recommender.store.lists.coverage import Coverage
     from recommender.store.lists.name_lists import NameList
+    from recommender.store.lists.support import ProgramSupport
     from recommender.store.merging import MergeResult
 
 
@@ -63,6 +64,25 @@ class KnowledgeDesk(Desk):
         from recommender.store.lists.coverage import coverage
 
         return coverage(self.graph, self.trials, self.hardware, most=most)
+
+    def support(self, program: str = "", hardware: str = "") -> list[ProgramSupport]:
+        """How well programs are supported: measured, recipe, modelled, read only or unknown.
+
+        Args:
+            program: Any name of the only one.
+            hardware: Any name of the only chip.
+
+        Raises:
+            UnknownEntityError: A name is not known; the hint has the nearest.
+        """
+        from kg.nouns.framework import Framework
+        from kg.triples.serialisation import all_of
+        from recommender.applicability.programs import known_program
+        from recommender.store.lists.support import support
+
+        name = known_program(program, list(all_of(self.graph, Framework))) if program else ""
+        chip = self.names.hardware(hardware).id if hardware else ""
+        return support(self.graph, self.trials, self.hardware, name, chip)
 
     def recipes(self, **wanted: str) -> list[Recipe]:
         """Recipes by model, hardware, role, framework and family, of which any may be missing."""

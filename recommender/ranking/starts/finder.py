@@ -123,7 +123,7 @@ class StartFinder:
         model = self._models.of(problem)
         path = self._tree.path(problem.hardware.name)
         vendor = path[-1] if path else ""
-        refuse_unmodelled(problem, vendor, self.frameworks, known_of(problem, model, self._tree))
+        refuse_unmodelled(problem, self.frameworks, known_of(problem, model, self._tree))
         framework = running_framework(problem, vendor, model.architecture if model else "", self.frameworks)
         if framework is None:
             return None

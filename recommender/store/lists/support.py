@@ -1,0 +1,207 @@
+"""How well each program is supported for each phase on each chip, counted from what a workspace knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.program import program_signs
+from kg.nouns.framework import Framework
+from kg.nouns.recipe import Recipe, Role
+from kg.terms.phases import PHASES
+from kg.terms.setting_registry import registry, softwares
+from kg.triples.names import normalise
+from kg.triples.serialisation import all_of
+from recommender.applicability.programs import program_names, unmodelled
+from recommender.ranking.starts.layout_flags import SPLITTING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+
+_PRICED = ("memory_bytes", "memory_bandwidth_bytes_per_s")
+"""Facts of a device without which no layout is priced."""
+_REGISTRIES = {"llama-factory": "llamafactory"}
+"""Programs whose registry of settings has another name."""
+ANYWHERE = "any"
+"""The chip of a program that is read whatever it runs on."""
+_TRAINING, _SERVING = "training", "serving"
+
+
+class SupportLevel(StrEnum):
+    """How well a program is supported, the best first."""
+
+    MEASURED = "measured"
+    RECIPE = "recipe"
+    MODELLED = "modelled"
+    READ_ONLY = "read only"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramSupport:
+    """The support of a program for a phase on a chip.
+
+    Attributes:
+        program: Its id.
+        phase: ``training`` or ``serving``.
+        chip: A node of the hardware tree: a device, a family or a vendor.
+        cases: Problems with measured cases.
+        recipes: Official recipes.
+        is_modelled: Whether its layouts and memory are priced there.
+        is_read: Whether its launches are read.
+        settings: The newest release whose settings are known; empty without one.
+    """
+
+    program: str
+    phase: str
+    chip: str
+    cases: int = 0
+    recipes: int = 0
+    is_modelled: bool = False
+    is_read: bool = False
+    settings: str = ""
+
+    @property
+    def level(self) -> SupportLevel:
+        """The best that is known."""
+        found = (
+            (self.cases, SupportLevel.MEASURED),
+            (self.recipes, SupportLevel.RECIPE),
+            (self.is_modelled, SupportLevel.MODELLED),
+            (self.is_read or self.settings, SupportLevel.READ_ONLY),
+        )
+        return next((level for known, level in found if known), SupportLevel.UNKNOWN)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        return {
+            "program": self.program,
+            "phase": self.phase,
+            "chip": self.chip,
+            "level": str(self.level),
+            "cases": self.cases,
+            "recipes": self.recipes,
+            "modelled": self.is_modelled,
+            "launches_read": self.is_read,
+            "settings_of": self.settings or None,
+        }
+
+
+def support(
+    graph: GraphStore, trials: TrialStore, tree: HardwareTree, program: str = "", chip: str = ""
+) -> list[ProgramSupport]:
+    """The support of programs, best first; without a program, of each that is known for a chip.
+
+    Args:
+        graph: Knows frameworks and recipes.
+        trials: Has the cases.
+        tree: Knows hardware.
+        program: Id of the only one.
+        chip: Id of a node of the tree; empty for each vendor that any program is known for.
+    """
+    frameworks = {item.id: item for item in all_of(graph, Framework)}
+    places = [chip] if chip else sorted({vendor for item in frameworks.values() for vendor in item.hardware})
+    names = [program] if program else sorted({*frameworks, *unmodelled(), *program_signs()})
+    measured = _measured(trials, program_names(list(frameworks.values())))
+    published = Counter(
+        (item.framework, _TRAINING if item.role in {Role.TRAIN, Role.FINETUNE} else _SERVING, item.hardware)
+        for item in all_of(graph, Recipe)
+    )
+    found = []
+    for name in names:
+        framework = frameworks.get(name)
+        for phase in phases_of(name, frameworks):
+            rows = [_row(name, phase, place, framework, tree, measured, published) for place in places]
+            shown = [row for row in rows if chip or row.cases or row.recipes or row.is_modelled]
+            if framework is None and not chip:
+                shown.append(replace(rows[0], chip=ANYWHERE, cases=0, recipes=0))
+            elif not chip:
+                shown += [row for row in rows if row not in shown and row.chip in framework.hardware]
+            found += shown
+    order = list(SupportLevel)
+    return sorted(found, key=lambda row: (order.index(row.level), row.program, row.phase, row.chip))
+
+
+def phases_of(program: str, frameworks: Mapping[str, Framework]) -> Sequence[str]:
+    """The phases that a program is for."""
+    if program in frameworks:
+        stated = set(frameworks[program].phases)
+    elif program in unmodelled():
+        stated = set(unmodelled()[program].phases)
+    else:
+        stated = {program_signs()[program].phase} if program in program_signs() else {_TRAINING, _SERVING}
+    if "kernel" in stated:
+        return ()  # it builds kernels, and runs no models itself
+    return [
+        phase
+        for phase in (_TRAINING, _SERVING)
+        if phase in stated or (phase == _SERVING and "inference" in stated)
+    ]
+
+
+def _row(
+    program: str,
+    phase: str,
+    chip: str,
+    framework: Framework | None,
+    tree: HardwareTree,
+    measured: Mapping[tuple[str, str, str], int],
+    published: Mapping[tuple[str, str, str], int],
+) -> ProgramSupport:
+    def counted(table: Mapping[tuple[str, str, str], int]) -> int:
+        return sum(
+            number
+            for (name, of_phase, device), number in table.items()
+            if (name, of_phase) == (program, phase) and _is_there(device, chip, tree)
+        )
+
+    facts = tree.facts(chip)
+    is_priced = any(name != chip for name in tree.below(chip)) or all(name in facts for name in _PRICED)
+    kept = _REGISTRIES.get(program, program)
+    return ProgramSupport(
+        program=program,
+        phase=phase,
+        chip=chip,
+        cases=counted(measured),
+        recipes=counted(published),
+        is_modelled=program in SPLITTING and is_priced and _runs_on(framework, chip, tree),
+        is_read=program in program_signs(),
+        settings=registry(kept).releases[-1] if kept in softwares() else "",
+    )
+
+
+def _runs_on(framework: Framework | None, chip: str, tree: HardwareTree) -> bool:
+    """Whether a program is known on a chip; one that nothing models is held to run anywhere."""
+    return framework is None or bool(set(framework.hardware) & {*tree.path(chip), chip})
+
+
+def _is_there(device: str, chip: str, tree: HardwareTree) -> bool:
+    """Whether evidence of a device tells of a chip: it is below it, or above it and no vendor."""
+    above = tree.path(chip)
+    return device == chip or chip in tree.path(device) or device in above[1:-1]
+
+
+def _measured(trials: TrialStore, names: Mapping[str, str]) -> Counter[tuple[str, str, str]]:
+    """Problems with cases, by program, phase and device."""
+    training = {
+        word for phase in PHASES if phase.name == _TRAINING for word in (phase.activity, *phase.synonyms)
+    }
+    found: Counter[tuple[str, str, str]] = Counter()
+    for row in trials.summary(trials.keys().tolist()):
+        first = next(iter(trials.rows(row.id)), None) if row.model else None
+        if first is None:
+            continue
+        phase = _TRAINING if row.operator in training else _SERVING
+        for program in _programs((*first.software, str(first.configuration.get("framework", ""))), names):
+            found[program, phase, row.hardware] += 1
+    return found
+
+
+def _programs(stated: Iterable[str], names: Mapping[str, str]) -> set[str]:
+    return {names[plain] for name in stated if (plain := normalise(name)) in names}
