@@ -31,7 +31,7 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
         say(line)
     say()
     if answer.findings:
-        from cli.commands.finding_text import show_briefly
+        from cli.diagnosis.finding_text import show_briefly
 
         show_briefly(answer.findings)
     if verbose:

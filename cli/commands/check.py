@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.commands.finding_text import launch_settings, show_finding
 from cli.context import open_workspace, with_defaults
+from cli.diagnosis.finding_text import launch_settings, show_finding
 from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
@@ -63,7 +63,7 @@ def check(
     elif as_json:
         output.as_json(content)
     elif audit.upgrade is not None:
-        from cli.commands.finding_text import show_upgrade
+        from cli.diagnosis.finding_text import show_upgrade
 
         show_upgrade(script, audit.upgrade)
     else:

@@ -22,11 +22,11 @@ from cli.ab.verify import (
     VerifyOption,
 )
 from cli.commands.answer_text import show
-from cli.commands.finding_text import launch_settings
 from cli.commands.from_profile import ProfileOption, with_profile
 from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
 from cli.context import open_workspace, say_aside, with_defaults
+from cli.diagnosis.finding_text import launch_settings
 from cli.options import JsonOption, NumberOption
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s

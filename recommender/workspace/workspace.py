@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.profiles.facts.run import Profile
+    from kg.nouns.audit import AuditRule
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from recommender.answers.diagnose import DiagnosisAnswer
     from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
+    from recommender.audit.audit import Audit
     from recommender.report.document import ReportDocument
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.logged_search import LoggedSearch
@@ -248,6 +250,21 @@ class Workspace:
         """Recommend k changes or configurations, best first. See :meth:`AskDesk.recommend`."""
         problem, assumed = self.problem(question)
         return self.ask.recommend(problem, k, notes=(*notes, *assumed))
+
+    def check(
+        self,
+        script: str,
+        question: Mapping[str, object] | None = None,
+        *,
+        rules: Sequence[AuditRule] = (),
+        to: tuple[str, str] | None = None,
+    ) -> Audit:
+        """Judge the settings of a launch script, given as its text. See :meth:`AskDesk.check`."""
+        from ingest.questions.launches.launch import read_launch
+        from ingest.questions.launches.running import running_settings
+
+        raw = {**read_launch(script, "script").question, **(question or {})}
+        return self.ask.check(raw, running_settings(script), rules=rules, to=to)
 
     def predict(self, question: Asked, k: int = 5, *, notes: Sequence[str] = ()) -> Prediction:
         """Predict throughput, memory, energy and carbon of an answer. See :meth:`AskDesk.predict`."""

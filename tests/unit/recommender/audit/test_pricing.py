@@ -28,6 +28,13 @@ def checked(shipped: Workspace, script: str, hardware: str, **told: Any) -> dict
     return {item.rule: item for item in shipped.ask.check(raw, running_settings(script)).findings}
 
 
+def test_the_library_judges_a_text(shipped: Workspace) -> None:
+    audit = shipped.check("vllm serve Qwen/Qwen3-8B --enforce-eager", {"hardware": "910b3"})
+    assert [item.rule for item in audit.findings] == ["eager-mode"]
+    assert not audit.is_clean
+    assert audit.to_json()["program"] == "vllm-ascend"
+
+
 def test_eager_mode_is_priced_with_an_interval(shipped: Workspace) -> None:
     script = "vllm serve Qwen/Qwen3-8B --enforce-eager --max-num-seqs 32"
     priced = checked(shipped, script, "910b3", traits={"concurrency": 8})["eager-mode"].priced
