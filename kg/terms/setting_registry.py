@@ -248,6 +248,8 @@ class SettingRegistry:
     def nearest_release(self, asked: str) -> str:
         """The newest release that was read and is not after one, or else the oldest.
 
+        Of a name such as ``0.5``, which no release has alone, the newest that begins with it: 0.5.23.
+
         Raises:
             UnknownEntityError: The name is none of a release.
         """
@@ -262,6 +264,9 @@ class SettingRegistry:
             raise UnknownEntityError(
                 f"{asked!r} names no release of {self.software}", hint=f"known: {', '.join(self.releases)}"
             ) from None
+        begun = [name for name in self.releases if name.startswith(f"{asked.strip().lstrip('vV')}.")]
+        if begun and not any(release_key(name) == key for name in self.releases):
+            return begun[-1]
         earlier = [name for name in self.releases if release_key(name) <= key]
         return earlier[-1] if earlier else self.releases[0]
 

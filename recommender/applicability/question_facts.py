@@ -177,7 +177,9 @@ def _keyed_facts(problem: Problem) -> dict[str, FactValue]:
     if not all(problem.software.values()):  # what runs is known where its release is not
         facts["framework"] = frozenset(problem.software)
     for name, value in (problem.current or {}).items():
-        facts[f"setting[{name}]"] = value if isinstance(value, bool | int | float) else str(value)
+        said = value if isinstance(value, bool | int | float) else str(value)
+        facts[f"setting[{name}]"] = said
+        facts.setdefault(f"setting[{name.rpartition('.')[2]}]", said)
     return facts | degrees_of(problem.current or {})
 
 

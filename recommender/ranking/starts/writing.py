@@ -117,8 +117,8 @@ def written(
         settings = _with_case(settings, case_settings(_fastest(runs), screen.release()))
     if not any("rope_" in item.key for item in settings):
         settings += stretched_positions(situation, screen.release())
-    settings = _with_current(settings, situation, screen, is_divided=is_anew)
-    settings = list(_switched(settings, screen.release()))
+    settings = with_current(settings, situation, screen, is_divided=is_anew)
+    settings = list(switched(settings, screen.release()))
     checkpoint = _checkpoint(settings, chosen, draft)
     is_other = any(line.startswith(UNNAMED) for line in checkpoint)
     return StartConfiguration(
@@ -217,7 +217,7 @@ def _with_case(settings: Sequence[PlanSetting], measured: Sequence[PlanSetting])
     return [*(item for item in settings if (item.where, plain_key(item.key)) not in taken), *measured]
 
 
-def _with_current(
+def with_current(
     settings: list[PlanSetting], situation: StartSituation, screen: Screen, *, is_divided: bool
 ) -> list[PlanSetting]:
     """The settings with what runs now in place of what recipes say, and all else that runs now.
@@ -256,7 +256,7 @@ def _with_current(
     return found
 
 
-def _switched(settings: Iterable[PlanSetting], release: ReleaseSettings | None) -> Iterator[PlanSetting]:
+def switched(settings: Iterable[PlanSetting], release: ReleaseSettings | None) -> Iterator[PlanSetting]:
     """Settings with the flag that switches each off; a switch without one that is off is not written."""
     for item in settings:
         known = None

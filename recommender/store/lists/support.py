@@ -121,7 +121,7 @@ def support(
             shown = [row for row in rows if chip or row.cases or row.recipes or row.is_modelled]
             if framework is None and not chip:
                 shown.append(replace(rows[0], chip=ANYWHERE, cases=0, recipes=0))
-            elif not chip:
+            elif framework is not None and not chip:
                 shown += [row for row in rows if row not in shown and row.chip in framework.hardware]
             found += shown
     order = list(SupportLevel)

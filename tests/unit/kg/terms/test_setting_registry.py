@@ -243,3 +243,15 @@ def test_no_default_is_a_place_of_the_machine_that_mined_it(software: str) -> No
         for default in setting.defaults:
             text = str(default.value)
             assert not text.startswith(("/root", "/home", "/work")), setting.key
+
+
+@pytest.mark.parametrize(
+    ("software", "named", "read"),
+    [
+        ("sglang", "0.5", registry("sglang").releases[-1]),
+        ("vllm", "0.12", "0.12.0"),
+        ("vllm", "0.15", "0.14.1"),
+    ],
+)
+def test_a_series_means_its_newest_release(software: str, named: str, read: str) -> None:
+    assert registry(software).at(named).release == read
