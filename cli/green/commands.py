@@ -261,30 +261,6 @@ def _say(text: str) -> None:
 
 
 @app.command()
-def watch(
-    context: typer.Context,
-    region: RegionOption = "",
-    slurm: Annotated[
-        str, typer.Option("--slurm", help="Id of a pending Slurm job: its StartTime follows the plan.")
-    ] = "",
-    duration: DurationOption = "1h",
-    by: ByOption = "+24h",
-    rounds: Annotated[int, typer.Option("--rounds", min=0, help="Stop after so many; 0: never.")] = 0,
-) -> None:
-    """Plan anew every half hour, and move a pending Slurm job.
-
-    Example: tunegraph green watch --region DE --duration 8h --by +24h --slurm 1234
-    """
-    green = _green(context)
-    job = _job(duration, by, split=False, least_run="", restart="")
-    for made in green.watch(job, region=region, slurm=slurm, rounds=rounds):
-        saved = f"{made.saving:.1%} less than at once" if made.waits else made.reason
-        print(f"{made.now.astimezone():%H:%M}  start {made.start.astimezone():%a %H:%M}  {saved}", flush=True)
-        if not made.waits:
-            _teach(context, made.region)
-
-
-@app.command()
 def forecast(
     context: typer.Context,
     region: RegionOption = "",

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
 from kg.errors import InputError, NoEvidenceError
 from recommender.files import WorkspaceFiles
-from recommender.green.handover import move_pending
 from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, IntensityHistory
 from recommender.green.outlook import outlook
 from recommender.green.planner import make_plan
 from recommender.green.shelf import GreenShelf, StoredRegion
 from recommender.green.waiting.outcome import WaitOutcome, WaitRecord, record_of
 from recommender.green.waiting.request import Clocks
-from recommender.green.waiting.waiter import REPLAN_S, Waiter
+from recommender.green.waiting.waiter import Waiter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -164,33 +162,6 @@ class GreenDesk:
         except InputError as fault:
             say(f"{fault}: no plan without a series")
             return ""
-
-    def watch(
-        self, job: GreenJob, *, region: str = "", slurm: str = "", rounds: int = 0
-    ) -> Iterator[GreenPlan]:
-        """The plan, anew every half hour until the job starts; a pending Slurm job's start is moved with it.
-
-        Args:
-            job: The job.
-            region: Of the grid.
-            slurm: Id of the job whose ``StartTime`` follows the plan; empty for none.
-            rounds: Plans after which it stops; 0 for no limit.
-
-        Raises:
-            WorkspaceError: Slurm cannot be asked, or refuses.
-        """
-        made: list[GreenPlan] = []
-        while True:
-            plan = self.plan(job, region=region, will_replan=True)
-            if slurm:
-                move_pending(slurm, plan)
-            yield plan
-            made.append(plan)
-            if not plan.waits:
-                self._remember(made, plan.pieces)
-            if len(made) == rounds or not plan.waits:
-                return
-            time.sleep(max(1.0, min(REPLAN_S, (plan.start - self._clock()).total_seconds())))
 
     def wait(self, request: WaitRequest, say: Callable[[str], None], clocks: Clocks | None = None) -> int:
         """Run a command at its time; return its exit code."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError, WorkspaceError
+from kg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,28 +46,6 @@ def hand_over(plan: GreenPlan, kind: str, command: Sequence[str], name: str = "g
     if kind == "cron" and any("\n" in word for word in command):
         raise InputError("a line of cron holds no command with a line break", hint="put it into a script")
     return WRITERS[kind](plan, shlex.join(command) or "COMMAND", name)
-
-
-def move_pending(job: str, plan: GreenPlan) -> None:
-    """Move the start of a pending Slurm job to that of the plan.
-
-    Raises:
-        WorkspaceError: There is no ``scontrol`` here, or it refuses.
-    """
-    start = "now" if not plan.waits else f"{_local(plan.start):%Y-%m-%dT%H:%M:%S}"
-    try:
-        done = subprocess.run(
-            ["scontrol", "update", f"JobId={job}", f"StartTime={start}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError as fault:
-        raise WorkspaceError(
-            f"scontrol cannot be run: {fault.strerror}", hint="run this where Slurm is"
-        ) from None
-    if done.returncode:
-        raise WorkspaceError(f"Slurm does not move job {job}: {done.stderr.strip()[:200]}")
 
 
 def _local(moment: datetime) -> datetime:

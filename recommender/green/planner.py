@@ -41,7 +41,7 @@ def make_plan(
         seen: What is expected from ``now`` on.
         now: The present.
         region: Name of the region.
-        will_replan: The plan is made anew every half hour, as ``green wait`` and ``green watch`` do.
+        will_replan: The plan is made anew every half hour, as ``green wait`` does.
         caution: Greatest chance of ending dirtier than at once with which it waits.
         is_running: The job runs now, so that a pause costs a restart.
         kept_here: What earlier waits on this grid kept of one promised.

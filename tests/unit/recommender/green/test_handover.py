@@ -5,13 +5,12 @@ import shlex
 import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 import yaml
 
-from kg.errors import InputError, WorkspaceError
-from recommender.green.handover import WRITERS, hand_over, move_pending
+from kg.errors import InputError
+from recommender.green.handover import WRITERS, hand_over
 from recommender.green.plan import GreenJob, GreenPlan
 
 NOW = datetime(2026, 11, 24, 12, 0, tzinfo=UTC)
@@ -115,16 +114,3 @@ def test_json_has_the_shape_of_the_carbon_aware_sdk() -> None:
 @pytest.mark.parametrize("kind", sorted(WRITERS))
 def test_every_kind_names_a_place_for_a_command_that_is_not_given(kind: str) -> None:
     assert hand_over(plan(), kind, ())
-
-
-def test_without_slurm_a_pending_job_cannot_be_moved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(WorkspaceError, match="scontrol"):
-        move_pending("17", plan())
-    scontrol = tmp_path / "scontrol"
-    scontrol.write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/said"\n', encoding="utf-8")
-    scontrol.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    move_pending("17", plan())
-    said = (tmp_path / "said").read_text()
-    assert said.split() == ["update", "JobId=17", f"StartTime={plan().start.astimezone():%Y-%m-%dT%H:%M:%S}"]
