@@ -14,28 +14,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 import data
 from embeddings.codes import code
-from embeddings.features import BLOCKS, FEATURE_VERSION, WIDTH, Features, places
-from embeddings.text_encoder import INSTALL_HINT
+from embeddings.features import BLOCKS, FEATURE_VERSION, WIDTH, Features, HardwareFacts, places
+from embeddings.text_encoder import INSTALL_HINT, TextEncoder
 from embeddings.weights import BlockWeights
 from kg.errors import MissingDependencyError
+from kg.nouns.entities import Problem
 from kg.nouns.values import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from embeddings.features import HardwareFacts
-    from embeddings.text_encoder import TextEncoder
-    from kg.nouns.entities import Problem
-
 
 NO_TEXT = "no text model: similarity rests on numbers and names alone"
 

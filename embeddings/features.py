@@ -12,22 +12,17 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embeddings import shapes
 from embeddings.codes import code, name_code
 from embeddings.shapes import magnitude, number_of
-from kg.nouns.entities import Better, WorkloadKind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
+from kg.nouns.entities import Better, Problem, WorkloadKind
+from kg.nouns.values import Value
 
 _Key = TypeVar("_Key", bound="Hashable")
 

@@ -8,17 +8,13 @@ itself, so an answer never waits for an index and never misses a row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embeddings.index_file import IndexFile
 from embeddings.vector_log import VectorLog
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 LOG_NAME = "vectors.log"
 INDEX_NAME = "index"

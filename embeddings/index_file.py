@@ -13,22 +13,17 @@ import json
 import logging
 import os
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embeddings import index_building
 from embeddings.index_building import faiss_library
-from embeddings.vector_log import sync_folder
+from embeddings.vector_log import VectorLog, sync_folder
 from kg.errors import WorkspaceError
 from kg.whole_files import sha256_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from embeddings.vector_log import VectorLog
 
 logger = logging.getLogger(__name__)
 

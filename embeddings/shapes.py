@@ -7,18 +7,13 @@ dimensions have slots by meaning; a name without a slot is spread over a few col
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embeddings.codes import code
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Settings, Value
+from kg.nouns.values import Settings, Value
 
 _DIMENSIONS: tuple[tuple[str, ...], ...] = (
     ("m", "num_tokens", "token", "tokens", "max_num_batched_tokens", "n_batch"),

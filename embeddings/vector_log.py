@@ -17,18 +17,14 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import IndexMismatchError, WorkspaceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 HEADER_BYTES = 4096
 _FORMAT = "tunegraph vector log 2"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import yaml
 
@@ -13,12 +13,8 @@ from ingest.formats.kernels.t4_writing import t4_of_choices
 from ingest.formats.kernels.triton_tables import file_name, size_of, table_text, triton_configs
 from ingest.formats.trackers.optuna_writing import queue
 from kg.errors import InputError
+from kg.nouns.entities import Configuration, Problem
 from kg.nouns.values import show
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kg.nouns.entities import Configuration, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

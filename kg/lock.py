@@ -13,12 +13,10 @@ import shlex
 import socket
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 from kg.errors import WorkspaceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class WriterLock:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.errors import WorkspaceError
 from kg.whole_files import write_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 FORMAT = 1
 """Version of the workspace directory; another one is refused."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FILE = "tunegraph.toml"
 

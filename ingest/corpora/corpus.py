@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import data
-from ingest.files.yaml_tree import Faults, parse
+from ingest.files.yaml_tree import Entry, Faults, parse
 from kg.errors import CaseFormatError, Fault, InputError, UnknownEntityError
 from kg.nouns.values import digest
 from kg.web import is_safe
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from ingest.files.yaml_tree import Entry
 
 SHIPPED = "corpora/public.yaml"
 MAXIMUM_BYTES = 1 << 30

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 import ssl
+from collections.abc import Callable
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request
 
 from kg.errors import FetchError, InputError, WorkspaceError
 from kg.web import is_safe, send
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 CHUNK = 1 << 18
 TIMEOUT_S = 30.0

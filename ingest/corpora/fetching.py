@@ -7,20 +7,15 @@ import hashlib
 import shutil
 import tarfile
 import zlib
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
-from ingest.corpora.corpus import MAXIMUM_BYTES, is_plain
+from ingest.corpora.corpus import MAXIMUM_BYTES, Corpus, is_plain
 from ingest.corpora.download import download
 from kg.errors import InputError, WorkspaceError
 from kg.whole_files import sha256_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from ingest.corpora.corpus import Corpus
 
 
 def fetch(corpus: Corpus, folder: Path, on_progress: Callable[[int], None] = lambda _: None) -> Path:

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import json
 import tempfile
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
 
 from ingest.door.writing import to_record
 from kg.errors import InputError
+from kg.nouns.entities import Case
 from kg.nouns.values import canonical_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from kg.nouns.entities import Case
 
 SECTIONS = ("task.shape", "task.traits", "hardware.traits", "config", "software", "task", "hardware")
 """Objects that become columns by name, those inside others first."""

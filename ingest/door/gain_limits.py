@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Baseline
+from kg.nouns.entities import Baseline
 
 HIGHEST_OPERATOR_GAIN = 500.0
 """The same of one operator, where the highest that is cited is 55x (one that left the scalar cores)."""

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
+from kg.nouns.values import Settings, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ingest.door.values import JsonObject, settings
 from kg.nouns.entities import Limit, Workload, WorkloadKind
 from kg.terms.metrics import canonical_metric
 from kg.terms.precisions import canonical_precision, is_precision
 from kg.terms.units import unit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _OWN = {"kind", "op", "model", "shape", "dtype", "slo", "objective", "traits"}
 """Fields of a task that are no traits."""

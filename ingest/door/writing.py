@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kg.nouns.entities import Kind, Status
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Case, Hardware, Problem, Source, Workload
+from kg.nouns.entities import Case, Hardware, Kind, Problem, Source, Status, Workload
 
 _STATUSES = {
     Status.OK: "ok",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from typing import IO, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
 
 GZIP = b"\x1f\x8b"
 CHUNK = 1 << 20

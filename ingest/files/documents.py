@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
-from ingest.files.content import ContentError
-
-if TYPE_CHECKING:
-    from ingest.files.content import Content
+from ingest.files.content import Content, ContentError
 
 SMALL = 16 << 20
 """More bytes than any configuration table or search space has."""

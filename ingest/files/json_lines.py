@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ingest.files.content import MAXIMUM_LINE, ContentError
+from ingest.files.content import MAXIMUM_LINE, Content, ContentError
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.files.content import Content
 
 
 def json_lines(content: Content, *, comment: str = "") -> Iterator[tuple[str, object]]:

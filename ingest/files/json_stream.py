@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import codecs
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ingest.files.content import ContentError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.files.content import Content
+from ingest.files.content import Content, ContentError
 
 MAXIMUM_VALUE = 64 << 20
 """Characters that one value may need; members of an open object are read one at a time."""

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ingest.files.content import ContentError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.files.content import Content
+from ingest.files.content import Content, ContentError
 
 MAXIMUM_BYTES = 16 << 20
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.files.content import GZIP, ContentError, unpack
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEAD_BYTES = 65_536
 """Size of the head that formats are recognised by."""

@@ -8,12 +8,9 @@ refused.
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.files.content import ContentError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LONGEST = 16 << 20
 """Bytes of one value or row at most (SQLITE_LIMIT_LENGTH); a choice, far above the texts of studies."""

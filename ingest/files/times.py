@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import tzinfo
 
 
 def epoch_s(text: str) -> tuple[float, bool]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ingest.files.yaml_tree import Faults, parse
+from ingest.files.yaml_tree import Entry, Faults, parse
 from ingest.knowledge.parts import EntryParts
 from kg.errors import CaseFormatError, InputError
 from kg.nouns.audit import AuditRule, FindingKind, FindingLevel
@@ -12,9 +10,6 @@ from kg.nouns.release import release_key
 from kg.terms.conditions import Condition
 from kg.terms.meanings import programs
 from kg.terms.setting_registry import softwares
-
-if TYPE_CHECKING:
-    from ingest.files.yaml_tree import Entry
 
 
 def read_audit_rules(text: str, path: str) -> tuple[AuditRule, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ingest.knowledge.files import ARCHITECTURES, Noun
 from kg.errors import Fault
@@ -20,10 +21,6 @@ from kg.nouns.knowledge import (
     Strategy,
 )
 from kg.triples.networks import circle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
 CLASSES: dict[type[Noun], str] = {
     HardwareProfile: "hardware",

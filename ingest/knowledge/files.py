@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
 
 from ingest.files.yaml_tree import Entry, Faults, parse
 from ingest.knowledge.parts import EntryParts
@@ -23,9 +24,6 @@ from kg.nouns.knowledge import (
     Strategy,
 )
 from kg.terms.phases import SCOPES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Noun: TypeAlias = (
     HardwareProfile | Model | ModelFamily | Bottleneck | Cause | Strategy | FaultPattern | Framework

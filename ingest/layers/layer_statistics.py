@@ -7,7 +7,8 @@ safetensors file holds weights, from which only the error of rounding them is kn
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows
@@ -15,10 +16,6 @@ from ingest.files.documents import load_json
 from ingest.layers.layer import STATISTICS, Layer
 from ingest.layers.safetensors import read_weight_errors
 from kg.errors import CaseFormatError, Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 _NAMES = ("layer", "name", "module", "parameter", "op_name", "operator", "tensor")
 _ALIASES = {alias: name for name, more in STATISTICS.items() for alias in (name, *more)}

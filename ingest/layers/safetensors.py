@@ -16,18 +16,14 @@ from __future__ import annotations
 import json
 import math
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ingest.layers.layer import Layer
 from kg.errors import CaseFormatError, Fault
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import BinaryIO
-
-    from numpy.typing import NDArray
 
 LONGEST_HEADER_BYTES = 100_000_000
 """As the format's own reader has it."""

@@ -6,12 +6,9 @@ import codecs
 import csv
 import math
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-    from typing import TextIO
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TextIO
 
 LONGEST_CELL = 1 << 24
 """Characters of a cell: call stacks are long, but no table of a profiler needs more."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from ingest.profiles.facts.run import Missing
+from ingest.profiles.facts.run import Missing, Rank, StepTime
 from ingest.profiles.tables.step_tables import TOLERANCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from ingest.profiles.facts.run import Rank, StepTime
 
 LEVEL1 = "profile with profiler_level=Level1 or Level2"
 OPERATOR, SIMULATOR, MINDSPORE = "msprof op", "msprof op simulator", "MindSpore profiler"

@@ -7,14 +7,11 @@ Source:
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 from ingest.files.content import ContentError
 from ingest.files.sqlite_file import open_untrusted, tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 _NSYS = "nsys export --type sqlite, and name the .sqlite file"
 _ROCPROF = "rocprofv3 --output-format csv, or json"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.files.content import Content, ContentError
 from ingest.profiles.cells import header_of
@@ -28,10 +29,6 @@ from ingest.profiles.tables import (
     system_tables,
 )
 from ingest.profiles.traces.traces import is_trace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 _HEAD = 1 << 16
 _ARCHIVES = (

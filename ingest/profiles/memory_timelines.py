@@ -11,19 +11,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream
 from ingest.profiles.memory_snapshots import DeviceMemory, LiveBytes
-from ingest.profiles.tables.memory_tables import memory_use
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from ingest.profiles.tables.memory_tables import Point
+from ingest.profiles.tables.memory_tables import Point, memory_use
 
 CATEGORIES = (
     *("parameters", "optimizer", "input data", "temporary", "activations", "gradients", "autograd", "other"),

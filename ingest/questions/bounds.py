@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kg.errors import InputError
+from kg.nouns.values import Value
 from kg.terms.facts import FACTS, FactType
 from kg.terms.meanings import kind_of, size_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
 
 LARGEST_SYSTEM = 2**20
 """Devices of the largest system that is announced: more than a million of an Atlas 960 SuperCluster (Huawei

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from kg.terms.phases import PHASE_OF_WORD
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def with_defaults(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.errors import CaseFormatError, Fault, InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAXIMUM_FILE_BYTES = 1_000_000
 """A question is small; a larger file is something else."""

@@ -6,8 +6,9 @@ listed in the notes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from ingest.questions.aims import KnownOperator, limits_of, objective_of
 from ingest.questions.bounds import check_settings, check_sizes, check_traits, device_count
@@ -16,7 +17,7 @@ from ingest.questions.launches.releases import plain_release, release_of_image
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Hardware, Problem, Workload, WorkloadKind
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
-from kg.nouns.values import Settings, as_value
+from kg.nouns.values import Settings, Value, as_value
 from kg.terms.model_name import quantised_format, read_name
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
@@ -25,14 +26,8 @@ from kg.terms.tasks import task_of
 from kg.terms.units import share_of
 from kg.triples.model_facts import SIZED
 from kg.triples.model_finder import DECISIVE
-from kg.triples.names import slug
+from kg.triples.names import ResolvedModel, ResolvedName, slug
 from kg.triples.network_table import network_facts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kg.nouns.values import Value
-    from kg.triples.names import ResolvedModel, ResolvedName
 
 _Part = TypeVar("_Part")
 _FORMATS_ALIKE = {"w8a8": "int8", "float4": "nvfp4", "fp4": "nvfp4", "int4": "w4a16"}

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ingest.questions.launches.launch_facts import LaunchFacts
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.situation import FactOrigin
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 MOST_BYTES = 256_000_000
 """Larger files are no trace that a question needs; a choice."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Source
 from kg.nouns.release import release_key
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Source
 
 
 class FindingKind(StrEnum):

@@ -12,16 +12,14 @@ u: the gain in added millionths of a nat, ``round(g * 10**6)``; half a millionth
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from datetime import datetime
+from typing import Self
 
 from kg.nouns.codec import NOT_IN_JSON, OR_NULL, Empty, JsonNoun, in_json
 from kg.nouns.entities import Kind, Trust
 from kg.nouns.values import Settings, show
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
 
 UNATS_PER_NAT = 1_000_000
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Source
 from kg.nouns.knowledge import Concept
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

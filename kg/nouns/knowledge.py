@@ -8,20 +8,15 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Source
 from kg.nouns.release import release_order
+from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import Settings, show
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Source
-    from kg.nouns.scope import Caveat, ScopeClause
-    from kg.nouns.values import Value
+from kg.nouns.values import Settings, Value, show
 
 
 class FactKind(StrEnum):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+from typing import Any, Self
 
 DEGREES = {
     "tp": "tensor_parallel",

@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from kg.nouns.setting import SettingPlace
-
-if TYPE_CHECKING:
-    from kg.nouns.setting import Setting
-    from kg.nouns.values import Value
-
+from kg.nouns.setting import Setting, SettingPlace
+from kg.nouns.values import Value
 
 SAME_KEY = 0.95
 """Likeness from which two keys are one misspelt: a letter left out of twenty. Of 1,481 keys of vllm-ascend,

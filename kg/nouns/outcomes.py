@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from kg.nouns.entities import Source
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from kg.nouns.entities import Source
 
 VERDICTS = ("better", "equivalent", "worse", "undecided")
 

@@ -5,18 +5,13 @@ It is evidence of what works together, not of a gain: most recipes come without 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Source
-    from kg.nouns.setting import SettingPlace
-    from kg.nouns.values import Value
+from kg.nouns.entities import Source
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Settings, Value
 
 
 class Role(StrEnum):

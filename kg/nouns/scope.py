@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kg.nouns.entities import Source
+from kg.nouns.entities import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

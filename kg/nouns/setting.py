@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from kg.nouns.release import release_key
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
+from kg.nouns.values import Value
 
 
 class SettingPlace(StrEnum):

@@ -7,13 +7,10 @@ entries are dropped first.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from pathlib import Path
 
 KEPT = 10_000
 """Recommendations kept; at some 500 bytes each, 5 MB."""

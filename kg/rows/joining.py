@@ -9,13 +9,10 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
 from kg.errors import WorkspaceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LISTED = 100
 """Contradictions that are told one by one; the others are counted."""

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kg.nouns.entities import Baseline, Better, Kind, Measurement, Status, Trust
+from kg.nouns.entities import (
+    Baseline,
+    Better,
+    Case,
+    Configuration,
+    Kind,
+    Measurement,
+    Objective,
+    Status,
+    Trust,
+)
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Case, Configuration, Objective
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,27 +9,20 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kg.nouns.entities import Better, Kind, Status, Trust
+from kg.nouns.entities import Better, Configuration, Kind, Objective, Problem, Status, Trust
 from kg.nouns.values import Settings
 from kg.rows import seals, trials_sql
 from kg.rows.interning import InternedValues
-from kg.rows.trial_rows import Counts, ProblemRow, rank, table_of, trial_of
-from kg.rows.trials_file import open_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Configuration, Objective, Problem
-    from kg.rows.trial_rows import Trial, TrialTable
-    from kg.rows.trials_file import TrialsFile
+from kg.rows.trial_rows import Counts, ProblemRow, Trial, TrialTable, rank, table_of, trial_of
+from kg.rows.trials_file import TrialsFile, open_file
 
 EVERYTHING = 2**62
 """An ``acknowledged`` that hides no batch."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kg.nouns.entities import Kind
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from kg.terms.dialects import DEGREES, degrees_of, statement
 from kg.terms.meanings import degree_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
 
 SIZE_KINDS = {
     "lengths": ("input_len", "output_len", "seq_len"),

@@ -14,14 +14,11 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.terms.facts import FACTS, FactType, nearest_facts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COMPARISONS: dict[type[ast.cmpop], tuple[str, Callable[[object, object], bool]]] = {
     ast.Eq: ("=", operator.eq),

@@ -8,17 +8,15 @@ as one side fails, ``or`` holds as soon as one side holds. The grammar is :mod:`
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from kg.errors import InputError
 from kg.nouns.release import release_key
 from kg.terms.condition_grammar import ARITHMETIC, COMPARISONS, parsed
 from kg.terms.facts import FACTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 FactValue: TypeAlias = "bool | int | float | str | frozenset[str]"
 Facts: TypeAlias = "Mapping[str, FactValue]"

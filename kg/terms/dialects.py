@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.look_up import Standing
-from kg.terms.meanings import divides, meaning_of, plain_name, programs, settings_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.values import Value
-    from kg.terms.meanings import Meaning
+from kg.nouns.values import Value
+from kg.terms.meanings import Meaning, divides, meaning_of, plain_name, programs, settings_of
 
 DEGREES = ("tp", "pp", "dp", "ep", "cp")
 """Facts that divide a model over devices, as conditions read them."""

@@ -7,15 +7,12 @@ fault of the file and never an unknown of every question.
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from data import text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class FactType(StrEnum):

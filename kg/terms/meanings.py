@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import data
 from kg.errors import UnknownEntityError
 from kg.nouns.setting import SettingPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.values import Value
+from kg.nouns.values import Value
 
 OWN = "tunegraph"
 """The program whose names hold where no program is named."""

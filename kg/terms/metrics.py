@@ -6,16 +6,11 @@ A metric that is not listed keeps its name; then the record must say which way i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from kg.nouns.entities import Better, WorkloadKind
+from kg.nouns.entities import Better, Objective, WorkloadKind
 from kg.terms.units import Dimension
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kg.nouns.entities import Objective
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

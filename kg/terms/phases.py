@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from kg.nouns.entities import WorkloadKind
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Workload
+from kg.nouns.entities import Workload, WorkloadKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

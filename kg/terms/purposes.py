@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import translate
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
 from kg.terms.conditions import Condition
 from kg.terms.meanings import divides, table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 QUANTISATION = "quantization"
 """Flag that vLLM and SGLang name the format of quantised weights with."""

@@ -9,21 +9,15 @@ case that may hold gives it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
-from kg.nouns.look_up import Standing
-from kg.nouns.setting import same_value
+from kg.nouns.look_up import LookUp, Standing
+from kg.nouns.setting import ResolvedCase, same_value
+from kg.nouns.values import Value
 from kg.terms.setting_conflicts import holds
 from kg.terms.setting_registry import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.look_up import LookUp
-    from kg.nouns.setting import ResolvedCase
-    from kg.nouns.values import Value
 
 _GIB = 2**30
 _REPORTED = 0.95

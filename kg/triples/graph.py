@@ -7,14 +7,10 @@ bindings, never by formatting a string.
 from __future__ import annotations
 
 import re
-from typing import IO, TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Protocol, TypeAlias
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Triple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from pyoxigraph import RdfFormat
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple
 
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 Subject: TypeAlias = NamedNode | BlankNode

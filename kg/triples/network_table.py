@@ -6,16 +6,13 @@ A name may carry what an edition adds to it: ``ResNeSt50_ID1234_for_PyTorch`` is
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import data
 from kg.terms.model_name import Part, read_name
 from kg.triples.names import normalise
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TABLE = "models/networks.csv"
 FACTS = ("parameters", "flops_per_sample", "image_size", "activations_per_sample")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Self, cast
+from pathlib import Path
+from typing import IO, Self, cast
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, RdfFormat, Store, parse
 
 from kg.errors import InputError, WorkspaceError
 from kg.triples.graph import Subject, Term, Triple, bind, replacement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 _DEFAULT = DefaultGraph()
 _INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")

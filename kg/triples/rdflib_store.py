@@ -6,7 +6,8 @@ module is imported late.
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import IO
 
 import pyoxigraph as ox
 import rdflib
@@ -14,9 +15,6 @@ from rdflib.term import BNode, Node, URIRef
 
 from kg.triples.graph import Subject, Term, Triple, bind, replacement
 from kg.triples.oxigraph_store import quads_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _STRING = "http://www.w3.org/2001/XMLSchema#string"
 

@@ -11,13 +11,10 @@ import fcntl
 import os
 import shutil
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.errors import WorkspaceError
 from kg.triples.oxigraph_store import OxigraphStore
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEPT = 3
 """Snapshots kept besides those in use: a reader may just have read the name of an older one."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from pyoxigraph import Literal, NamedNode, Triple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NAMESPACE: Final = "https://w3id.org/tunegraph/"
 TERMS: Final = NAMESPACE + "ns#"

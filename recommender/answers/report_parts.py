@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from recommender.answers.answer import Answer
 from recommender.answers.benefit import Prediction
@@ -17,11 +19,6 @@ from recommender.report.document import ReportDocument, ReportPart, finite
 from recommender.report.page import SECTIONS, UNFIT, check_parts, unfit
 from recommender.search.report.result import Result
 from recommender.search.report.search_report import CourseReport, SearchReport
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 
 _WAYS: Mapping[str, tuple[str, str]] = {
     "answer": ("an answer", "name a question file, or the id of a recommendation"),

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
-from kg.nouns.values import show
+from kg.nouns.framework import Framework
+from kg.nouns.values import Settings, show
 from kg.terms.circumstances import SOFTWARE
-from kg.terms.conditions import Truth
+from kg.terms.conditions import FactValue, Truth
 from kg.terms.meanings import degree_of
 from kg.terms.purposes import plain_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kg.nouns.framework import Framework
-    from kg.nouns.values import Settings
-    from kg.terms.conditions import FactValue
 
 
 def baseline_truth(against: Settings, facts: Mapping[str, FactValue]) -> Truth:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
-from kg.nouns.entities import WorkloadKind
+from kg.nouns.entities import Problem, WorkloadKind
+from kg.nouns.framework import Framework
+from kg.nouns.situation import StatedFact
 from kg.terms.setting_registry import registry, softwares
 from recommender.cost_model.assumed import assumed_release
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.framework import Framework
-    from kg.nouns.situation import StatedFact
 
 _LANGUAGE = frozenset({"decoder", "moe-decoder", "multimodal"})
 _USUAL = {

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
-from typing import TYPE_CHECKING
 
 import data
 from kg.errors import NoEvidenceError, UnknownEntityError
+from kg.nouns.entities import Problem
+from kg.nouns.framework import Framework
 from kg.nouns.values import Settings
 from kg.terms.setting_registry import softwares
 from kg.triples.names import normalise
 from recommender.cost_model.question import BELOW_ENGINES, is_step
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.framework import Framework
 
 FILE = "runtime/programs.csv"
 ALIKE = 0.6

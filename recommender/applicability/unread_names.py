@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Problem
 from kg.nouns.look_up import Standing
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from kg.terms.facts import FACTS
 from kg.terms.meanings import degree_of, meaning_of, own_names
 from kg.terms.purposes import plain_key
-from kg.terms.setting_registry import softwares
+from kg.terms.setting_registry import ReleaseSettings, softwares
 from recommender.cost_model.question import BELOW_ENGINES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
 
 ALIKE = 0.8
 """Likeness (``difflib``'s ratio) from which an unknown name is taken for a misspelling; a choice."""

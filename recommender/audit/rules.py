@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import data
 from ingest.knowledge.audit_rules import read_audit_rules
-
-if TYPE_CHECKING:
-    from kg.nouns.audit import AuditRule
+from kg.nouns.audit import AuditRule
 
 FOLDER = "audit"
 

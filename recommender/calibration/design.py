@@ -10,20 +10,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.nouns.codec import JsonNoun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Configuration, Problem
-    from kg.nouns.values import Settings, Value
+from kg.nouns.entities import Configuration, Problem
+from kg.nouns.values import Settings, Value
 
 FACTS = (
     "compute_units",

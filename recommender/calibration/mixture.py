@@ -11,20 +11,17 @@ what it asks about.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 import data
 from kg.errors import WorkspaceError
 from kg.nouns.values import digest
 from kg.triples.hardware_tree import Distance
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
 EXPERTS = ("popular", "modelled", "untried")
 """Besides the nearest case: seldom among the best elsewhere, what the response model expects, seldom

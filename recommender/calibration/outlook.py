@@ -15,20 +15,17 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 import data
 from kg.triples.hardware_tree import Distance
 from recommender.calibration.monotone import MonotoneModel
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 

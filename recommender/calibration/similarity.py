@@ -12,21 +12,18 @@ from __future__ import annotations
 import json
 import logging
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 import data
 from embeddings.weights import BlockWeights
 from kg.triples.hardware_tree import Distance
 from recommender.calibration.monotone import MonotoneModel
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 

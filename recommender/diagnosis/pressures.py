@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 import yaml
 
 import data
 from kg.nouns.codec import JsonNoun, in_json
 from kg.terms.setting_registry import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _TABLE = "settings/pressures.yaml"
 _GIVEN = re.compile(r"['\"]?(\w+)['\"]?\s*[=:]\s*('[^']*'|\"[^\"]*\"|-?[\w.]+)")

@@ -8,13 +8,10 @@ Source:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, in_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _NUMBER = r"([\d.]+(?:[eE][+-]?\d+)?)"
 _VLLM = {

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from kg.nouns.gain import rounded_factor
-
-if TYPE_CHECKING:
-    from kg.nouns.effects import Context
-    from kg.nouns.gain import Gain
-    from kg.nouns.knowledge import Strategy
+from kg.nouns.effects import Context
+from kg.nouns.gain import Gain, rounded_factor
+from kg.nouns.knowledge import Strategy
 
 RECOMBINATION, TRANSFER, BETWEEN = "recombination", "transfer", "between values"
 """How a hypothesis was made."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
@@ -20,9 +21,6 @@ from kg.nouns.values import Settings, digest
 from kg.terms.metrics import METRICS, canonical_metric
 from recommender.experiment.mixture import least_pairs
 from recommender.experiment.schemes import Scheme
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 CONTROL = "control"
 """Name of the arm that the others are compared with."""

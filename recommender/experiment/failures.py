@@ -12,14 +12,11 @@ is a mixture of likelihood ratios over all coins: under a fair one ``P(e >= 1 / 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import OR_NULL, JsonNoun
 from recommender.experiment.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,19 +13,17 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from recommender.experiment.design import ExperimentDesign
 from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.samples import Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 FORMAT = 1
 SUFFIX = ".jsonl"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path  # noqa: TC003  its annotation says how JSON is read
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError

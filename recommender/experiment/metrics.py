@@ -6,15 +6,12 @@ Without either it is the time that the command takes. The first metric decides, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from kg.errors import InputError
 from kg.nouns.entities import Better, WorkloadKind
 from kg.terms.metrics import METRICS, canonical_metric
 from recommender.measuring.readings import WALL, OutputReading
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _TIMES = ("time", "latency", "_s", "_ms", "_us", "_ns")
 """Endings of names of metrics of which less is better."""

@@ -19,15 +19,11 @@ Source:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 G = 1.0
 """Weight of the prior, in pairs. A choice among 0.5 to 16: at 2 % noise it decides a gain of 3 % soonest, and

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, in_json
 from recommender.experiment.mixture import least_pairs, pairs_needed, watch
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SIMULATED = 400
 """Simulated tests behind the two quantiles: their error is some 2 % of the tests. A choice."""

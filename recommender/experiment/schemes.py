@@ -18,19 +18,15 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recommender.experiment.mixture import G, least_pairs
 from recommender.experiment.verdict import UNKNOWN, Interval
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 SESSION = 0.01
 """Standard deviation, in nats, of the same program between two sessions (layout, clocks, neighbours). A

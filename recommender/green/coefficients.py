@@ -8,17 +8,15 @@ level share coefficients.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import data
 from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, Floats, IntensityHistory, Slots
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 KNOTS: Slots = np.unique(
     np.r_[np.arange(DAY), np.arange(DAY, 2 * DAY, 2), np.arange(2 * DAY, HORIZON, 8), 383]

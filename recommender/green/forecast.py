@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from recommender.green.coefficients import Coefficients, NormalEquations, own_origins, shipped
+from recommender.green.coefficients import (
+    Coefficients,
+    NeighbourRegion,
+    NormalEquations,
+    own_origins,
+    shipped,
+)
 from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, Floats, IntensityHistory, Slots
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from recommender.green.coefficients import NeighbourRegion
 
 REFIT = 28 * DAY
 """Slots after which a series' own past is learned from again."""

@@ -8,13 +8,10 @@ v[:t] alone, so nothing after an origin moves its forecast.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 Floats = NDArray[np.float64]
 Slots = NDArray[np.int64]

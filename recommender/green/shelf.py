@@ -7,9 +7,11 @@ import json
 import struct
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +25,6 @@ from recommender.green.forecast import learn
 from recommender.green.history import LEAST_HISTORY, SLOT_S, IntensityHistory
 from recommender.green.published import PublishedForecast, published_from
 from recommender.green.series import IntensitySeries, placed, series_from
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 MOST_NEIGHBOURS = 3
 """Other regions of the workspace that a region's coefficients learn from at most; each costs time."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SECONDS = 10.0
 """After which a command that tells a version is given up."""

@@ -12,16 +12,14 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from kg.errors import InputError
 from recommender.measuring.outcome import CancelledError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 HEAD, TAIL = 16 << 10, 512 << 10
 """Bytes kept of the beginning and of the end of each output; a metric stands at the end. A choice."""

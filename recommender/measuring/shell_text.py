@@ -9,15 +9,12 @@ the code of another language, a here-document) is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PLACE = re.compile(r"\{\{|\}\}|\{([A-Za-z_][\w.-]*)\}")
 

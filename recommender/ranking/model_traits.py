@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.errors import MissingFactError
+from kg.nouns.knowledge import Model
 from kg.triples.model_facts import plain_facts
 from recommender.cost_model.facts.model import model_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.knowledge import Model
 
 
 def architecture_has_experts(architecture: str) -> bool | None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import NOT_IN_JSON, OR_NULL, Empty, JsonNoun, in_json
 from kg.nouns.setting import SettingPlace
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
+from kg.nouns.values import Value
 
 
 class Origin(StrEnum):

@@ -8,15 +8,13 @@ import math
 import re
 import zlib
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 FORMAT = "tunegraph report"
 VERSION = 1

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from data import text
 from recommender.report.document import finite
 from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.page import SECTIONS
 from recommender.report.words import Words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _BREAKS = re.compile(r"</(?:p|h\d|li|tr|div|dd|figcaption|summary|pre|ul)>|<tr>")
 _GAPS = re.compile(r"</?(?:t[dh]|dt|small)\b[^>]*>")

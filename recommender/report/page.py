@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from data import text
 from kg.errors import InputError
-from recommender.report.document import embedded
+from recommender.report.document import ReportDocument, ReportPart, embedded
 from recommender.report.markup import Markup, joined, name, tag
 from recommender.report.sections import (
     answer,
@@ -20,12 +21,6 @@ from recommender.report.sections import (
     search,
 )
 from recommender.report.words import Words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
-
-    from recommender.report.document import ReportDocument, ReportPart
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "

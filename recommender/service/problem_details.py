@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from kg.errors import (
     InfeasibleError,
@@ -12,9 +12,6 @@ from kg.errors import (
     NoEvidenceError,
     TuningError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -11,17 +11,14 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
 
 MOST_CHARACTERS = 10_000
 """Longer expressions are nothing that anybody wrote; also keeps the parser's recursion in bounds."""

@@ -10,17 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InputError
-from kg.nouns.values import as_value, show
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Value
+from kg.nouns.values import Value, as_value, show
 
 MOST_LEVELS = 4096
 """Values up to which a range is taken as a list; a choice. Wider ranges are continuous and rounded."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kg.errors import InputError
-from kg.nouns.values import as_value
+from kg.nouns.values import Value, as_value
 from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
 from recommender.space.space import SearchSpace
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
 
 _PARAMETER = ("kind", "values", "low", "high", "step", "log", "when")
 _CONSTRAINT = ("expression", "reason", "source")

@@ -19,15 +19,12 @@ answer before anything is read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.files.content import ContentError
 from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 MAPPING_FORMAT = "tunegraph-mapping"
 VERSION = 1

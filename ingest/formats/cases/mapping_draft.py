@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 import yaml
 
@@ -14,10 +15,6 @@ from ingest.formats.cases.mapping import MAPPING_FORMAT, VERSION
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 LOOKED_AT = 500
 """Rows that a draft is made from."""

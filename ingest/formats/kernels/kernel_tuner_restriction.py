@@ -5,14 +5,10 @@ The text is Python for ``tune_kernel(..., restrictions=restrictions)``; the spac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.entities import Configuration
+from kg.nouns.entities import Configuration
 
 
 def restriction(configurations: Sequence[Configuration]) -> str:

@@ -9,18 +9,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from ingest.formats.kernels.kernel_tuner_t4 import SCHEMA_VERSION
 from ingest.formats.kernels.triton_tables import TritonTable
 from kg.errors import InputError
-from kg.nouns.entities import Status
+from kg.nouns.entities import Case, Configuration, Measurement, Problem, Status
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kg.nouns.entities import Case, Configuration, Measurement, Problem
 
 _INVALID = ("timeout", "compile", "runtime", "correctness", "constraints")
 """Words of T4 for kinds of failures."""

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-from ingest.door.records import RecordError
-from ingest.files.content import ContentError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content, ContentError
 from ingest.files.documents import load_json
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _SIZE = re.compile(r"[1-9]\d{0,17}")
 _COMMA = re.compile(r",(?![^\[]*\])")

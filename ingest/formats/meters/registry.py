@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.files.content import Content
 from ingest.files.sniffing import read_head
 from ingest.files.times import zone_of
 from ingest.formats.meters import energy_logs, power_logs
-from ingest.formats.meters.table import MeterClock
+from ingest.formats.meters.table import MeterClock, MeterFormat, MeterLog
 from kg.errors import CaseFormatError, InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.formats.meters.table import MeterFormat, MeterLog
 
 METER_FORMATS: tuple[MeterFormat, ...] = (*power_logs.FORMATS, *energy_logs.FORMATS)
 """All formats; the first that recognises a file reads it."""

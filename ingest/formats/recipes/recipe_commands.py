@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ingest.questions.launches.shell import UNKNOWN
 from ingest.questions.launches.variables import NOT_TUNED_ENVIRONMENT
@@ -17,9 +17,6 @@ from kg.nouns.recipe import RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import positive, statement
 from kg.terms.meanings import meaning_of, table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 PLACES = frozenset(table("left_out")["place"])
 """Flags that say where something is and for whom it runs."""

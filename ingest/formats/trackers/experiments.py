@@ -8,18 +8,13 @@ file; what is not a statement is listed as a guess.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ingest.door.records import RecordError
+from ingest.door.records import RecordError, Records
 from ingest.files.content import ContentError
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from ingest.door.records import Records
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _HARDWARE = (
     *(

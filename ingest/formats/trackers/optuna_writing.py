@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from ingest.door.writing import to_record
 from ingest.formats.trackers.optuna_study import RECORD_ATTRIBUTE
 from kg.errors import InputError, MissingDependencyError
-from kg.nouns.entities import Better, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from kg.nouns.entities import Case, Configuration
+from kg.nouns.entities import Better, Case, Configuration, Status
 
 _INSTALL = "pip install 'tunegraph[optuna]'"
 

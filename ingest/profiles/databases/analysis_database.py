@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from ingest.profiles.databases.databases import integer, real
+from ingest.profiles.databases.databases import Database, integer, real
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Collective, RankTraffic, StepTime, Transfer
 from ingest.profiles.tables.communication import is_p2p
 from ingest.profiles.tables.step_tables import step_time
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.profiles.databases.databases import Database
 
 _STEP = {
     "computing": "Computing", "communication_not_overlapped": "Communication(Not Overlapped)",

@@ -6,18 +6,12 @@ Memory there is bytes, bandwidth bytes a second, time nanoseconds.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ingest.profiles.databases.databases import BYTES_PER_MB, integer, real
-from ingest.profiles.facts.details import Counter
+from ingest.profiles.databases.databases import BYTES_PER_MB, Database, integer, real
+from ingest.profiles.facts.details import Counter, ModuleMemory
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.tables.memory_tables import module_memory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.profiles.databases.databases import Database
-    from ingest.profiles.facts.details import ModuleMemory
 
 _GB = 1e9
 _MB = 1e6

@@ -12,26 +12,20 @@ import json
 import math
 import sqlite3
 from array import array
+from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from ingest.files.content import ContentError
 from ingest.files.sqlite_file import open_untrusted, tables
 from ingest.profiles.cells import LONGEST_US, number
-from ingest.profiles.facts.kernels import KernelBuilder
+from ingest.profiles.facts.kernels import Integers, KernelBuilder, Kernels
 from ingest.profiles.facts.place import FactPlace
-from ingest.profiles.facts.run import Call
+from ingest.profiles.facts.run import Call, MemoryUse
 from ingest.profiles.tables.host_tables import is_loader, level_of
 from ingest.profiles.tables.memory_tables import memory_use
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from ingest.profiles.facts.kernels import Integers, Kernels
-    from ingest.profiles.facts.run import MemoryUse
 
 _NS_PER_US = 1e3
 BYTES_PER_MB = float(1 << 20)

@@ -13,29 +13,29 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from ingest.files.content import ContentError
 from ingest.files.sqlite_file import open_untrusted, tables
 from ingest.profiles.cells import LONGEST_US
-from ingest.profiles.databases.databases import integer, real
+from ingest.profiles.databases.databases import Database, integer, real
 from ingest.profiles.facts.kernel_names import gpu_kernel
-from ingest.profiles.facts.kernels import COPY_CORE, KernelBuilder, TextColumn, is_collective
+from ingest.profiles.facts.kernels import (
+    COPY_CORE,
+    Integers,
+    KernelBuilder,
+    Kernels,
+    TextColumn,
+    is_collective,
+)
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
-from ingest.profiles.facts.step_ranges import assign_to_ranges, step_of
+from ingest.profiles.facts.step_ranges import StepRange, assign_to_ranges, step_of
 from ingest.profiles.tables.host_tables import is_loader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from ingest.profiles.databases.databases import Database
-    from ingest.profiles.facts.kernels import Integers, Kernels
-    from ingest.profiles.facts.step_ranges import StepRange
 
 _KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 _RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"

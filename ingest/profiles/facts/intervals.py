@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.kernels import UNKNOWN_NS
+from ingest.profiles.facts.kernels import UNKNOWN_NS, Integers, Kernels, Mask
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import StepTime
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Integers, Kernels, Mask
 
 
 def union(start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:

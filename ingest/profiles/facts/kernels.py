@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 T = TypeVar("T", bound=np.generic)
 

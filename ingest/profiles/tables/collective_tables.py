@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from ingest.profiles.cells import count, duration_us, optional_number, read_table
 from ingest.profiles.facts.details import CollectiveSum
 from ingest.profiles.facts.place import FactPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def is_collective_statistic(header: frozenset[str]) -> bool:

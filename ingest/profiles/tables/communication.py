@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from ingest.profiles.cells import count, number
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Collective, RankTraffic, Transfer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 TOTAL = "Total"
 """Beginning of the names of sums, such as ``Total Op Info``."""

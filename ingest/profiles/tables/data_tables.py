@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from ingest.profiles.cells import (
     count,
@@ -23,10 +24,6 @@ from ingest.profiles.cells import (
 from ingest.profiles.facts.details import DataPipeline, DataStage
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
 KEYS = frozenset({"pipeline_ops", "op_ids", "op_names"})
 """One of these begins each summary."""

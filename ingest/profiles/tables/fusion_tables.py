@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from ingest.profiles.cells import optional_number, read_table
 from ingest.profiles.facts.details import FusedOperator
 from ingest.profiles.facts.place import FactPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def is_fusion_table(header: frozenset[str]) -> bool:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from ingest.profiles.cells import count, duration_us, optional_number, read_table
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 LOADER_NAMES = (
     "dataloader",

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from ingest.profiles.cells import duration_us, nanoseconds, optional_size, read_table
 from ingest.profiles.facts.details import Iteration
 from ingest.profiles.facts.intervals import split_steps
-from ingest.profiles.facts.kernels import UNKNOWN_NS, TextColumn
+from ingest.profiles.facts.kernels import UNKNOWN_NS, Kernels, TextColumn
 from ingest.profiles.facts.place import FactPlace
-from ingest.profiles.facts.run import Call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from ingest.profiles.facts.kernels import Kernels
-    from ingest.profiles.facts.run import StepTime
+from ingest.profiles.facts.run import Call, StepTime
 
 WAITING = "Data Aug Bound"
 _REDUCE_START, _REDUCE = "Reduce Start(us)", "Reduce Duration(us)"

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from ingest.profiles.cells import duration_us, nanoseconds, number, read_table
-from ingest.profiles.facts.kernels import KernelBuilder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from ingest.profiles.facts.kernels import Kernels
+from ingest.profiles.facts.kernels import KernelBuilder, Kernels
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "name": ("Name", "Op Name", "OP Name", "kernel_name", "Kernel Name", "Name "),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -15,10 +16,6 @@ from ingest.profiles.cells import nanoseconds, number, read_table
 from ingest.profiles.facts.details import ModuleMemory
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import MemoryUse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
 POINTS = 400
 """Points of a timeline that are kept: more cannot be told apart on a screen."""

@@ -7,20 +7,15 @@ ResourceConflictRatio, each with the time and the cycles of the core; a timestam
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import numpy as np
 
 from ingest.profiles.cells import duration_us, number, read_table
 from ingest.profiles.facts.details import CoreUse
-from ingest.profiles.facts.kernels import KernelBuilder
+from ingest.profiles.facts.kernels import KernelBuilder, Kernels
 from ingest.profiles.facts.place import FactPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from ingest.profiles.facts.kernels import Kernels
 
 _RENAMED = {
     "aic_cube_ratio": "aic_mac_ratio", "aic_cube_time(us)": "aic_mac_time(us)",

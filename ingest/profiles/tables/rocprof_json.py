@@ -9,14 +9,11 @@ Source:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 MARK = '"rocprofiler-sdk-tool"'
 """Member by which the file is known."""

@@ -11,25 +11,26 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from ingest.profiles.cells import duration_us, number, read_table
 from ingest.profiles.facts.kernel_names import gpu_kernel
-from ingest.profiles.facts.kernels import COPY_CORE, KernelBuilder, TextColumn, concatenate, is_collective
+from ingest.profiles.facts.kernels import (
+    COPY_CORE,
+    KernelBuilder,
+    Kernels,
+    TextColumn,
+    concatenate,
+    is_collective,
+)
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
-from ingest.profiles.facts.step_ranges import assign_to_ranges, step_of
+from ingest.profiles.facts.step_ranges import StepRange, assign_to_ranges, step_of
 from ingest.profiles.tables.rocprof_json import read_rocprof_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from ingest.profiles.facts.kernels import Kernels
-    from ingest.profiles.facts.step_ranges import StepRange
 
 _NS_PER_US = 1e3
 _NUMBER = re.compile(r"\d+")

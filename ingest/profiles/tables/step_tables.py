@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from ingest.profiles.cells import number, optional_number, read_table
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import StepTime
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 COMPUTING, EXPOSED = "Computing", "Communication(Not Overlapped)"
 TOLERANCE = 0.005

@@ -6,16 +6,13 @@ Each table becomes averages by counter; tables that hold averages already are ta
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.profiles.cells import number, read_table
 from ingest.profiles.facts.details import Counter
 from ingest.profiles.facts.place import FactPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,12 @@ of such a job has 86.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from ingest.profiles.cells import nanoseconds, number
-from ingest.profiles.facts.details import Counter
+from ingest.profiles.facts.details import Counter, ModuleMemory
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.tables.memory_tables import module_memory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.profiles.facts.details import ModuleMemory
 
 CLOCK = "AI Core Freq"
 _MEMORY = {"APP/Memory": "app", "Device/Memory": "device"}

@@ -8,19 +8,14 @@ kernel share (``correlation``); where it was not recorded, a kernel is of the st
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.profiles.facts.intervals import union
-from ingest.profiles.facts.kernels import UNKNOWN_NS, TextColumn
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ingest.profiles.facts.kernels import Integers, Kernels, Mask
+from ingest.profiles.facts.kernels import UNKNOWN_NS, Integers, Kernels, Mask, TextColumn
 
 Step = tuple[int, int, str]
 """Begin, end (nanoseconds) and name of a step on the host."""

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from ingest.profiles.facts.details import ProcessGroup
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LATEST_NS = 4_000_000_000_000_000_000
 """No trace was recorded later: the year 2096."""

@@ -5,15 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-from ingest.questions.launches.program import program_signs
+from ingest.questions.launches.program import ProgramSigns, program_signs
 from ingest.questions.launches.shell import UNKNOWN, ShellCommand
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.questions.launches.program import ProgramSigns
 
 _VERSION = r"v?(\d+(?:\.\d+)+\w*)"
 _MOST_LETTERS = 100_000

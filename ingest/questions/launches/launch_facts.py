@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
 from kg.terms.meanings import size_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 MAXIMUM_BYTES = 1_000_000
 """A script, a configuration or a table of devices is small; a larger file is something else."""

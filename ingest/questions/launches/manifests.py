@@ -6,16 +6,13 @@ An image stands as the first word where nothing replaces its entry point.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 import yaml
 
 from ingest.files.content import ContentError
 from ingest.files.safe_yaml import load_yaml
 from ingest.questions.launches.shell import UNKNOWN, ShellCommand, read_script
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _LOOKS = re.compile(r"^\s*-?\s*(services|containers|apiVersion|kind|leaderWorkerTemplate)\s*:", re.MULTILINE)
 _DOCUMENT = re.compile(r"^---.*$", re.MULTILINE)

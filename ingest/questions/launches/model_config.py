@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.model_facts import structure
@@ -12,9 +12,6 @@ from ingest.questions.launches.weight_format import weight_format
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
 from kg.terms.model_name import Part, read_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -14,13 +14,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from ingest.questions.launches.weight_format import weight_format
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.questions.launches.gguf import MAGIC, read_gguf
-from ingest.questions.launches.launch_facts import MAXIMUM_BYTES, NOT_READ, read_text
+from ingest.questions.launches.launch_facts import MAXIMUM_BYTES, NOT_READ, LaunchFacts, read_text
 from ingest.questions.launches.mindformers import read_mindformers
 from ingest.questions.launches.model_config import read_config
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ingest.questions.launches.launch_facts import LaunchFacts
 
 CONFIG = "config.json"
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ingest.door.values import parse_value
 from ingest.questions.launches.shell import UNKNOWN, readable
+from kg.nouns.values import Value
 from kg.terms.meanings import has_own_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from kg.nouns.values import Value
 
 _ARGUMENTS = re.compile(r"\0\$\{?\w*(ARGS?|OPTS?|OPTIONS|PARAMS|ARGUMENTS)(\[[@*]\])?\}?\0", re.IGNORECASE)
 """A variable that is not set in the script, and by its name holds options."""

@@ -5,17 +5,15 @@ The signs are data: ``data/settings/launches.yaml``, with the document that each
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ingest.questions.launches.options import LaunchOptions, parse_options
 from kg.terms.meanings import table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _ENOUGH = 2
 """Options of its own by which a program without a name of its own is known; a choice."""

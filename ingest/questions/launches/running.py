@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ingest.questions.launches.launch import file_contents, read_launches
+from ingest.questions.launches.launch import Beside, Launch, file_contents, read_launches
 from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.shell import UNKNOWN, readable
 from ingest.questions.launches.variables import is_variable
 from kg.nouns.setting import SettingPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ingest.questions.launches.launch import Beside, Launch
 
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)

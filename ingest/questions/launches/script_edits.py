@@ -11,15 +11,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ingest.questions.launches.launch import launch_command
 from kg.terms.meanings import long_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _QUOTED = r"""'[^']*'|"(?:\\.|[^"\\])*\""""
 _VALUE = rf"""{_QUOTED}|\d+(?:[ \t]+\d+)+(?![\w.])|[^\s\\;|&'"]+"""

@@ -11,11 +11,8 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 UNKNOWN = "\0"
 """Stands in a word on both sides of what could not be filled in."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING
 
 from ingest.door.values import parse_value
 from ingest.questions.launches.shell import UNKNOWN, readable
 from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry, softwares
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 NOT_TUNED_ENVIRONMENT = re.compile(
     r"PATH$|^(HOME|LD_|PYTHON|HF_|HOST|MASTER_|NODE_?RANK|RANK|GLOO_|TP_SOCKET|WANDB|LANG|LC_|http|no_proxy|SLURM_)"

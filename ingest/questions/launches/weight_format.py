@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _METHODS = MappingProxyType({"fp8": "fp8", "mxfp4": "mxfp4", "ascend": "w8a8"})
 _GROUPS: Mapping[tuple[str, str, bool], str] = MappingProxyType(

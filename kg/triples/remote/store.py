@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ssl
 import tempfile
+from collections.abc import Iterable, Iterator
 from http.client import HTTPException
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request
 
 from pyoxigraph import (
     Literal,
+    NamedNode,
     QueryResultsFormat,
     QuerySolutions,
     RdfFormat,
@@ -27,11 +29,6 @@ from kg.errors import FetchError, InputError
 from kg.triples.graph import Subject, Term, bind, replacement
 from kg.triples.oxigraph_store import quads_of
 from kg.web import is_safe, send
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from pyoxigraph import NamedNode
 
 TIMEOUT_S = 600.0
 """Silence after which a request is given up: an update of a million triples takes Oxigraph half a minute."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import MISSING, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyoxigraph import Literal
 
@@ -13,12 +13,9 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import canonical_json
 from kg.triples import iris
 from kg.triples.tables.common import derived_from
-from kg.triples.tables.fields import EnumField, Field, LinkField, LiteralField, Packed
+from kg.triples.tables.fields import EnumField, Field, LinkField, LiteralField, Node, Packed, SubjectDraft
 from kg.triples.tables.table import NounTable
 from kg.triples.vocabulary import RDF_JSON, TG
-
-if TYPE_CHECKING:
-    from kg.triples.tables.fields import Node, SubjectDraft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, WorkspaceError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 """For glibc, which reserves up to 128 MiB of address space for each arena of a thread (mallopt(3)): the

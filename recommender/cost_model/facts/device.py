@@ -6,14 +6,11 @@ Units: operations and bytes per second, bytes, hertz, watt. The names of facts a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ELEMENT_BYTES = MappingProxyType(
     {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5,

@@ -5,13 +5,10 @@ Unknown sizes are refused by name when a workload needs them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.errors import MissingFactError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ROTARY_SIZE = 64.0
 """Elements of a compressed row that hold its position (DeepSeek-V2 and all that took its attention over)."""

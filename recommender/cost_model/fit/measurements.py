@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,6 @@ from numpy.typing import NDArray
 from kg.errors import CaseFormatError, Fault, InputError
 from recommender.cost_model.operators.collective import OPERATIONS
 from recommender.cost_model.operators.kinds import KINDS, OperatorKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 Floats = NDArray[np.float64]
 Row = dict[str, str]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun
 from recommender.cost_model.facts.device import precision
 from recommender.cost_model.settings.plans import PHASES, canonical_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SIZES = ("tensor_parallel", "pipeline_parallel", "context_parallel")
 """Sizes of a layout whose doublings count one each."""

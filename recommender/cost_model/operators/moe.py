@@ -6,17 +6,14 @@ Tokens choose experts at random, so an expert sees a Poisson number of rows: som
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Floats = NDArray[np.float64]
 

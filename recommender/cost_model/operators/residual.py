@@ -8,15 +8,12 @@ alone. They are fitted in ``recommender.cost_model.fit.learning``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Floats = NDArray[np.float64]
 Narrow = NDArray[np.float32]

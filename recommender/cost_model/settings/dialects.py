@@ -5,21 +5,17 @@ What the cost model has no setting for is left out and named.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.nouns.layout import DEGREES
+from kg.nouns.values import Value
 from kg.terms.dialects import statement
 from kg.terms.meanings import own_names
 from kg.terms.purposes import plain_key
 from recommender.cost_model.settings.engine_defaults import largest_captured
 from recommender.cost_model.settings.plans import SERVING, TRAINING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
 
 OFF: Mapping[str, object] = MappingProxyType(
     {

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.nouns.release import release_key
 from recommender.cost_model.settings.plans import PHASES, PIECEWISE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEFAULTS: Mapping[str, Mapping[str, tuple[tuple[str, float], ...]]] = MappingProxyType(
     {

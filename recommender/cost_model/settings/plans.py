@@ -5,9 +5,9 @@ A batch of configurations is one array per setting, so that thousands cost littl
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from kg.errors import InputError
 from kg.nouns.layout import DEGREES
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import plain_key
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]

@@ -5,17 +5,17 @@ Arrays run over configurations. Times are microseconds, work is floating-point o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
-from recommender.cost_model.facts.model import ROTARY_SIZE
+from recommender.cost_model.facts.model import ROTARY_SIZE, ModelSizes
 from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
 from recommender.cost_model.operators import moe
-from recommender.cost_model.operators.kinds import GPU_KERNEL_US
+from recommender.cost_model.operators.kinds import GPU_KERNEL_US, Operators
 from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT, PRECISIONS
 from recommender.cost_model.workloads import linear_attention
 from recommender.cost_model.workloads.attention_kinds import (
@@ -24,12 +24,6 @@ from recommender.cost_model.workloads.attention_kinds import (
     cache_bytes,
     index_split,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.operators.kinds import Operators
 
 Floats = NDArray[np.float64]
 

@@ -8,10 +8,7 @@ own: a logistic curve of that part, whose slope was fitted where the reason was 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 SLOPE = 11.6
 """Growth of the log odds from no part to the whole; they are even at one half, for of two causes with half of

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import networkx as nx
 
 from kg.nouns.knowledge import Bottleneck, Cause, Confidence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 STRENGTHS = {Confidence.HIGH: 0.8, Confidence.MEDIUM: 0.5, Confidence.LOW: 0.2}
 """Strength of an edge before any outcome: a source that says "causes", "may cause", "could". Assumed; the

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, in_json
-from recommender.diagnosis.ledger.accounts import COMPUTING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.diagnosis.ledger.accounts import RunLedger
+from recommender.diagnosis.ledger.accounts import COMPUTING, RunLedger
 
 LEAST_SHARE = 0.03
 """Share of the step by which a stage must compute longer: the medium mark of msprof-analyze."""

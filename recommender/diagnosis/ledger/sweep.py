@@ -6,14 +6,10 @@ Where several kernels of one class run at an instant, each has an equal part of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.kernels import UNKNOWN_NS
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
+from ingest.profiles.facts.kernels import UNKNOWN_NS, Floats, Integers, Kernels, Mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

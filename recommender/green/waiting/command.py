@@ -6,10 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 GRACE_S = 120.0
 """Time to save a checkpoint before a pause that ends the command: that of the signal of Slurm's hand-over."""

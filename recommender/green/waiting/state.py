@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import IO, Any, Self
 from urllib.parse import quote
 
 from kg.whole_files import write_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,17 +12,12 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from kg.nouns.effects import UNATS_PER_NAT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from kg.nouns.effects import Effect
+from kg.nouns.effects import UNATS_PER_NAT, Effect
 
 THRESHOLD = 20.0
 """Of the statistic. ``benchmarks/learning/season.py`` measures what it costs: how often a series of 200 gains

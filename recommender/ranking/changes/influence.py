@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+from kg.nouns.entities import Source
+from kg.nouns.gain import Gain
 from recommender.ranking.change import SourceInfluence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kg.nouns.entities import Source
-    from kg.nouns.gain import Gain
 
 
 def most_influential(

@@ -14,21 +14,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 import data
+from kg.nouns.values import Settings
 from kg.terms.circumstances import SIZE_KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

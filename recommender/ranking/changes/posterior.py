@@ -20,13 +20,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Kind
 from kg.nouns.gain import Gain
 from kg.triples.hardware_tree import Distance
@@ -38,13 +40,6 @@ from recommender.ranking.changes.robust import (
     location_and_scale,
     variance_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.effects import Context, Effect
 
 PUBLICATION_SHRINKAGE = 0.5
 """Replications of published effects found about half their size on average (Open Science Collaboration,

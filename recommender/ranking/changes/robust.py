@@ -14,10 +14,7 @@ Source: Huber and Ronchetti, Robust Statistics, 2nd edition, 2009, sections 5.2 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 K = 1.345
 """Deviations beyond which an observation moves the location no more: 95 % efficient where all is normal."""

@@ -8,18 +8,13 @@ keeps its base blocks in L0A, L0B and (32 bit) L0C. Lower bounds: what they refu
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from kg.nouns.values import Value
 from recommender.ranking.feasibility.rules import Broken, positive_integer
 from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, STATIC_SHARED_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.values import Value
-
 
 _THREADS = (("block_size_x", "block_size_y", "block_size_z"), ("MDIMC", "NDIMC"))
 """Parameters whose product is the threads of a block: Kernel Tuner's names, and CLBlast's for GEMM."""

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
-from kg.nouns.entities import WorkloadKind
+from kg.nouns.entities import Problem, WorkloadKind
+from kg.nouns.values import Value
 from kg.terms.dialects import positive, statement
 from kg.terms.meanings import meaning_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
 
 SPLITTING = frozenset({"degree", "devices", "replicas"})
 """Kinds of settings that split a job over devices."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.nouns.entities import Problem
+from kg.nouns.values import Value
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
 from recommender.ranking.kernels.language import Language, choose_language, form_of
 from recommender.space.made.kernels import KernelKind, kernel_kind
 from recommender.space.made.shapes import sizes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
 
 FRAMEWORKS = (
     "triton-ascend", "triton", "cann", "vllm", "sglang", "lightllm", "vllm-ascend", "cuda", "opencl",

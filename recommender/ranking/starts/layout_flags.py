@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from kg.terms.dialects import DEGREES, spelt
 from kg.terms.meanings import settings_of, stated_anyway
 from recommender.ranking.plan_setting import Origin, PlanSetting
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.values import Value
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"})

@@ -6,12 +6,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 

@@ -5,14 +5,10 @@ By hand, as questions import no scipy; a test holds it against scipy's L-BFGS-B.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 def minimise(

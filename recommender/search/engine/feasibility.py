@@ -7,12 +7,8 @@ answers. It is not a rule: nothing is ever ruled out by it, only made less attra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _WIDTH = 0.35
 """Of the kernel, in units of a parameter's range times the square root of their number; a choice."""

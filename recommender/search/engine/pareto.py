@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 def non_dominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recommender.search.evaluations import cost_of, value_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Limit, Objective
-    from recommender.search.evaluations import Evaluation
+from kg.nouns.entities import Limit, Objective
+from recommender.search.evaluations import Evaluation, cost_of, value_of
 
 _GAIN = 1e-9
 """Log cost by which a result must be better to count as a gain."""

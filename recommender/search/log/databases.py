@@ -8,16 +8,14 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.errors import InputError, MissingDependencyError, TuningError, WorkspaceError
 from kg.nouns.values import digest
 from recommender.search.log.addresses import hide_password, is_server, scheme, with_driver, without_password
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ALONE_S = 60
 """How long one worker may keep the others from choosing: a server takes the turn from one that hangs; a

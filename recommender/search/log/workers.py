@@ -10,13 +10,10 @@ from __future__ import annotations
 import os
 import socket
 import uuid
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kg.nouns.values import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
 
 MANUAL = "manual"
 """Owner of a trial that a person asked for and will tell."""

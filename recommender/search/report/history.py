@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, NoEvidenceError
-from kg.nouns.entities import Status
+from kg.nouns.entities import Case, Limit, Objective, Status
 from recommender.search.evaluations import Evaluation, cost_of, value_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kg.nouns.entities import Case, Limit, Objective
 
 NEAR = 0.95
 """Share of the best performance that counts as near it: 95 %, as the founding documents have it."""

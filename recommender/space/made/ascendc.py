@@ -7,14 +7,9 @@ are held whole, as the parameters here are meant.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
-from recommender.space.made.needs import FRACTAL, Need
+from recommender.space.made.needs import FRACTAL, KernelRequest, Need
 from recommender.space.made.shapes import power_above, powers
-
-if TYPE_CHECKING:
-    from recommender.space.made.needs import KernelRequest
 
 TILING = (
     "https://www.hiascend.com/document/detail/en/canncommercial/800/apiref/ascendcopapi"

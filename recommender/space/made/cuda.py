@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from recommender.space.made.generated import SpaceDraft, rule
-from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, STATIC_SHARED_BYTES, is_nvidia
-
-if TYPE_CHECKING:
-    from recommender.space.made.needs import KernelRequest
+from recommender.space.made.needs import (
+    CUDA_GUIDE,
+    MOST_THREADS,
+    STATIC_SHARED_BYTES,
+    KernelRequest,
+    is_nvidia,
+)
 
 SOURCE = "https://doi.org/10.1016/j.future.2013.09.003"
 """Van Werkhoven et al., Optimizing convolution operations on GPUs using adaptive tiling, FGCS 2014."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.settings.plans import GROUPS
 from recommender.space.made.generated import ExcludedValue, rule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HIGH_BYTES = 2
 """Bytes of an element from which a precision counts as high: groups go down from there."""

@@ -7,13 +7,8 @@ Source:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from recommender.space.made.generated import SpaceDraft, rule
-from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, STATIC_SHARED_BYTES
-
-if TYPE_CHECKING:
-    from recommender.space.made.needs import KernelRequest
+from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, STATIC_SHARED_BYTES, KernelRequest
 
 KERNEL = "https://github.com/CNugteren/CLBlast/blob/master/src/tuning/kernels/xgemm.hpp"
 STEP = 32

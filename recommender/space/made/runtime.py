@@ -6,9 +6,9 @@ environment is passed on by the search file's ``environment``; what is an argume
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,12 +18,7 @@ from kg.errors import InfeasibleError, InputError
 from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry
 from recommender.space.expressions import Expression
-from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.space.made.generated import GeneratedSpace
+from recommender.space.made.generated import ExcludedValue, GeneratedSpace, SpaceDraft, rule
 
 FILE = "runtime/variables.yaml"
 KINDS = ("communication", "memory", "dispatch", "loading")

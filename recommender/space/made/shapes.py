@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 LARGEST = 2**31 - 1
 """Largest side of a problem: kernels index sides with 32 bits, and nothing measured is near it."""

@@ -6,17 +6,20 @@ more than a thread may have is spilled to memory and runs, slowly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from recommender.space.made import triton_ascend
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
-from recommender.space.made.needs import CUDA_GUIDE, MOST_REGISTERS, MOST_THREADS, Need, is_amd, is_nvidia
+from recommender.space.made.needs import (
+    CUDA_GUIDE,
+    MOST_REGISTERS,
+    MOST_THREADS,
+    KernelRequest,
+    Need,
+    is_amd,
+    is_nvidia,
+)
 from recommender.space.made.shapes import power_above, powers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from recommender.space.made.needs import KernelRequest
 
 DOCUMENTED = "Triton documentation: tl.dot, tl.arange, triton.Config"
 SMALLEST_DOT = 16

@@ -6,14 +6,9 @@ is on, for which each block takes its room twice. A grid above the cores runs in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
-from recommender.space.made.needs import FRACTAL, Need
+from recommender.space.made.needs import FRACTAL, KernelRequest, Need
 from recommender.space.made.shapes import power_above, powers
-
-if TYPE_CHECKING:
-    from recommender.space.made.needs import KernelRequest
 
 _DOCUMENTS = (
     "https://github.com/triton-lang/triton-ascend/blob/2bccea814a5f29df5d0cdb1ba97c58f659f66bef/docs/en"

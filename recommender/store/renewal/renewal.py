@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
 from kg.lock import WriterLock
@@ -28,9 +28,6 @@ from recommender.store import creation
 from recommender.store.base import Base
 from recommender.store.renewal.replay import RenewalResult, replay
 from recommender.store.upkeep.exchange import put_in_place
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 INDEX = "index"
 """Folder of the index of vectors; see ``embeddings.index``."""

@@ -15,11 +15,11 @@ import os
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from embeddings.vector_log import copy_log
 from kg.errors import InputError, WorkspaceError
@@ -36,9 +36,6 @@ from recommender.store.upkeep.checkup import file_faults, live_fault, row_faults
 from recommender.store.upkeep.exchange import put_in_place
 from recommender.store.upkeep.marks import KEY, Marks
 from recommender.store.versions import versions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOTE = "backup.json"
 """First member of a backup: what it is of."""

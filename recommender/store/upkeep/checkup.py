@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import zipfile
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.vector_log import VectorLog, read_header
@@ -13,20 +14,13 @@ from kg.errors import InputError, WorkspaceError
 from kg.lock import is_held
 from kg.rows import seals
 from kg.rows.trials import TrialStore
-from kg.triples.finders import batch_records
+from kg.triples.finders import BatchRecord, batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest
 from recommender.experiment.journal import SUFFIX, find, names
-from recommender.files import PINNED, folder_faults
+from recommender.files import PINNED, WorkspaceFiles, folder_faults
 from recommender.store.inspection import CheckResult, Severity
 from recommender.store.upkeep.marks import Marks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from kg.triples.finders import BatchRecord
-    from recommender.files import WorkspaceFiles
 
 DEEP_BYTES = 1_000_000_000
 """Up to this size of a workspace every row, triple and vector is read unless told otherwise (issue 15)."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from embeddings.text_encoder import INSTALL_HINT, OnnxTextEncoder
 from recommender.store.inspection import CheckResult, Severity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NEEDED = (
     "faiss",

@@ -8,15 +8,10 @@ So a crash leaves what was before or what comes after.
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kg.errors import WorkspaceError
-from recommender.files import write_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.files import WorkspaceFiles
+from recommender.files import WorkspaceFiles, write_folder
 
 
 def keep_learned(layout: WorkspaceFiles, batch: int, contents: Mapping[str, bytes]) -> None:

@@ -6,7 +6,8 @@ rows, and vectors from the graph. What is replaced is renamed, never deleted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.vector_log import VectorLog, read_header
@@ -17,7 +18,7 @@ from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest
-from recommender.files import PINNED
+from recommender.files import PINNED, WorkspaceFiles
 from recommender.store.upkeep.checkup import (
     RESTORE,
     file_faults,
@@ -28,12 +29,6 @@ from recommender.store.upkeep.checkup import (
     vector_faults,
 )
 from recommender.store.upkeep.marks import Marks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from recommender.files import WorkspaceFiles
 
 
 def mend(layout: WorkspaceFiles, cache: Path) -> Iterator[str]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kg.nouns.recipe import Recipe
 from kg.terms.meanings import meaning_of
-
-if TYPE_CHECKING:
-    from kg.nouns.recipe import Recipe
 
 AT_ONCE = "batch"
 """Fact of a setting that limits the requests at once, of an engine or of all of them."""
