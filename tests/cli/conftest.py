@@ -14,7 +14,7 @@ import pytest
 
 import cli.main
 from recommender.workspace.workspace import Workspace
-from tests.cli.cases import case_line
+from tests.samples.toy_cases import case_line
 from tools.recording.forker import Forker
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
-from tests.cli.cases import case_line
+from tests.samples.toy_cases import case_line
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from recommender.workspace.workspace import Workspace
-from tests.cli.cases import case_line
+from tests.samples.toy_cases import case_line
 from tests.unit.ingest.corpora.publisher import Publisher, archive, digest_of, publishing, sha256
 
 TABLES = {

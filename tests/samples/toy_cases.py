@@ -1,32 +1,34 @@
 """Cases of a kernel that is none, as lines of a file."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 
-def line(value: float, *, block: int = 64, source: str = "a/b", **more: object) -> str:
+def case_line(
+    value: object = 1.5,
+    *,
+    block: int = 64,
+    size: int = 128,
+    unit: str = "ms",
+    device: str = "NVIDIA A100-SXM4-80GB",
+    source: str = "a/b",
+    **more: object,
+) -> str:
+    """A measured case as a line of JSON."""
     record = {
-        "task": {"kind": "kernel", "op": "toy", "shape": {"M": 128}},
-        "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
+        "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
+        "hardware": {"vendor": "nvidia", "name": device},
         "config": {"block": block},
-        "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "status": "ok"},
-        "source": {"repo": source},
+        "outcome": {"metric": "kernel_time", "unit": unit, "value": value, "better": "lower", "status": "ok"},
+        "source": {"repo": source, "path": "c.json", "commit": "d", "licence": "MIT"},
         **more,
     }
     return json.dumps(record) + "\n"
 
 
-def write_cases(path: Path, sizes: range) -> Path:
-    file = path.parent / f"{sizes.start}.jsonl"
-    records = [
-        {
-            "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
-            "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-            "config": {"block": 8},
-            "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0, "status": "ok"},
-            "source": {"repo": "a/b"},
-        }
-        for size in sizes
-    ]
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+def write_cases(path: Path, sizes: Iterable[int]) -> Path:
+    """A file beside a workspace with a case of each size."""
+    file = path.parent / f"{'-'.join(map(str, sizes))}.jsonl"
+    file.write_text("".join(case_line(1.0, block=8, size=size) for size in sizes))
     return file

@@ -1,20 +1,15 @@
 """A search in its log: run on, told by people, joined by a worker, reported; no workspace is open."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import InputError
 from recommender.search.logged_search import LoggedSearch
+from recommender.search.run.runner import Progress
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.search.run.runner import Progress
+from tests.samples.toy_cases import case_line
 
 TIMES_MS = {(tile, warps): 8.0 / tile + warps for tile in (1, 2, 4, 8) for warps in (1, 2)}
 BEST = {"tile": 8, "warps": 1}
@@ -23,17 +18,11 @@ BEST = {"tile": 8, "warps": 1}
 @pytest.fixture
 def search(empty_path: Path, tmp_path: Path) -> LoggedSearch:
     """A search over a recorded table, just begun."""
-    rows = [
-        {
-            "task": {"kind": "kernel", "op": "toy", "shape": {"M": 1}},
-            "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-            "config": {"tile": tile, "warps": warps},
-            "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "status": "ok"},
-            "source": {"repo": "a/b"},
-        }
+    rows = (
+        case_line(value, size=1, config={"tile": tile, "warps": warps})
         for (tile, warps), value in TIMES_MS.items()
-    ]
-    (tmp_path / "table.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    )
+    (tmp_path / "table.jsonl").write_text("".join(rows))
     raw = {
         "parameters": {"tile": [1, 2, 4, 8], "warps": [1, 2]},
         "default": {"tile": 1, "warps": 2},

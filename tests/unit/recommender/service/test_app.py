@@ -237,9 +237,9 @@ def test_the_description_has_every_address_and_examples_that_work(client: httpx.
 def test_a_newer_state_is_read(client: httpx.Client, served_path: Path, tmp_path: Path) -> None:
     before = client.get("/readyz").json()
     file = tmp_path / "case.jsonl"
-    from tests.cli.cases import case_line
+    from tests.samples.toy_cases import case_line
 
-    file.write_text(case_line() + "\n", encoding="utf-8")
+    file.write_text(case_line(), encoding="utf-8")
     with Workspace.open(served_path, cache=served_path.parent / "cache") as workspace:
         workspace.ingest(file)
     after = client.get("/readyz").json()

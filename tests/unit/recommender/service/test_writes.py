@@ -1,7 +1,6 @@
 """Cases and outcomes come in over HTTP: with a token, in turn, each once; else nothing is written."""
 
 import io
-import json
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from kg.errors import InputError
 from recommender.service.access import Access
 from recommender.service.app import TuningService
 from recommender.workspace.workspace import Workspace
+from tests.samples.toy_cases import case_line
 from tests.unit.recommender.service.conftest import TOKEN, running
 
 BEARER = {"Authorization": f"Bearer {TOKEN.decode()}"}
@@ -24,14 +24,7 @@ VENDORS = "hardware:\n  - {id: acme, level: vendor, label: {en: Acme}}\n"
 
 
 def case(block: int, value: float = 1.0) -> bytes:
-    record = {
-        "task": {"kind": "kernel", "op": "toy", "shape": {"M": 128}},
-        "hardware": {"name": "acme"},
-        "config": {"block": block},
-        "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "status": "ok"},
-        "source": {"repo": "a/b"},
-    }
-    return json.dumps(record).encode() + b"\n"
+    return case_line(value, block=block, hardware={"name": "acme"}).encode()
 
 
 OUTCOME: dict[str, Any] = {

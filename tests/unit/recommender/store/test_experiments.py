@@ -1,10 +1,7 @@
 """The A/B tests of a workspace: what they try is looked up, and an outcome reaches the graph once."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,15 +10,13 @@ from kg.nouns.entities import Better
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
+from recommender.experiment.journal import Logged
 from recommender.experiment.metadata import Runs
 from recommender.experiment.preparing import PreparedTest
 from recommender.measuring.readings import OutputReading
 from recommender.store.experiments import StoredExperiments
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.experiment.trials import design
-
-if TYPE_CHECKING:
-    from recommender.experiment.journal import Logged
 
 QUESTION: dict[str, object] = {
     "model": "llama-2-7b",

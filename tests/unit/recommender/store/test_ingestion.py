@@ -13,7 +13,7 @@ from kg.nouns.entities import Source, Trust
 from kg.triples.serialisation import all_of
 from recommender.store.ingestion import Options
 from recommender.workspace.workspace import Workspace
-from tests.samples.toy_cases import line
+from tests.samples.toy_cases import case_line
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def workspace(empty_path: Path) -> Iterator[Workspace]:
 
 def test_a_file_taken_in_whole_is_not_read_again(workspace: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
-    file.write_text(line(1.0) + line(2.0, block=32))
+    file.write_text(case_line(1.0) + case_line(2.0, block=32))
     workspace.ingest(file)
     batch = workspace.snapshot.batch
     second = workspace.ingest(file)
@@ -147,13 +147,13 @@ def test_notes_beside_a_table_are_noticed(workspace: Workspace, tmp_path: Path) 
 
 def test_a_file_with_bad_rows_is_read_every_time(workspace: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
-    file.write_text(line(1.0) + line(-1.0, block=32))
+    file.write_text(case_line(1.0) + case_line(-1.0, block=32))
     assert [workspace.ingest(file).bad for _ in range(2)] == [1, 1]
 
 
 def test_another_option_or_newer_knowledge_reads_again(workspace: Workspace, tmp_path: Path) -> None:
     file, chip = tmp_path / "cases.jsonl", tmp_path / "chip.yaml"
-    file.write_text(line(1.0, hardware={"name": "A1-64G"}))
+    file.write_text(case_line(1.0, hardware={"name": "A1-64G"}))
     workspace.ingest(file)
     assert workspace.ingest(file, options=Options(hardware="A2")).known_files == 0
     chip.write_text(
@@ -179,8 +179,8 @@ def test_a_newer_reader_reads_again(workspace: Workspace, tmp_path: Path) -> Non
 
 def test_a_file_whose_rows_are_all_known_is_remembered_too(workspace: Workspace, tmp_path: Path) -> None:
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
-    one.write_text(line(1.0))
-    two.write_text(line(1.0) + "\n")
+    one.write_text(case_line(1.0))
+    two.write_text(case_line(1.0) + "\n")
     workspace.ingest(one)
     assert workspace.ingest(two).added.rows == 0
     assert workspace.ingest(tmp_path).known_files == 2
@@ -188,7 +188,7 @@ def test_a_file_whose_rows_are_all_known_is_remembered_too(workspace: Workspace,
 
 def test_trust_is_set_at_ingest_and_stays_until_told_otherwise(workspace: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
-    file.write_text(line(1.0))
+    file.write_text(case_line(1.0))
     workspace.ingest(file)
     [problem] = workspace.trials.summary(workspace.trials.keys().tolist())
     assert problem.trust is Trust.MEDIUM
@@ -207,8 +207,8 @@ def test_trust_is_set_at_ingest_and_stays_until_told_otherwise(workspace: Worksp
 
 def test_a_problem_is_trusted_as_its_least_trusted_source(workspace: Workspace, tmp_path: Path) -> None:
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
-    good.write_text(line(1.0))
-    bad.write_text(line(0.5, source="who/knows"))
+    good.write_text(case_line(1.0))
+    bad.write_text(case_line(0.5, source="who/knows"))
     workspace.ingest(good, options=Options(trust=Trust.HIGH))
     workspace.ingest(bad, options=Options(trust=Trust.LOW))
     [problem] = workspace.trials.summary(workspace.trials.keys().tolist())
@@ -223,8 +223,8 @@ def test_a_gain_that_two_sources_tell_counts_once(workspace: Workspace, tmp_path
         "baseline": {"value": 2.0, "config": {}},
     }
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
-    one.write_text(line(1.0, **told))
-    two.write_text(line(1.0, source="c/d", **told) + line(1.5, source="c/d", block=8, **told))
+    one.write_text(case_line(1.0, **told))
+    two.write_text(case_line(1.0, source="c/d", **told) + case_line(1.5, source="c/d", block=8, **told))
     query = "SELECT ?n { ?e a tg:Effect ; tg:n ?n }"
     for file, expected in ((one, "1"), (two, "2"), (tmp_path, "2")):
         workspace.ingest(file)

@@ -1,10 +1,7 @@
 """What is not in step is found, and the remedy is one that works."""
 
-from __future__ import annotations
-
-import json
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,25 +11,12 @@ from recommender.files import WorkspaceFiles
 from recommender.store.inspection import Severity
 from recommender.store.upkeep.environment_checks import installation
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.samples.toy_cases import write_cases
 
 
 @pytest.fixture
 def filled(empty_path: Path, tmp_path: Path) -> Path:
-    file = tmp_path / "cases.jsonl"
-    records = [
-        {
-            "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
-            "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-            "config": {"block": 8},
-            "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0, "status": "ok"},
-            "source": {"repo": "a/b"},
-        }
-        for size in range(1, 6)
-    ]
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    file = write_cases(tmp_path / "any", range(1, 6))
     with Workspace.editor(empty_path, cache=tmp_path) as editor:
         editor.ingest([file])
     return empty_path

@@ -16,7 +16,7 @@ from recommender.store.ingestion import Options
 from recommender.store.merging import MergeResult
 from recommender.store.writing.writer import Writer
 from recommender.workspace.workspace import Workspace
-from tests.samples.toy_cases import line
+from tests.samples.toy_cases import case_line
 
 PUBLISHED: dict[str, Any] = {
     "kind": "published",
@@ -57,8 +57,10 @@ def content(workspace: Workspace) -> tuple[object, ...]:
 
 
 def test_cases_come_with_their_origin_and_both_stay_whole(make: Callable[..., Workspace]) -> None:
-    ours = make("ours", line(1.0))
-    theirs = make("theirs", line(1.0), line(2.0, block=32), line(3.0, hardware={"name": "NVIDIA H20"}))
+    ours = make("ours", case_line(1.0))
+    theirs = make(
+        "theirs", case_line(1.0), case_line(2.0, block=32), case_line(3.0, hardware={"name": "NVIDIA H20"})
+    )
     before = content(theirs)
     merged = ours.knowledge.merge(theirs.layout.root, label="the lab")
     assert (merged.added.rows, merged.added.repeated, merged.added.problems) == (2, 1, 1)
@@ -71,8 +73,8 @@ def test_cases_come_with_their_origin_and_both_stay_whole(make: Callable[..., Wo
 
 def test_merging_twice_changes_nothing(make: Callable[..., Workspace]) -> None:
     ours, theirs = (
-        make("ours", line(1.0)),
-        make("theirs", line(2.0, block=8), line(1.0, source="c/d", **PUBLISHED)),
+        make("ours", case_line(1.0)),
+        make("theirs", case_line(2.0, block=8), case_line(1.0, source="c/d", **PUBLISHED)),
     )
     ours.knowledge.merge(theirs.layout.root)
     once = content(ours)
@@ -82,9 +84,12 @@ def test_merging_twice_changes_nothing(make: Callable[..., Workspace]) -> None:
 
 
 def test_a_dry_run_tells_the_same_and_writes_nothing(make: Callable[..., Workspace]) -> None:
-    ours = make("ours", line(1.0), hardware="  - {id: acme, level: vendor, label: {en: Acme}}\n")
+    ours = make("ours", case_line(1.0), hardware="  - {id: acme, level: vendor, label: {en: Acme}}\n")
     theirs = make(
-        "theirs", line(1.5), line(2.0, block=8), hardware="  - {id: bolt, level: vendor, label: {en: Bolt}}\n"
+        "theirs",
+        case_line(1.5),
+        case_line(2.0, block=8),
+        hardware="  - {id: bolt, level: vendor, label: {en: Bolt}}\n",
     )
     before = content(ours)
     dry = ours.knowledge.merge(theirs.layout.root, dry_run=True)
@@ -97,9 +102,9 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(make: Callable[..., Workspa
 
 
 def test_what_contradicts_is_told_and_ours_stays(make: Callable[..., Workspace]) -> None:
-    ours = make("ours", line(1.0), hardware="  - {id: acme, level: vendor, label: {en: Acme}}\n")
+    ours = make("ours", case_line(1.0), hardware="  - {id: acme, level: vendor, label: {en: Acme}}\n")
     other = "  - {id: acme, level: vendor, label: {en: Acme}, aliases: [Acme Inc]}\n"
-    theirs = make("theirs", line(1.5), hardware=other)
+    theirs = make("theirs", case_line(1.5), hardware=other)
     merged = ours.knowledge.merge(theirs.layout.root)
     said = next(item for item in merged.conflicts if item.about == "hardware/acme")
     assert (said.ours, said.theirs) == ("nothing more", "aliases Acme Inc")
@@ -115,27 +120,29 @@ def test_what_contradicts_is_told_and_ours_stays(make: Callable[..., Workspace])
 
 
 def test_a_source_that_measured_twice_contradicts_nobody(make: Callable[..., Workspace]) -> None:
-    ours, theirs = make("ours", line(1.0)), make("theirs", line(1.0), line(1.5))
+    ours, theirs = make("ours", case_line(1.0)), make("theirs", case_line(1.0), case_line(1.5))
     assert ours.knowledge.merge(theirs.layout.root).conflict_count == 0
 
 
 def test_effects_follow_from_the_cases_that_come(make: Callable[..., Workspace]) -> None:
-    shared = line(1.0, **PUBLISHED)
+    shared = case_line(1.0, **PUBLISHED)
     ours = make("ours", shared)
-    theirs = make("theirs", shared, line(1.0, source="c/d", **PUBLISHED), line(1.0, block=8, **PUBLISHED))
+    theirs = make(
+        "theirs", shared, case_line(1.0, source="c/d", **PUBLISHED), case_line(1.0, block=8, **PUBLISHED)
+    )
     merged = ours.knowledge.merge(theirs.layout.root)
     assert merged.effects == 0
     assert ours.knowledge.query(SUMS).rows == (("2", str(2 * 693147)),)
 
 
 def test_effects_without_cases_are_added_once(make: Callable[..., Workspace], tmp_path: Path) -> None:
-    origin = make("origin", line(1.0, **PUBLISHED))
+    origin = make("origin", case_line(1.0, **PUBLISHED))
     graph = tmp_path / "origin.nq"
     origin.knowledge.export(graph)
     theirs = make("theirs")
     with theirs.edit() as editor:
         editor.import_graph(graph)
-    ours = make("ours", line(1.5, block=8, **PUBLISHED))
+    ours = make("ours", case_line(1.5, block=8, **PUBLISHED))
     ours_sum = round(1e6 * 0.28768207245178085)
     for expected in (1, 0):
         assert ours.knowledge.merge(theirs.layout.root).effects == expected
@@ -149,7 +156,7 @@ def test_effects_without_cases_are_added_once(make: Callable[..., Workspace], tm
 def test_distrust_comes_along_and_praise_does_not(make: Callable[..., Workspace]) -> None:
     ours = make("ours")
     for name, told in (("low", Trust.LOW), ("high", Trust.HIGH)):
-        theirs = make(name, line(1.0, source=f"who/{name}"), options=Options(trust=told))
+        theirs = make(name, case_line(1.0, source=f"who/{name}"), options=Options(trust=told))
         ours.knowledge.merge(theirs.layout.root)
     [problem] = ours.trials.summary(ours.trials.keys().tolist())
     assert sorted(row.trust for row in ours.trials.rows(problem.id)) == [Trust.LOW, Trust.MEDIUM]
@@ -158,8 +165,8 @@ def test_distrust_comes_along_and_praise_does_not(make: Callable[..., Workspace]
 def test_a_crash_in_the_middle_leaves_both_whole_and_merging_goes_on(
     make: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours = make("ours", line(1.0))
-    theirs = make("theirs", *(line(2.0 + block, block=block) for block in range(6)))
+    ours = make("ours", case_line(1.0))
+    theirs = make("theirs", *(case_line(2.0 + block, block=block) for block in range(6)))
     before = content(theirs)
     monkeypatch.setattr("recommender.store.merging.BATCH_ROWS", 2)
     genuine, calls = Writer.add, 0
@@ -196,7 +203,10 @@ def test_a_workspace_is_not_joined_with_itself_or_with_nothing(
 
 def test_a_gain_that_no_strategy_has_is_passed_over(make: Callable[..., Workspace], tmp_path: Path) -> None:
     """The other workspace took it in before there was a limit."""
-    with make("ours", line(1.0, block=32)) as ours, make("theirs", line(1.0, **PUBLISHED)) as theirs:
+    with (
+        make("ours", case_line(1.0, block=32)) as ours,
+        make("theirs", case_line(1.0, **PUBLISHED)) as theirs,
+    ):
         with sqlite3.connect(theirs.layout.trials) as rows:
             rows.execute("UPDATE trials SET value = value / 1000 WHERE strategy <> ''")
         dry = ours.knowledge.merge(theirs.layout.root, dry_run=True)

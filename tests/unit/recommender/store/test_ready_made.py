@@ -1,12 +1,10 @@
 """The ready-made workspace of a wheel is the one that would be made, or is passed over."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tomllib
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import numpy as np
@@ -25,9 +23,6 @@ from recommender.store.encoding import keep_shipped_texts
 from recommender.store.inspection import Severity
 from recommender.store.upkeep.checkup import examine
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 ROOT = Path(__file__).resolve().parents[4]
 

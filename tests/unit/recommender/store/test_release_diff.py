@@ -1,20 +1,14 @@
 """What a change of release makes of the questions that were asked."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
 from kg.errors import InputError, UnknownEntityError
+from recommender.answers.answer import Answer
 from recommender.store.release_diff import MOST_QUESTIONS, release_diff
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.answers.answer import Answer
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 SERVING = {
     "model": "qwen3-32b",

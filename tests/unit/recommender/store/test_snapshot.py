@@ -1,7 +1,5 @@
 """A snapshot is one state of a workspace: it stays as it is, and a refresh opens another."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

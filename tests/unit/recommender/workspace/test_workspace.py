@@ -18,24 +18,11 @@ from kg.nouns.entities import Hardware, Kind, Problem
 from kg.triples.networks import circles
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
+from tests.samples.toy_cases import case_line
 
 
 def open_(path: Path) -> Workspace:
     return Workspace.open(path, cache=path.parent / "cache")
-
-
-def line(
-    value: float = 1.5, *, block: int = 64, device: str = "NVIDIA A100-SXM4-80GB", **more: object
-) -> str:
-    record = {
-        "task": {"kind": "kernel", "op": "toy", "shape": {"M": 128}},
-        "hardware": {"vendor": "nvidia", "name": device},
-        "config": {"block": block},
-        "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "better": "lower", "status": "ok"},
-        "source": {"repo": "a/b", "path": "c.json", "commit": "d", "licence": "MIT"},
-        **more,
-    }
-    return json.dumps(record) + "\n"
 
 
 def test_the_shipped_workspace_is_whole_and_filled(shipped: Workspace) -> None:
@@ -53,7 +40,7 @@ def test_the_shipped_causes_and_trees_run_in_no_circle(shipped: Workspace) -> No
 
 def test_ingesting_twice_changes_nothing(empty_path: Path, tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
-    file.write_text(line() + line(block=32) + line(2.5, device="NVIDIA H100 80GB HBM3"))
+    file.write_text(case_line() + case_line(block=32) + case_line(2.5, device="NVIDIA H100 80GB HBM3"))
     with open_(empty_path) as workspace:
         first = workspace.ingest(file)
         exported = tmp_path / "once.nq"
@@ -68,7 +55,7 @@ def test_ingesting_twice_changes_nothing(empty_path: Path, tmp_path: Path) -> No
 
 def test_a_bad_row_never_hides_the_good_ones(empty_path: Path, tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
-    file.write_text(line() + "{not json\n" + line(-1.0, block=8) + line(block=32))
+    file.write_text(case_line() + "{not json\n" + case_line(-1.0, block=8) + case_line(block=32))
     with open_(empty_path) as workspace:
         summary = workspace.ingest(file)
         assert (summary.good, summary.bad, summary.added.rows) == (2, 2, 2)
@@ -77,7 +64,7 @@ def test_a_bad_row_never_hides_the_good_ones(empty_path: Path, tmp_path: Path) -
 
 def test_cases_come_back_as_they_went_in(empty_path: Path, tmp_path: Path) -> None:
     file, out = tmp_path / "cases.jsonl", tmp_path / "out.jsonl"
-    file.write_text(line() + line(block=32))
+    file.write_text(case_line() + case_line(block=32))
     with open_(empty_path) as workspace:
         workspace.ingest(file)
         assert workspace.knowledge.export(out) == (2, "cases")
@@ -94,7 +81,7 @@ def test_cases_come_back_as_they_went_in(empty_path: Path, tmp_path: Path) -> No
 def test_a_published_gain_updates_its_effect_once(empty_path: Path, tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
     file.write_text(
-        line(
+        case_line(
             1.0,
             kind="published",
             strategy="tile-it",
@@ -112,7 +99,7 @@ def test_a_published_gain_updates_its_effect_once(empty_path: Path, tmp_path: Pa
 
 def test_a_reader_sees_the_snapshot_until_it_refreshes(empty_path: Path, tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl"
-    file.write_text(line())
+    file.write_text(case_line())
     with open_(empty_path) as reader:
         with reader.edit() as editor:
             editor.ingest([file])

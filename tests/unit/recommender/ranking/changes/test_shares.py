@@ -1,11 +1,8 @@
 """In an effect that sources share each has one vote, whatever it claims and however often."""
 
-from __future__ import annotations
-
-import json
 import math
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -17,9 +14,7 @@ from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.ranking.changes.shares import balanced, balanced_effects
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.samples.toy_cases import case_line
 
 HIGHEST = math.log(30)
 """The largest gain that is let in."""
@@ -98,17 +93,8 @@ def test_a_source_that_repeats_itself_in_a_workspace_has_one_vote(empty_path: Pa
     lines = []
     for place, (source, (factor, times)) in enumerate(gains.items()):
         for number in range(times):
-            case = {
-                "task": {"kind": "kernel", "op": "toy", "shape": {"M": 1000 * place + number}},
-                "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-                "config": {"block": 8},
-                "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0, "status": "ok"},
-                "kind": "measured",
-                "strategy": "tile-it",
-                "baseline": {"value": factor},
-                "source": {"repo": source, "path": "c.json"},
-            }
-            lines.append(json.dumps(case) + "\n")
+            gain = {"kind": "measured", "strategy": "tile-it", "baseline": {"value": factor}}
+            lines.append(case_line(1.0, size=1000 * place + number, block=8, source=source, **gain))
     (empty_path.parent / "cases.jsonl").write_text("".join(lines))
     with Workspace.editor(empty_path, cache=empty_path.parent) as editor:
         assert editor.ingest([empty_path.parent / "cases.jsonl"]).bad == 0

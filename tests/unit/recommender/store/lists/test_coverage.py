@@ -1,19 +1,14 @@
 """Where evidence is thin: counted by operator and hardware family, and said in words."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from recommender.store.lists.coverage import Area
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from recommender.store.lists.coverage import Area
 
 TREE = """
   - {id: acme, level: vendor, label: {en: Acme}}

@@ -1,16 +1,10 @@
 """Lists of what can be named in a question."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kg.errors import InputError
 from recommender.store.lists.name_lists import KINDS
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 RESOLVED_BY = {"models": "model", "bottlenecks": "bottleneck", "strategies": "strategy"}
 

@@ -1,40 +1,22 @@
 """A small workspace that stands for what ships, and one that began with it."""
 
-from __future__ import annotations
-
-import json
 import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recommender.files import WorkspaceFiles
 from recommender.store.base import Base
+from recommender.store.ingestion import Options
 from recommender.store.renewal.renewal import renew
+from recommender.store.renewal.replay import RenewalResult
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from recommender.store.ingestion import Options
-    from recommender.store.renewal.replay import RenewalResult
+from tests.samples.toy_cases import case_line
 
 VENDOR = "hardware:\n  - {{id: {0}, level: vendor, label: {{en: {1}}}}}\n"
-
-
-def line(value: float, *, block: int = 64, source: str = "a/b", size: int = 128, **more: object) -> str:
-    """A case as a line of JSON."""
-    record = {
-        "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
-        "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-        "config": {"block": block},
-        "outcome": {"metric": "kernel_time", "unit": "ms", "value": value, "status": "ok"},
-        "source": {"repo": source},
-        **more,
-    }
-    return json.dumps(record) + "\n"
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +24,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with two rows of one problem."""
     place = tmp_path_factory.mktemp("base")
     Workspace.create(place / "base", cache=place / "cache", text_model=None, with_shipped=False)
-    (place / "base.jsonl").write_text(line(1.0) + line(2.0, block=32))
+    (place / "base.jsonl").write_text(case_line(1.0) + case_line(2.0, block=32))
     with Workspace.editor(place / "base", cache=place) as editor:
         editor.ingest([place / "base.jsonl"])
     return place / "base"

@@ -22,7 +22,8 @@ from recommender.store.base import Base
 from recommender.store.ingestion import Options
 from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
-from tests.unit.recommender.store.renewal.conftest import answers, begun_with, line, renewed
+from tests.samples.toy_cases import case_line
+from tests.unit.recommender.store.renewal.conftest import answers, begun_with, renewed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,11 +52,11 @@ def labels(path: Path, cache: Path) -> dict[str, str]:
 def test_answers_rest_on_the_same_as_in_one_workspace(
     base: Path, mine: Path, tmp_path: Path, ingest: Ingest
 ) -> None:
-    own = [line(3.0, block=8), line(0.5, size=64), line(4.0, hardware={"name": "NVIDIA H20"})]
+    own = [case_line(3.0, block=8), case_line(0.5, size=64), case_line(4.0, hardware={"name": "NVIDIA H20"})]
     ingest(mine, *own)
     number = newest_number(WorkspaceFiles(mine).graph)
     for path in (base, plain := shutil.copytree(base, tmp_path / "plain")):
-        ingest(path, line(7.0, block=128), line(8.0, size=256))
+        ingest(path, case_line(7.0, block=128), case_line(8.0, size=256))
     grown = bytes_of(base)
     done = renewed(mine, base, tmp_path)
     ingest(plain, *own)
@@ -115,8 +116,8 @@ def test_what_was_withdrawn_is_gone(made_once: Path, tmp_path: Path, name_vendor
 def test_rows_that_ship_by_now_are_no_longer_own(
     base: Path, mine: Path, tmp_path: Path, ingest: Ingest
 ) -> None:
-    ingest(mine, line(3.0, block=8), line(5.0, block=16))
-    ingest(base, line(3.0, block=8), line(6.0, block=16))
+    ingest(mine, case_line(3.0, block=8), case_line(5.0, block=16))
+    ingest(base, case_line(3.0, block=8), case_line(6.0, block=16))
     done = renewed(mine, base, tmp_path)
     assert (done.added.rows, done.added.repeated) == (1, 1)
     [conflict] = done.conflicts
@@ -125,11 +126,11 @@ def test_rows_that_ship_by_now_are_no_longer_own(
 
 @pytest.mark.long
 def test_trust_files_and_origins_stay(base: Path, mine: Path, tmp_path: Path, ingest: Ingest) -> None:
-    ingest(mine, line(3.0, block=8, source="c/d"), options=Options(trust=Trust.HIGH, origin="the lab"))
+    ingest(mine, case_line(3.0, block=8, source="c/d"), options=Options(trust=Trust.HIGH, origin="the lab"))
     (mine / "experiments").mkdir()
     (mine / "experiments" / "one.log").write_text("kept\n")
     (mine / "notes.txt").write_text("mine\n")
-    ingest(base, line(9.0, block=256))
+    ingest(base, case_line(9.0, block=256))
     renewed(mine, base, tmp_path)
     with Workspace.open(mine, cache=tmp_path) as workspace:
         [source] = {row.source_id for row in _rows(workspace) if row.configuration["block"] == 8}
@@ -147,7 +148,7 @@ def _rows(workspace: Workspace) -> list[Any]:
 
 
 def test_what_cannot_be_renewed_is_as_it_was(base: Path, mine: Path, tmp_path: Path, ingest: Ingest) -> None:
-    ingest(mine, line(3.0, block=8))
+    ingest(mine, case_line(3.0, block=8))
     before = answers(mine, tmp_path)
     with Workspace.editor(mine, cache=tmp_path), pytest.raises(WorkspaceError, match="is being written to"):
         renewed(mine, base, tmp_path)
@@ -164,9 +165,9 @@ def test_what_cannot_be_renewed_is_as_it_was(base: Path, mine: Path, tmp_path: P
 def test_a_kill_leaves_the_old_workspace_or_the_new_one(
     base: Path, mine: Path, tmp_path: Path, ingest: Ingest
 ) -> None:
-    ingest(mine, line(3.0, block=8), line(0.5, size=64))
+    ingest(mine, case_line(3.0, block=8), case_line(0.5, size=64))
     old = answers(mine, tmp_path)[1]
-    ingest(base, line(7.0, block=128))
+    ingest(base, case_line(7.0, block=128))
     untouched = bytes_of(base)
     took = time.monotonic()
     renewed(shutil.copytree(mine, tmp_path / "trial"), base, tmp_path)
@@ -199,7 +200,7 @@ def test_a_workspace_of_an_earlier_program_gets_the_knowledge_that_ships_now(
 ) -> None:
     mine = shutil.copytree(shipped_path, tmp_path / "mine")
     shutil.rmtree(mine / "base")
-    ingest(mine, line(3.0, block=8))
+    ingest(mine, case_line(3.0, block=8))
     name_vendor(mine, "own", "mine alone")
     name_vendor(mine, "huawei", "as it was named then")
     done = UpkeepDesk.renew(mine, cache=tmp_path)

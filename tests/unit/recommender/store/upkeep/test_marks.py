@@ -1,7 +1,5 @@
 """Which marks of batches a crash can leave, and which are damage."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.triples.finders import BatchRecord

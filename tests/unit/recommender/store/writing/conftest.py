@@ -1,10 +1,8 @@
 """Cases to write, and a look at what was written."""
 
-from __future__ import annotations
-
-import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pytest
 
@@ -12,9 +10,7 @@ from ingest.reading import read
 from kg.nouns.entities import Case
 from kg.triples.names import Names
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.samples.toy_cases import case_line
 
 
 class CheckCounts(Protocol):
@@ -30,18 +26,8 @@ def cases(empty_path: Path, tmp_path: Path) -> Callable[..., list[Case]]:
 
     def make(*sizes: int) -> list[Case]:
         file = tmp_path / "some.jsonl"
-        records = [
-            {
-                "task": {"kind": "kernel", "op": "toy", "shape": {"M": size}},
-                "hardware": {"name": "NVIDIA A100-SXM4-80GB"},
-                "config": {"block": block},
-                "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0 + block, "status": "ok"},
-                "source": {"repo": "a/b"},
-            }
-            for size in sizes
-            for block in (1, 2)
-        ]
-        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+        lines = [case_line(1.0 + block, size=size, block=block) for size in sizes for block in (1, 2)]
+        file.write_text("".join(lines))
         with Workspace.open(empty_path, cache=tmp_path) as workspace:
             return [item for item in read([file], Names(workspace.graph)) if isinstance(item, Case)]
 

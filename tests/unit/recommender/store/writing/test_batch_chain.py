@@ -1,24 +1,19 @@
 """Batches: unseen until they are published, and swept where they were never acknowledged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kg.errors import WorkspaceError
+from kg.nouns.entities import Case
 from kg.rows import seals
 from kg.rows.trials import TrialStore
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kg.nouns.entities import Case
-    from tests.unit.recommender.store.writing.conftest import CheckCounts
+from tests.unit.recommender.store.writing.conftest import CheckCounts
 
 
 def test_the_next_writer_sweeps_what_was_never_acknowledged(

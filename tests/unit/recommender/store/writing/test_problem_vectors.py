@@ -1,20 +1,14 @@
 """Vectors of problems: made again for another encoder, and where they are lost."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from kg.nouns.entities import Case
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kg.nouns.entities import Case
-    from tests.unit.recommender.store.writing.conftest import CheckCounts
+from tests.unit.recommender.store.writing.conftest import CheckCounts
 
 
 def test_a_change_of_encoder_makes_all_vectors_again(

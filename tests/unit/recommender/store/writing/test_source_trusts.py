@@ -1,7 +1,5 @@
 """Trust of a source is set alike in graph and rows, and moves its gains."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,27 +1,22 @@
 """The one writer: what is written in which order, and what a failed batch leaves."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from embeddings.index import ProblemIndex
 from kg.errors import WorkspaceError
+from kg.nouns.entities import Case
 from kg.rows.copies import copied_devices
 from kg.rows.trials import TrialStore
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kg.nouns.entities import Case
-    from tests.unit.recommender.store.writing.conftest import CheckCounts
+from tests.unit.recommender.store.writing.conftest import CheckCounts
 
 
 def test_trials_come_first_then_vectors_then_the_graph(
