@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
 from ingest.files.safe_yaml import load_yaml
@@ -24,20 +24,15 @@ from ingest.questions.launches.program import (
     started_program,
 )
 from ingest.questions.launches.releases import release_of_image
-from ingest.questions.launches.shell import UNKNOWN, Script, read_script
+from ingest.questions.launches.shell import UNKNOWN, Script, ShellCommand, read_script
 from ingest.questions.launches.variables import batch_job, reaching, settings_among, visible_devices
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.setting import SettingPlace
 from kg.terms.meanings import long_names, plain_name, programs
 from kg.terms.setting_registry import registry, softwares
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from ingest.questions.launches.shell import ShellCommand
-
-    Beside = Callable[[str], str | None]
-    """The text of a file by the name that a launch gives it; None where it is not there."""
+Beside = Callable[[str], str | None]
+"""The text of a file by the name that a launch gives it; None where it is not there."""
 
 _SHELLS = frozenset({"bash", "sh", "zsh"})
 _MOST_NESTED = 3
