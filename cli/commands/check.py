@@ -124,7 +124,7 @@ def _show(script: str, audit: Audit) -> None:
     assumed = "" if audit.case.is_told or not release else " (assumed)"
     what = f"{release}{assumed}" + (f" on {audit.place}" if audit.place else "")
     count = len(audit.findings)
-    found = f"{count} findings" if count else "nothing found"
+    found = f"{count} finding{'s' * (count > 1)}" if count else "nothing found"
     say(f"{script}: {found}" + (f", {what}" if what else ""))
     say()
     for place, item in enumerate(audit.findings, 1):

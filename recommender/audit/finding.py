@@ -87,11 +87,13 @@ class SettingFinding:
         return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
 
     @property
-    def order(self) -> tuple[int, float, int, int]:
-        """Places the worst first: errors, then what costs most, then lines."""
+    def order(self) -> tuple[int, bool, float, int, int]:
+        """Places the worst first: errors, what does not start before what costs most, then lines."""
         gain = 0.0 if self.priced is None else self.priced.most
         levels, kinds = list(FindingLevel), list(FindingKind)
-        return (levels.index(self.level), -round(gain, 3), kinds.index(self.kind), self.setting.line or 0)
+        starts = self.kind is not FindingKind.REFUSED
+        kind, line = kinds.index(self.kind), self.setting.line or 0
+        return (levels.index(self.level), starts, -round(gain, 3), kind, line)
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""

@@ -98,7 +98,8 @@ def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Setting
 
 def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator[SettingFinding]:
     item = answer.setting
-    if item is None or item.accepts(setting.value) or (setting.value == "true" and item.type != "bool"):
+    is_bare = setting.value == "true" and item is not None and item.type not in {"bool", "int", "float"}
+    if item is None or is_bare or item.accepts(setting.value):
         return
     if not item.choices and case.program not in STRICT:
         return  # what a trainer's file takes has wider types than its default shows

@@ -125,6 +125,24 @@ def test_a_value_that_is_not_known_decides_nothing() -> None:
     assert judged("vllm serve m --max-num-seqs $(nproc) --gpu-memory-utilization $SHARE") == {}
 
 
+def test_a_number_that_is_missing_is_refused() -> None:
+    found = judged("vllm serve m --max-num-seqs --max-model-len 8192")["value-not-taken"]
+    assert found.setting.key == "--max-num-seqs"
+
+
+def test_contradictions_are_found_whichever_stands_first() -> None:
+    eager = "--enforce-eager"
+    graphs = '--compilation-config \'{"cudagraph_mode": "FULL"}\''
+    for words in (f"{eager} {graphs}", f"{graphs} {eager}"):
+        assert "eager-with-graphs" in judged(f"vllm serve m {words}")
+    assert "eager-with-graphs" not in judged(f"vllm serve m {graphs}")
+
+
+def test_what_does_not_start_comes_before_what_costs() -> None:
+    first = next(iter(judged("vllm serve m --enforce-eager --gpu-memory-utilisation 0.9").values()))
+    assert first.kind is FindingKind.REFUSED
+
+
 def test_errors_come_first() -> None:
     found = judged("vllm serve m --enforce-eager --no-enable-prefix-caching --max-num-seqs 2")
     levels = [list(FindingLevel).index(item.level) for item in found.values()]
