@@ -7,25 +7,21 @@ raised by hand alone, and only where another goes down by as much in the same ch
 show themselves, since lines of code stand beside all lines.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import math
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import yaml
 
 from tools.house import names_of_settings
 from tools.source_tree import PACKAGES, ROOT, SourceModule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 Row: TypeAlias = dict[str, int]
 

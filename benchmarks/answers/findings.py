@@ -7,14 +7,13 @@ reads them: they are printed by rule, with how often, so that they can be read. 
 so nothing is fitted; the draw of families rotates which recipes are asked.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shlex
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks import harness
 from benchmarks.answers.recipes import PHASES
@@ -25,12 +24,8 @@ from kg.nouns.audit import FindingLevel
 from kg.nouns.setting import SettingPlace
 from kg.terms.meanings import table
 from kg.terms.purposes import plain_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from recommender.audit.finding import SettingFinding
-    from recommender.workspace.workspace import Workspace
+from recommender.audit.finding import SettingFinding
+from recommender.workspace.workspace import Workspace
 
 VLLM, SGLANG, MEGATRON = ("vllm", "vllm-ascend"), ("sglang",), ("megatron-lm", "mindspeed-llm")
 ALL = ("vllm", "vllm-ascend", "sglang", "megatron-lm", "mindspeed-llm")

@@ -1,11 +1,9 @@
 """Fitting of anchors: how strong effects are, how wide intervals must be, by leaving measured steps out."""
 
-from __future__ import annotations
-
 import itertools
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +19,6 @@ from recommender.cost_model.anchors import (
     sharing,
     solved,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Floats = NDArray[np.float64]
 

@@ -14,24 +14,16 @@ Source:
     simplest model.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recommender.calibration.mixture import COPYING, EXPERTS, PLACES, EvidenceClass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.calibration.mixture import Weights
+from recommender.calibration.mixture import COPYING, EXPERTS, PLACES, EvidenceClass, Weights
 
 STEPS = {"popular": (0.0, 0.1, 0.3, 1.0), "modelled": (0.0, 0.3, 1.0, 3.0), "untried": (0.0, 0.3, 1.0, 3.0)}
 """Weights that are tried: coarse, so that what one group likes is not found."""

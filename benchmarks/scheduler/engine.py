@@ -5,19 +5,12 @@ last request to come gives its blocks back where they run out. Steps that differ
 alone are planned together.
 """
 
-from __future__ import annotations
-
+import random
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from benchmarks.scheduler.load import BLOCK
+from benchmarks.scheduler.load import BLOCK, LoopRequest, LoopSettings
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    import random
-
-    from benchmarks.scheduler.load import LoopRequest, LoopSettings
 
 ENDLESS = 1 << 30
 

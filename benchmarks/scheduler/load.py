@@ -1,7 +1,5 @@
 """What the loop runs under: settings of the engines, requests, and the time of a step. Seconds and tokens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

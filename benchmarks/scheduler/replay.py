@@ -4,23 +4,17 @@ The loop around the scheduler, the steps of engines that share their experts and
 those of vLLM 0.32. Steps between two events are taken together and cut short where a request comes.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.scheduler.engine import LoopEngine, LoopPlan, LoopSequence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from benchmarks.scheduler.load import LoopRequest, LoopSettings, LoopStepTime
+from benchmarks.scheduler.load import LoopRequest, LoopSettings, LoopStepTime
 
 Floats = NDArray[np.float64]
 

@@ -1,16 +1,12 @@
 """``tunegraph check``: screen, JSON, SARIF, exit codes, rules of one's own, and the same in a plan."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COSTLY = """export ASCEND_LAUNCH_BLOCKING=1
 vllm serve Qwen/Qwen3-8B --enforce-eager \\

@@ -1,7 +1,5 @@
 """``tunegraph support``: what is known of programs, and unknown ones by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,11 +1,10 @@
 """The JSON of nouns as it was recorded: programs read it, and older logs hold it."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -57,9 +56,6 @@ from recommender.store.merging import Conflict, MergeResult
 from recommender.store.release_diff import ReleaseDiff
 from recommender.store.versions import Version
 from recommender.store.writing.writer import Additions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "json_forms.json"
 LOG = GOLDEN.with_name("experiment.jsonl")

@@ -3,10 +3,8 @@
 Scripts are drawn from settings that cost and settings that do not, in any order, on one line or on many.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,15 +12,10 @@ from hypothesis import strategies as st
 from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingLevel
 from recommender.audit.case import AuditCase
+from recommender.audit.finding import SettingFinding
 from recommender.audit.judge import judge_settings
 from recommender.audit.rules import shipped_rules
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.audit.finding import SettingFinding
-
 
 COSTLY = (
     "--enforce-eager",

@@ -4,8 +4,6 @@ Flags, their types and choices are drawn from the releases' own registries, valu
 can hold; forms are written here, not by the product.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import replace

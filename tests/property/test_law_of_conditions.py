@@ -1,19 +1,13 @@
 """Law 12: a strategy is not refused by what it sets itself, in any release that has its settings."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kg.nouns.knowledge import Strategy
+from kg.nouns.values import Value
 from kg.terms.setting_conflicts import companions
 from kg.terms.setting_registry import registry, softwares
 from kg.triples.serialisation import all_of
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 RUNNING: dict[str, dict[str, Value]] = {
     'role == "': {"kv_transfer_config.kv_role": "kv_consumer"},

@@ -1,7 +1,5 @@
 """A curve from few points: near the shipped one, and nearer to the truth than it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from recommender.green.power_curve import PowerCurve, shipped_curve

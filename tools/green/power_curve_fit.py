@@ -1,17 +1,12 @@
 """The power curve of one workload, fitted to measured points near the shipped one."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from recommender.green.power_curve import PowerCurve
+from recommender.green.power_curve import PowerCurve
 
 Floats = NDArray[np.float64]
 

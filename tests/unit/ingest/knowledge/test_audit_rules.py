@@ -1,7 +1,5 @@
 """Rules of the audit: what a file may say, and every fault of one that says something else."""
 
-from __future__ import annotations
-
 import pytest
 
 import data

@@ -1,7 +1,5 @@
 """Values that say what the program does anyway, by its resolved default and the device."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.look_up import LookUp, Standing

@@ -1,7 +1,5 @@
 """What took the place of removed settings."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.look_up import Standing

@@ -1,20 +1,15 @@
 """What findings cost here, and which of them the memory justifies."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingLevel
-from recommender.audit.finding import factor_of
-
-if TYPE_CHECKING:
-    from recommender.audit.finding import SettingFinding
-    from recommender.workspace.workspace import Workspace
+from recommender.audit.finding import SettingFinding, factor_of
+from recommender.workspace.workspace import Workspace
 
 MEGATRON = """torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size {tp} \\
   --num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 --swiglu \\

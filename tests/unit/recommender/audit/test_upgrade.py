@@ -1,7 +1,5 @@
 """What another release makes of a launch."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.launches.running import running_settings

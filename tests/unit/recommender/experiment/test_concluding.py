@@ -1,12 +1,10 @@
 """From an experiment to the graph: the effect moves by the estimate, once, in whatever order it is told."""
 
-from __future__ import annotations
-
 import math
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,7 +18,7 @@ from kg.triples.serialisation import all_of, from_graph
 from kg.triples.snapshots import open_newest
 from recommender.experiment.concluding import Conclusion, conclude
 from recommender.experiment.design import CONTROL
-from recommender.experiment.journal import ExperimentJournal, read
+from recommender.experiment.journal import ExperimentJournal, Logged, read
 from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
@@ -28,9 +26,6 @@ from recommender.files import WorkspaceFiles
 from recommender.ranking.change import Change
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.experiment.trials import A, World, design
-
-if TYPE_CHECKING:
-    from recommender.experiment.journal import Logged
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PROBLEM = Problem(

@@ -1,7 +1,5 @@
 """Designs refuse what cannot decide anything, and come back from JSON as they were."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Failures: an arm that fails more is told from one that does not, and equal arms are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

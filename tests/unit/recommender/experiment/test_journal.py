@@ -1,13 +1,8 @@
 """Tests of what a log shows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.unit.recommender.experiment.test_concluding import ran
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_log_is_shown_in_a_notebook(tmp_path: Path) -> None:

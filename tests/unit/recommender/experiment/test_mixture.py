@@ -1,7 +1,5 @@
 """The mixture t: watched as often as one likes it keeps its promise, and sees what is there."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Requests for A/B tests: what is tried, and what is refused before anything runs."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Measurements made elsewhere: every form is read, its design judged, and what is wrong is said."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The loop: it stops by itself, resumes after anything, keeps every raw value, and is not fooled."""
 
-from __future__ import annotations
-
 import math
 import threading
 from datetime import timedelta

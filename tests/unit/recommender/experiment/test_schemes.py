@@ -1,7 +1,5 @@
 """Records whose order is not a randomised test's: told apart, marked, and widened enough."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

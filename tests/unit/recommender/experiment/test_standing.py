@@ -1,7 +1,5 @@
 """States of experiments from samples made up: who is best, who is tied, and what is left to do."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A/B tests by name: begun once, run by command, recorded once, and what they tried kept with them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

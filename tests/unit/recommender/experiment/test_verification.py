@@ -1,7 +1,5 @@
 """Recommendations as arms of one experiment: what a command can set, and what it cannot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a gain is worth, and what it takes to see it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

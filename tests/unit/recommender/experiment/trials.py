@@ -1,11 +1,10 @@
 """Experiments to test with: designs, evaluators without processes, a clock that can be turned."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from kg.nouns.entities import Better, Kind, Status
 from kg.nouns.values import Settings
 from recommender.experiment.design import CONTROL, ExperimentDesign
 from recommender.measuring.outcome import CancelledError, RunOutcome
-
-if TYPE_CHECKING:
-    from threading import Event
 
 A, B, C = (Settings({"batch": size}) for size in (32, 64, 128))
 

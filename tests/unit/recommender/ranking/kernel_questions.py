@@ -1,20 +1,14 @@
 """Questions about kernels on two devices whose facts are public, without a workspace."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
+from recommender.ranking.kernels.domain import Columns
 from recommender.ranking.kernels.question import KernelQuestion, kernel_question
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.ranking.kernels.domain import Columns
-    from recommender.ranking.kernels.tile_times import TileTimes
+from recommender.ranking.kernels.tile_times import TileTimes
 
 GPU: dict[str, float | str] = {
     "compute_capability": "8.0",

@@ -1,7 +1,5 @@
 """Changes as content: what is unknown is null, never zero or empty."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

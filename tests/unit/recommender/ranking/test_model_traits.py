@@ -1,18 +1,14 @@
 """Situations of questions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.nouns.knowledge import Confidence, Fact, FactKind, Model
 from kg.nouns.recipe import Role
+from kg.nouns.values import Value
 from recommender.ranking.model_traits import ModelTraits
 from tests.unit.recommender.ranking.starts.situations import SOURCE, situation
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 
 def traits(architecture: str = "decoder", **facts: Value) -> ModelTraits:

@@ -1,22 +1,17 @@
 """Settings of a plan as people paste them."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from recommender.ranking.paste import change_words, flag_words, launch_text, pasted
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 
 def setting(key: str, value: Value = True) -> PlanSetting:

@@ -1,7 +1,5 @@
 """Start configurations as content and words."""
 
-from __future__ import annotations
-
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting

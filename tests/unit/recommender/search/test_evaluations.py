@@ -1,7 +1,5 @@
 """Evaluations say how well their mean is known."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

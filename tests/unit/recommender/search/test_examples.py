@@ -1,7 +1,5 @@
 """The examples in the docstrings of searches and spaces run as written."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 

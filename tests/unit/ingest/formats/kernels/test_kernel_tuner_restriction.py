@@ -1,7 +1,5 @@
 """Lists of configurations as restrictions, in Kernel Tuner's simulation of recorded results."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Engines in Python and arguments in logs."""
 
-from __future__ import annotations
-
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch import read_launch
 

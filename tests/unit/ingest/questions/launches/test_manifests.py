@@ -1,7 +1,5 @@
 """Commands of containers in compose files and manifests."""
 
-from __future__ import annotations
-
 from ingest.questions.launches.launch import read_launches
 from ingest.questions.launches.manifests import is_manifest, manifest_commands
 

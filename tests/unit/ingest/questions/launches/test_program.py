@@ -1,7 +1,5 @@
 """Programs are recognised by their own signs, under whatever launcher."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

@@ -1,7 +1,5 @@
 """The settings of a launch as they are written, each with its line and its place."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.launches.running import running_settings

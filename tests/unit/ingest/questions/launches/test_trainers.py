@@ -1,7 +1,5 @@
 """Trainers that nothing models are read for what they say."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.launches.launch import read_launch

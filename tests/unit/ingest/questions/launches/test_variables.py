@@ -1,7 +1,5 @@
 """Variables that reach a program."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.launches.launch import read_launch

@@ -1,7 +1,5 @@
 """Neighbours' rows side by side."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

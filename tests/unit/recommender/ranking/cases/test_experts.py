@@ -1,27 +1,20 @@
 """Opinions of the experts on candidates."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
+from kg.rows.trial_rows import Trial
 from kg.triples.hardware_tree import Distance
 from recommender.calibration.mixture import EXPERTS, EvidenceClass
-from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader, gather
+from recommender.ranking.cases.evidence import CandidateEvidence, CaseQuestion, ConfigurationReader, gather
 from recommender.ranking.cases.experts import WORST, opinions, situation_of, voices
 from tests.unit.recommender.known_cases import neighbour, problem, store, trial
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from kg.rows.trial_rows import Trial
-    from recommender.ranking.cases.evidence import CandidateEvidence
 
 
 def gathered(folder: Path, known: Mapping[str, Sequence[Trial]]) -> CandidateEvidence:

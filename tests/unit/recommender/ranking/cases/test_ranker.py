@@ -1,7 +1,5 @@
 """Candidates in the order in which to try them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Medians, with an even and an odd number of values."""
 
-from __future__ import annotations
-
 import statistics
 
 import numpy as np

@@ -1,24 +1,17 @@
 """What candidates are expected to cost: tables and the response model, side by side."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from kg.nouns.entities import Problem
 from kg.nouns.values import Settings
-from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader, gather
+from kg.rows.trial_rows import Trial
+from recommender.ranking.cases.evidence import CandidateEvidence, CaseQuestion, ConfigurationReader, gather
 from recommender.ranking.cases.scoring import Scores, score
 from tests.unit.recommender.known_cases import neighbour, problem, store, tree, trial
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from kg.nouns.entities import Problem
-    from kg.rows.trial_rows import Trial
-    from recommender.ranking.cases.evidence import CandidateEvidence
 
 A, B = {"x": 1}, {"x": 2}
 

@@ -1,7 +1,5 @@
 """How near a strategy is to what was observed, and what can be won at most."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Changes of dated gains: how often none is called one, and which are seen."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Effects for people: each with the gain to expect in its own context, in order."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """How circumstances set effects apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What a strategy gains here: the laws of the posterior."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """Location and scale that one observation cannot move far."""
 
-from __future__ import annotations
-
 import random
 import statistics
 

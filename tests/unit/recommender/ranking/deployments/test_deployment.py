@@ -1,17 +1,12 @@
 """Deployments rated by the cost model."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import pytest
 
 from recommender.cost_model.question import Question, QuestionFacts
 from recommender.ranking.deployments.deployment import RatedDeployment, rated_deployments
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 ANSWER = 1024
 

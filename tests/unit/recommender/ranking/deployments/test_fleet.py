@@ -1,7 +1,5 @@
 """Fleets: as many instances as a rate needs."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -1,9 +1,7 @@
 """What cannot run is refused with its rule and its source; what cannot be known is not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,10 +12,8 @@ from kg.triples.hardware_tree import Distance
 from recommender.ranking.feasibility.exclusions import Exclusions
 from recommender.ranking.feasibility.feasibility import QuestionFeasibility, by_rules
 from recommender.ranking.feasibility.task_history import TaskHistory, TrialFailures
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.known_cases import problem
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
 
 ASCEND: dict[str, Any] = {
     "cube_macs_per_cycle_fp16": 4096,

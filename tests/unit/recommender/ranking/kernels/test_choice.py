@@ -1,7 +1,5 @@
 """Choices: the fastest within what the model tells apart, others of another kind, single steps."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from recommender.ranking.kernels.choice import RESOLUTION, WORTH, best_row, choose_rows

@@ -1,8 +1,6 @@
 """The tile model of cube cores: what the vendor's guides advise comes out of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -10,9 +8,6 @@ import pytest
 from recommender.cost_model.facts.device import Device
 from recommender.ranking.kernels import cube_tiles
 from tests.unit.recommender.ranking.kernel_questions import NPU, columns, microseconds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEVICE = Device("npu", NPU)
 SIZES = {"M": 4096.0, "N": 4096.0, "K": 4096.0, "B": 1.0}

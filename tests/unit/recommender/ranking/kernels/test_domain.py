@@ -1,7 +1,5 @@
 """Domains: nothing that cannot fit is in one, and what is set now is judged by the same rules."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The tile model of GPUs: orders that physics demands, and levels that were measured."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Languages: stated, from the software, or the usual one."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import InputError

@@ -1,7 +1,5 @@
 """Limits in words: buffers that are nearly full, what does nothing here."""
 
-from __future__ import annotations
-
 from recommender.ranking.kernels.domain import generated_domain
 from recommender.ranking.kernels.limits import foreign_settings, limit_lines, not_fitting
 from tests.unit.recommender.ranking.kernel_questions import question

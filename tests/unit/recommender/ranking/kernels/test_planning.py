@@ -1,7 +1,5 @@
 """Plans of kernels: complete, fitting, modelled where nothing was measured, of the case where something was."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Questions about kernels: sizes by any name, precision of the operands, what was assumed."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import InputError

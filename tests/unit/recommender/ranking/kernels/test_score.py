@@ -1,7 +1,5 @@
 """Expected times: every kernel that has a space in a language has a model of it, or says what to measure."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Spelling: each language's own keys, and the fields that follow from a tile."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.setting import SettingPlace

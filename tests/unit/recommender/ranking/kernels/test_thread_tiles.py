@@ -1,7 +1,5 @@
 """The model of threads: what measured tables show of tiles, by order."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.cost_model.facts.device import Device

@@ -1,7 +1,5 @@
 """Times: soft maxima lie above each part, and the reason names what decides."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from recommender.ranking.kernels.tile_times import joined, soft_maximum

@@ -1,7 +1,5 @@
 """The model of kernels that memory decides: full bandwidth for good pieces, and what small or long ones cost."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,18 +1,13 @@
 """Cases of a served model, as a benchmark publishes them, and what a workspace that has them reads."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from recommender.ranking.measured.measured_run import MeasuredRun
 from recommender.ranking.measured.runs import RunReader
 from recommender.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.ranking.measured.measured_run import MeasuredRun
 
 MODEL, DEVICE = "llama-3.3-70b", "b200"
 

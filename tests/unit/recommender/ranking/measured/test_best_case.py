@@ -1,20 +1,15 @@
 """What a start takes of the measured run of its layout."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.plan_setting import Origin
+from recommender.ranking.starts.starts import Starts
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, runs, with_cases
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from recommender.ranking.starts.starts import Starts
-    from recommender.workspace.workspace import Workspace
 
 QUESTION = {
     "model": MODEL, "phase": "serving", "hardware": DEVICE, "count": 8, "precision": "fp8",

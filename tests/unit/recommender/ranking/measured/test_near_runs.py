@@ -1,19 +1,14 @@
 """Which measured runs are near a question."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recommender.cost_model.question import Question
 from recommender.ranking.measured import near_runs
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, with_cases
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.workspace.workspace import Workspace
 
 ASKED = {"input_len": 1024, "output_len": 1024}
 

@@ -1,17 +1,13 @@
 """Measured runs among the cases of a workspace."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recommender.ranking.measured.runs import framework_id
 from tests.unit.recommender.ranking.measured.served_cases import case, runs, with_cases
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

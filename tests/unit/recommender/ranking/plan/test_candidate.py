@@ -1,9 +1,8 @@
 """Changes before they have their place."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +15,7 @@ from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
+from recommender.ranking.change import Change
 from recommender.ranking.changes.bottlenecks import Match
 from recommender.ranking.changes.posterior import Prior
 from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
@@ -27,11 +27,6 @@ from recommender.ranking.plan.candidate import (
     without_conflicts,
 )
 from tests.unit.recommender.ranking.starts.situations import SOURCE, agreed, problem, recipe
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.ranking.change import Change
 
 
 def ranked(

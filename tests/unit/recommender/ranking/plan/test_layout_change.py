@@ -1,19 +1,15 @@
 """A layout that is modelled to be faster than the start is a change to test, never a promise beside it."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan.layout_change import log_gain_over
+from recommender.ranking.plan.planner import Planned
 from recommender.ranking.start import ExpectedValue, StartConfiguration
-
-if TYPE_CHECKING:
-    from recommender.ranking.plan.planner import Planned
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {
     "model": "qwen3-32b",

@@ -1,7 +1,5 @@
 """Plans as content."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.layout import ParallelLayout

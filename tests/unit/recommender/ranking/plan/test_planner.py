@@ -1,9 +1,7 @@
 """Plans made from the shipped knowledge."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,13 +9,9 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from kg.terms.setting_registry import registry
 from recommender.ranking.change import Change
-from recommender.ranking.plan.planner import undoing
+from recommender.ranking.plan.planner import Planned, undoing
 from recommender.ranking.plan_setting import Origin, PlanSetting
-
-if TYPE_CHECKING:
-    from recommender.ranking.plan.planner import Planned
-    from recommender.workspace.workspace import Workspace
-
+from recommender.workspace.workspace import Workspace
 
 GRAPH = PlanSetting(
     where=SettingPlace.JSON,

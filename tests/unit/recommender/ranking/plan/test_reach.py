@@ -1,18 +1,13 @@
 """What orders changes that nobody has measured: the share of the step that they act on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kg.nouns.knowledge import Strategy
 from kg.triples.serialisation import from_graph
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question
 from recommender.ranking.plan.reach import Reach
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 def strategy(shipped: Workspace, name: str) -> Strategy:

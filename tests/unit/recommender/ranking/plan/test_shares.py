@@ -1,19 +1,15 @@
 """How many recipes do what a strategy does."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kg.nouns.knowledge import Assignment, Strategy
+from kg.nouns.values import Value
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.starts import Starts
 from tests.unit.recommender.ranking.starts.situations import recipe, situation, weighed
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 STARTS = Starts(
     situation=situation(),

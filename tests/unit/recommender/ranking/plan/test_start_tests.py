@@ -1,14 +1,11 @@
 """Tests of starts as factors on recipes and layouts: sign, reach, and starts that never ran."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
-from kg.nouns.entities import Source
+from kg.nouns.entities import Problem, Source
 from kg.nouns.knowledge import HardwareProfile, Level, Model
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
@@ -16,11 +13,8 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import problem_triples, to_triples
 from recommender.ranking.plan.start_tests import StartTests
+from recommender.ranking.starts.starts import StartReliability
 from tests.unit.recommender.ranking.starts.situations import problem, situation
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Problem
-    from recommender.ranking.starts.starts import StartReliability
 
 SPLIT = (8, 1, 1, 1, 1)
 

@@ -1,7 +1,5 @@
 """A question once its start runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.layout import ParallelLayout

@@ -1,13 +1,12 @@
 """Situations, recipes and settings made up for tests of starts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Workload, WorkloadKind
 from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
+from kg.terms.conditions import FactValue
 from recommender.applicability.framework import RunningFramework
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.starts.draft import StartDraft
@@ -15,12 +14,6 @@ from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import StartSituation
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
-    from kg.terms.conditions import FactValue
 
 SOURCE = Source(title="Guide", url="https://example.org/guide")
 MODELS = {

@@ -1,7 +1,5 @@
 """What the price of a layout assumes, as flags."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

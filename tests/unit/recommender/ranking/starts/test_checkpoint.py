@@ -1,13 +1,8 @@
 """The model in the command of a start: the one that was named, where its files are the ones that are priced."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 @pytest.mark.parametrize(

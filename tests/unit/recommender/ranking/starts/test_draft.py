@@ -1,7 +1,5 @@
 """What is gathered while starts are found."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.ranking.starts.draft import IN_THE_START, quantises, trains_adapters

@@ -1,18 +1,13 @@
 """Settings that draft tokens stand or fall together."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kg.terms.purposes import plain_key
 from recommender.ranking.starts.drafting import DRAFT_MODEL, drafted_whole
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from tests.unit.recommender.ranking.starts.situations import agreed, recipe, situation
-
-if TYPE_CHECKING:
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
 
 OTHER = agreed("--max-num-seqs", "64")
 STEPS = agreed("--speculative-num-steps", "3")

@@ -1,9 +1,7 @@
 """Start configurations found in the shipped knowledge."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,11 +9,9 @@ from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.starts.finder import NO_ROOM
-
-if TYPE_CHECKING:
-    from recommender.ranking.starts.situation import StartSituation
-    from recommender.ranking.starts.starts import Starts
-    from recommender.workspace.workspace import Workspace
+from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.starts import Starts
+from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2}
 

@@ -1,7 +1,5 @@
 """A start leaves as its release takes it, and reads back as what it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Layouts ordered by price and by what recipes use."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Layouts as frameworks write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.layout import ParallelLayout

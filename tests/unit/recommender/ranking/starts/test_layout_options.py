@@ -1,7 +1,5 @@
 """Layouts that fit, and their prices."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import replace

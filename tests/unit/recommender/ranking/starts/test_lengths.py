@@ -1,7 +1,5 @@
 """Lengths of requests: a start takes what is stated, or refuses it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,19 +1,15 @@
 """The question that layouts are priced by."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from recommender.cost_model.assumed import USUAL_LENGTH
+from recommender.ranking.starts.draft import StartDraft
+from recommender.ranking.starts.layout_options import LayoutQuestion
 from recommender.ranking.starts.pricing import layout_question
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.starts.situations import agreed, draft, recipe, weighed
-
-if TYPE_CHECKING:
-    from recommender.ranking.starts.draft import StartDraft
-    from recommender.ranking.starts.layout_options import LayoutQuestion
-    from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2}
 

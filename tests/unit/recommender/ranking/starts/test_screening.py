@@ -1,7 +1,5 @@
 """Settings of recipes that a question can take."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What servers find each other by, and what a role says of its caches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kg.nouns.layout import ParallelLayout

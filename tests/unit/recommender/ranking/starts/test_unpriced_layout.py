@@ -1,7 +1,5 @@
 """Layouts of models whose sizes are not known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Values of recipes adapted to lengths and requests."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.nouns.layout import ParallelLayout

@@ -1,15 +1,13 @@
 """Start configurations as they are written."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kg.nouns.layout import ParallelLayout
+from kg.nouns.values import Value
 from kg.terms.meanings import degree_of
 from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.plan_setting import Origin
@@ -26,9 +24,6 @@ from tests.unit.recommender.ranking.starts.situations import (
     situation,
     weighed,
 )
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
 
 LAYOUT = ParallelLayout(tp=2, dp=4)
 CHOSEN = ChosenLayout(

@@ -1,7 +1,5 @@
 """Acquisition functions against sampling."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,20 +1,14 @@
 """The optimiser of kernels beside SciPy's: the query path imports no scipy, so it has one of its own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from recommender.search.belief.kernel import KernelPrior
 from recommender.search.belief.minimisation import minimise
 from recommender.search.belief.surrogate import PoolProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 optimize = pytest.importorskip("scipy.optimize", reason="SciPy comes with the extra learn")
 

@@ -1,7 +1,5 @@
 """Several beliefs and their weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What sources are unsure of."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The model of one source."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The Gaussian process against the textbook."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

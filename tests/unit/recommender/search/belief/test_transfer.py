@@ -1,7 +1,5 @@
 """What similar problems foretell."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

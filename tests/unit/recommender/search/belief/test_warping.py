@@ -1,7 +1,5 @@
 """Costs brought nearer to the best."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

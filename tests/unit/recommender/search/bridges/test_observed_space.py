@@ -1,7 +1,5 @@
 """Spaces that trials have shown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Our search inside Optuna: what Optuna's users expect of a sampler, in this process, in threads and beside others."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 import subprocess

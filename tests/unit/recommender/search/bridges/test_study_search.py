@@ -1,7 +1,5 @@
 """Scales of objectives."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

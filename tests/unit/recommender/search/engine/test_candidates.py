@@ -1,7 +1,5 @@
 """The pool and its reserve."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from recommender.search.engine.candidates import SCREENED, Candidates

@@ -1,10 +1,9 @@
 """A model of parts: searched by parts it needs fewer evaluations than as a whole."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -18,9 +17,6 @@ from recommender.space.constraint import Constraint
 from recommender.space.parameters import Parameter, ParameterKind
 from recommender.space.parts import SearchPart, subspace
 from recommender.space.space import SearchSpace
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TIME = Objective(metric="time", better=Better.LOWER, unit="s")
 SPACE = SearchSpace(

@@ -1,7 +1,5 @@
 """What failures teach."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from recommender.search.engine.feasibility import FeasibilityModel

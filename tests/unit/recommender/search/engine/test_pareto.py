@@ -1,7 +1,5 @@
 """Fronts and hypervolumes against brute force."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

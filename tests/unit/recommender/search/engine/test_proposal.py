@@ -1,7 +1,5 @@
 """From beliefs to the configuration to evaluate next."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A space pruned by other devices: what goes is what was dear everywhere, and the rules say just that."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Ask and tell."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

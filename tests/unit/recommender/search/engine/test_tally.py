@@ -1,7 +1,5 @@
 """What was told, by configuration."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import InputError

@@ -1,7 +1,5 @@
 """URLs of databases: what may be shown of them, and which driver they name."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.search.log.addresses import hide_password, is_server, with_driver, without_password

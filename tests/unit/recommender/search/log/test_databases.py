@@ -1,7 +1,5 @@
 """What a database that is away says, and whether it is worth trying again; without a server."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The metadata of a search: written and read back, also from logs of version 0.1.0 as it was before tasks."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

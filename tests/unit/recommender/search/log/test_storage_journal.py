@@ -1,19 +1,15 @@
 """The journal of a search: one writer at a time, whole lines, on the disk."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kg.errors import WorkspaceError
 from recommender.search.log.storage_journal import StorageJournal
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EACH, WRITERS = 40, 3
 

@@ -1,11 +1,10 @@
 """The log of a search: a journal that survives, a study that reads back as its cases."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +21,6 @@ from recommender.search.log.workers import is_gone, worker
 from recommender.search.objectives.recorded_table import PlainNames
 from recommender.search.run.objective import evaluation_of
 from recommender.space.space_file import read_space
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OBJECTIVES = (
     Objective(metric="throughput", better=Better.HIGHER, unit="tokens/s"),

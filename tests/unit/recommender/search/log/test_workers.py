@@ -1,7 +1,5 @@
 """Workers that are gone: by their process on this machine, by their silence elsewhere."""
 
-from __future__ import annotations
-
 from recommender.search.log.workers import Watch, gone_here, worker
 
 

@@ -1,7 +1,5 @@
 """The points of a search as a page draws them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

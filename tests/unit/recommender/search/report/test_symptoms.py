@@ -1,7 +1,5 @@
 """Diagnoses of a search from its history: each planted, and silence on a healthy one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

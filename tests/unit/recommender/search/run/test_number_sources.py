@@ -1,7 +1,5 @@
 """The sections of a search file that evaluate configurations."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import InputError

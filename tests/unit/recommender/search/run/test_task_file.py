@@ -1,16 +1,11 @@
 """Search files: read from a path or by name."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kg.errors import CaseFormatError, InputError
 from recommender.search.run.task_file import read_task_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_file_is_yaml_of_names_and_values(tmp_path: Path) -> None:

@@ -1,15 +1,9 @@
 """Support counted from what a workspace knows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from recommender.store.lists.support import ProgramSupport, SupportLevel, phases_of
-
-if TYPE_CHECKING:
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 @pytest.mark.parametrize(

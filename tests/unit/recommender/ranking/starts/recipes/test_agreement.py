@@ -1,9 +1,5 @@
 """Agreement among recipes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,11 +7,8 @@ from hypothesis import strategies as st
 from kg.nouns.recipe import RecipeSetting
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose
-from recommender.ranking.starts.recipes.agreement import LEAST_WEIGHT, agreed_settings, carrier
+from recommender.ranking.starts.recipes.agreement import LEAST_WEIGHT, AgreedSetting, agreed_settings, carrier
 from tests.unit.recommender.ranking.starts.situations import recipe, weighed
-
-if TYPE_CHECKING:
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
 
 ONE = recipe("one", {"--max-num-seqs": "64", "--block-size": "16"})
 TWO = recipe("two", {"--max_num_seqs": "64"})

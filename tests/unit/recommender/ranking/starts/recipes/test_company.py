@@ -1,7 +1,5 @@
 """Settings that recipes never set together."""
 
-from __future__ import annotations
-
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL, Company
 from tests.unit.recommender.ranking.starts.situations import recipe, weighed
 

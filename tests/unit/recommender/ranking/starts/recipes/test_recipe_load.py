@@ -1,7 +1,5 @@
 """Requests at once that a recipe is for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,23 +1,17 @@
 """Weights of recipes for a situation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kg.nouns.entities import Better
-from kg.nouns.recipe import Role
-from recommender.ranking.starts.recipes.resemblance import LATENCY, MOST, SCALE, weigh
+from kg.nouns.recipe import Recipe, Role
+from recommender.ranking.starts.recipes.resemblance import LATENCY, MOST, SCALE, WeighedRecipe, weigh
+from recommender.ranking.starts.situation import StartSituation
 from tests.unit.recommender.ranking.starts.situations import HARDWARE, MODELS, recipe, situation
-
-if TYPE_CHECKING:
-    from kg.nouns.recipe import Recipe
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.ranking.starts.situation import StartSituation
 
 SAME = recipe("same")
 ALL = [
