@@ -1,7 +1,6 @@
 """Searches a Python function over blocks of a matrix product, starting from what the C kernel taught."""
 
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -36,7 +35,7 @@ def product_time_s(tile_m: int, tile_n: int, tile_k: int) -> float:
 def main() -> None:
     """Evaluate ten configurations and print the best."""
     with tunegraph.open() as workspace:
-        prepared = workspace.searches.prepare(FILE, name="blocks", folder=Path(), base={})
+        prepared = workspace.searches.prepare({"name": "blocks", **FILE}, base={})
     search = tunegraph.Search(
         space=prepared.task.space, objectives=prepared.task.objectives, sources=prepared.sources
     )

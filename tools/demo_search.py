@@ -55,10 +55,10 @@ def prepared(workspace: Path, name: str, *, cold: bool) -> Prepared:
     from recommender.workspace.workspace import Workspace
     from tunegraph.places import Places
 
-    raw, folder = read_task_file(name)
+    file = read_task_file(name)
     cache = Places.resolve(workspace, os.environ).cache
     with Workspace.open(workspace, cache=cache) as opened:
-        return opened.searches.prepare(raw, name=name, folder=folder, base={}, cold=cold)
+        return opened.searches.prepare(file, base={}, cold=cold)
 
 
 def best_by_evaluation(search: Search, task: Task, model: CostModel, *, patience: bool) -> list[float]:

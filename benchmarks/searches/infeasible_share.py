@@ -28,6 +28,7 @@ from recommender.search.evaluations import Evaluation
 from recommender.search.run.assembly import SearchPlace, evaluator_of
 from recommender.search.run.memory_tally import fit_tally
 from recommender.search.run.task import Task
+from recommender.search.run.task_file import TaskFile
 from recommender.space.made.layouts import layout_space
 from recommender.space.space import SearchSpace
 
@@ -126,7 +127,7 @@ def main() -> None:
         except InfeasibleError as fault:
             print(f"{name}: not searched: {fault}")
             continue
-        task = tuner.prepare(raw, name=name, folder=Path.cwd(), base={}, cold=True).task
+        task = tuner.prepare(TaskFile(raw, name=name), base={}, cold=True).task
         tally = fit_tally(task.space, most=1_000_000)
         assert tally is not None  # a generated space has memory to check
         of_space = 1 - tally.remaining / tally.checked

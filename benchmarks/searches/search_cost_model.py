@@ -77,8 +77,7 @@ class World:
     """
 
     def __init__(self, file: str, shipped: ShippedKnowledge) -> None:
-        raw, folder = read_task_file(file)
-        self.task = tuner_of(shipped).prepare(raw, name=file, folder=folder, base={}, cold=True).task
+        self.task = tuner_of(shipped).prepare(read_task_file(file), base={}, cold=True).task
         self.objectives = self.task.objectives
         self.limits = tuple(limit for limit in self.task.limits if limit.metric == "peak_memory")
         model = model_of_task(self.task)
@@ -234,7 +233,7 @@ def main() -> None:
         ),
         quick="one space, two seeds",
     )
-    files = arguments.files or [n for n in shipped_names() if read_task_file(n)[0].get("cost_model")]
+    files = arguments.files or [n for n in shipped_names() if read_task_file(n).raw.get("cost_model")]
     files, seeds = (
         (files[:1], arguments.seed_range(min(2, arguments.seeds)))
         if arguments.quick

@@ -85,7 +85,7 @@ class Surface:
             rows = ((" ".join(words(item)), *row) for item, row in self.values.items())
             table.executemany("insert into surface values (?, ?, ?)", rows)
         (folder / "lookup.py").write_text(LOOKUP)
-        raw, _ = read_task_file(FILE)
+        raw = read_task_file(FILE).raw
         self.raw: dict[str, Any] = {key: raw[key] for key in ("parameters", "constraints", "default")}
         self.command = [sys.executable, "-S", "-E", "lookup.py", "surface.db", f"{seconds:g}"]
         self.raw |= {
@@ -225,11 +225,12 @@ def tpe_worker(url: str, name: str, seed: int, folder: Path) -> None:
     """One process of Optuna's TPE; the surface is what the folder holds."""
     import optuna
 
+    from recommender.search.run.task_file import TaskFile
     from recommender.search.run.task_reader import read_task
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     raw = yaml.safe_load((folder / "search.yaml").read_text())
-    space = read_task(raw, name="tpe").space
+    space = read_task(TaskFile(raw, name="tpe")).space
     bound = float(raw["limits"][0].partition("<=")[2].removesuffix("B"))
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=10, constant_liar=True)
     study = optuna.load_study(storage=url, study_name=name, sampler=sampler)

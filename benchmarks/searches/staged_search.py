@@ -147,7 +147,7 @@ def main() -> None:
             paired, lambda a, b: SIMILARITY[shipped.hardware.distance(a.device, b.device)], seeds, report, ""
         )
     if {"model", "model_parts"} & set(wanted):
-        files = [name for name in shipped_names() if read_task_file(name)[0].get("cost_model")]
+        files = [name for name in shipped_names() if read_task_file(name).raw.get("cost_model")]
         modelled = [ModelSpace(file, shipped) for file in (files[:1] if arguments.quick else files)]
     if "model" in wanted:
         staged(modelled, lambda *_: WARM, seeds, report, "model_")

@@ -90,9 +90,7 @@ def write_profile(folder: Path, rng: np.random.Generator, *, ranks: int = RANKS,
 
 def search_result(workspace: Workspace, folder: Path, rng: np.random.Generator, trials: int) -> Result:
     """A search of so many trials of two objectives; a twentieth failed."""
-    search = workspace.search(
-        dict(_SPACE), log=str(folder / f"{trials}.journal"), name="search", folder=folder, base={}
-    )
+    search = workspace.search(dict(_SPACE), log=str(folder / f"{trials}.journal"), base={})
     names = {name: list(values) for name, values in _SPACE["parameters"].items()}  # type: ignore[attr-defined]
     sizes = [len(values) for values in names.values()]
     chosen = rng.choice(int(np.prod(sizes)), size=trials, replace=trials > int(np.prod(sizes)))

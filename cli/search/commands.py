@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -40,7 +41,6 @@ from cli.search.running import (
     is_log,
     open_log,
     own_log,
-    read_file,
     show_begun,
     show_result,
 )
@@ -112,7 +112,10 @@ def run(
 
     Example: tunegraph search run matmul
     """
-    raw, folder = read_file(file)
+    from recommender.workspace.searches import SearchDesk
+
+    read = SearchDesk.file(file)
+    raw = dict(read.raw)
     if command:
         raw["command"] = command
     add_metrics(raw, metric or (), pattern or ())
@@ -123,7 +126,8 @@ def run(
     raw.update(given(name=name or None, jobs=jobs, repeats=repeats, warmup=warmup))
     raw.update(given(timeout_s=None if timeout is None else span_s(timeout)))
     add_stop(raw, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
-    begun = begin(context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy)
+    asked = replace(read, raw=raw)
+    begun = begin(context, asked, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy)
     if not evaluate:
         show_begun(begun, as_json=as_json)
         return
@@ -190,15 +194,15 @@ def ask(
     if is_log(file):
         search = open_log(file, name)
     else:
-        raw, folder = read_file(file)
-        raw.update(given(name=name or None))
-        place = log or f"{raw.get('name') or Path(file).stem}.journal"
+        from recommender.workspace.searches import SearchDesk
+
+        read = SearchDesk.file(file)
+        read = read.having(**given(name=name or None))
+        place = log or f"{read.raw.get('name') or read.name}.journal"
         if is_log(place):
             search = open_log(place, name)
         else:
-            search = begin(
-                context, raw, folder, file, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy
-            )
+            search = begin(context, read, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy)
     trials = search.ask(n)
     if as_json:
         rows = [

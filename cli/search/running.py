@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
     from recommender.search.logged_search import LoggedSearch
     from recommender.search.report.result import Result
-
-
-def read_file(file: str) -> tuple[dict[str, object], Path]:
-    """The content of a search file and the folder in which its commands run."""
-    from recommender.workspace.searches import SearchDesk
-
-    return SearchDesk.file(file)
+    from recommender.search.run.task_file import TaskFile
 
 
 def given(**options: object) -> dict[str, object]:
@@ -84,9 +78,7 @@ def add_metrics(raw: dict[str, object], metrics: Any, patterns: Any) -> None:
 
 def begin(
     context: typer.Context,
-    raw: Mapping[str, object],
-    folder: Path,
-    file: str,
+    file: TaskFile,
     log: str | None,
     seed: int,
     *,
@@ -96,13 +88,11 @@ def begin(
     """Look up what a search needs, say what was assumed, and begin its log."""
     from cli import output
 
-    name = str(raw.get("name") or Path(file).stem)
+    name = file.raw.get("name") or file.name
     with open_workspace(context) as workspace:
         search = workspace.search(
-            raw,
+            file,
             log=log or f"{name}.journal",
-            name=name,
-            folder=folder,
             base=dict(os.environ),
             seed=seed,
             cold=cold,

@@ -229,7 +229,7 @@ class SpaceMaker:
         if found.arguments:
             made.notes.append(f"put into the command: {', '.join(f'{{{name}}}' for name in found.arguments)}")
         if file is not None:
-            return replace(made, file=made.laid_into(read_task_file(file)[0], file))
+            return replace(made, file=made.laid_into(read_task_file(file).raw, file))
         made.notes.append("add a command and its metrics (docs/search.md)")
         return made
 
@@ -244,15 +244,15 @@ class SpaceMaker:
         from recommender.search.engine.pruning import prune
         from recommender.search.run.source_tables import sources_of
         from recommender.search.run.task_file import read_task_file
-        from recommender.space.space_file import read_space
 
-        raw, _ = read_task_file(file)
+        read = read_task_file(file)
+        raw = read.raw
         paths = [Path(item) for item in measurements if item != WORKSPACE]
         sources = sources_of(paths, self.names, similarity=1.0) if paths else []
         if not measurements or WORKSPACE in measurements:
             sources += self._stored(raw, is_stated=bool(measurements))
         found = prune(
-            read_space({key: raw[key] for key in ("parameters", "constraints") if key in raw}),
+            read.space,
             sources,
             share=share,
         )

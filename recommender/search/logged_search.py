@@ -94,7 +94,7 @@ class LoggedSearch:
         Raises:
             InputError: It has; the message says which changed.
         """
-        compare_file(self.log, read_task_file(file)[0], file)
+        compare_file(self.log, replace(read_task_file(file), name=file))
 
     def run(
         self,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recommender.search.logged_search import LoggedSearch
     from recommender.search.report.search_report import CourseReport
     from recommender.search.run.preparation import Prepared, SearchOptions
+    from recommender.search.run.task_file import TaskFile
     from recommender.space.space import SearchSpace
 
 
@@ -39,11 +40,13 @@ class SearchDesk(Desk):
             decision=AskDesk(self.workspace).decision,
         )
 
-    def begin(self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]) -> LoggedSearch:
+    def begin(
+        self, file: TaskFile | Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]
+    ) -> LoggedSearch:
         """Begin a search that starts from the tables of similar problems; needs Optuna.
 
         Args:
-            raw: Content of a search file (docs/search.md).
+            file: A search file as :meth:`file` reads it, or its content (docs/search.md), run where you are.
             log: File or URL of its log.
             options: See ``recommender.search.run.preparation.SearchOptions``.
 
@@ -51,11 +54,11 @@ class SearchDesk(Desk):
             The search; it needs the workspace no more.
 
         Raises:
-            InputError: ``raw`` is wrong, or the log holds such a search already.
+            InputError: It is wrong, or the log holds such a search already.
         """
         from recommender.search.logged_search import LoggedSearch
 
-        return LoggedSearch(self.prepare(raw, **options).begin(log))
+        return LoggedSearch(self.prepare(file, **options).begin(log))
 
     def of_other_tools(self, path: Path, *, metric: str = "") -> dict[str, CourseReport]:
         """The courses of searches of another tool, by problem, in the order of the file.
@@ -79,9 +82,10 @@ class SearchDesk(Desk):
         histories = histories_of(cases, metric=metric)
         return {title: CourseReport(item) for title, item in histories.items() if item.evaluations}
 
-    def prepare(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
+    def prepare(self, file: TaskFile | Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
         """Prepare a search without beginning it; see :meth:`begin`."""
         from recommender.search.run.preparation import Tuner
+        from recommender.search.run.task_file import TaskFile
 
         tuner = Tuner(
             graph=self.graph,
@@ -92,11 +96,11 @@ class SearchDesk(Desk):
             operator=AskDesk(self.workspace).operator,
             about=self.snapshot.near_runs.about,
         )
-        return tuner.prepare(raw, **options)
+        return tuner.prepare(file if isinstance(file, TaskFile) else TaskFile(file), **options)
 
     @staticmethod
-    def file(file: str) -> tuple[dict[str, object], Path]:
-        """Content of a search file, or of a shipped one by its name, and the folder where its commands run.
+    def file(file: str) -> TaskFile:
+        """A search file, or a shipped one by its name.
 
         Raises:
             InputError: There is no such file.
@@ -116,14 +120,12 @@ class SearchDesk(Desk):
         """
         from recommender.search.run.preparation import THIS_MACHINE, THIS_PROCESSOR
         from recommender.search.run.task_file import read_task_file
-        from recommender.space.space_file import read_space
 
-        content, _ = read_task_file(file)
-        problem = content.get("problem")
-        question = dict(problem) if isinstance(problem, dict) else {}
+        content = read_task_file(file)
+        question = content.problem() or {}
         if question.get("hardware") in {THIS_MACHINE, THIS_PROCESSOR}:
             del question["hardware"]
-        return read_space(content), question
+        return content.space, question
 
     @staticmethod
     def open(log: str, name: str = "") -> LoggedSearch:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from recommender.retrieval.neighbours import Neighbour
     from recommender.search.logged_search import LoggedSearch
     from recommender.search.run.preparation import SearchOptions
+    from recommender.search.run.task_file import TaskFile
     from recommender.store.editor import Editor
     from recommender.store.experiments import WorkspaceExperiments
     from recommender.store.ingestion import IngestSummary, Options
@@ -292,10 +293,10 @@ class Workspace:
         return self.profiles.diagnose(profile, hardware=hardware, model=model)
 
     def search(
-        self, raw: Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]
+        self, file: TaskFile | Mapping[str, object], *, log: str, **options: Unpack[SearchOptions]
     ) -> LoggedSearch:
         """Begin a search that starts from similar problems. See :meth:`SearchDesk.begin`."""
-        return self.searches.begin(raw, log=log, **options)
+        return self.searches.begin(file, log=log, **options)
 
     def report(self, *what: str | Path, title: str = "") -> ReportDocument:
         """Gather a report. See :meth:`PagesDesk.gather`."""

@@ -16,6 +16,7 @@ from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.priced_step import price
 from recommender.evolution.screening import HypothesisScreen
 from recommender.search.run.task import TaskModel
+from recommender.search.run.task_file import TaskFile
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, with_cases
 
@@ -75,7 +76,7 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
         "default": {"graph": 0},
     }
     source = workspace.searches.prepare(
-        file, folder=workspace.snapshot.layout.root, base=dict(os.environ)
+        TaskFile(file, folder=workspace.snapshot.layout.root), base=dict(os.environ)
     ).task.number_source
     assert isinstance(source, TaskModel)
     assert source.cost_model is not None

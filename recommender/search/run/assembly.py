@@ -16,6 +16,7 @@ from recommender.search.engine.search import Search
 from recommender.search.objectives.recorded_table import RecordedTable, read_cases
 from recommender.search.run.runner import Runner
 from recommender.search.run.task import TaskCommand, TaskModel, TaskTable
+from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def search_of(task: Task, *, seed: int, sources: Sequence[SourceTable] = ()) -> 
 def task_of(log: SearchLog) -> Task:
     """The task of a search, read from its log."""
     allow = log.metadata.allow_unmeasured_accuracy
-    return read_task(log.metadata.file, name=log.name, allow_unmeasured_accuracy=allow)
+    return read_task(TaskFile(log.metadata.file, name=log.name), allow_unmeasured_accuracy=allow)
 
 
 def runner_of(

@@ -16,6 +16,7 @@ import data
 from kg.errors import InputError
 from recommender.search.log.metadata import ProgramStamp
 from recommender.search.run.task import TaskCommand, TaskTable
+from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
@@ -78,13 +79,12 @@ def check(log: SearchLog, task: Task, folder: Path) -> None:
         )
 
 
-def compare_file(log: SearchLog, raw: Mapping[str, object], file: str) -> None:
+def compare_file(log: SearchLog, file: TaskFile) -> None:
     """Refuse to go on with a search whose file has changed its space, objectives or limits.
 
     Args:
         log: Of the search.
-        raw: Content of the file.
-        file: What the user calls it, for the message.
+        file: As it is now.
 
     Raises:
         InputError: It has; the message says which changed.
@@ -92,12 +92,12 @@ def compare_file(log: SearchLog, raw: Mapping[str, object], file: str) -> None:
     metadata = log.metadata
     facts = {key: metadata.file[key] for key in ("cost_model",) if key in metadata.file}
     before, now = (
-        read_task(content, name=log.name, allow_unmeasured_accuracy=metadata.allow_unmeasured_accuracy)
-        for content in (metadata.file, {**raw, **facts})
+        read_task(one, allow_unmeasured_accuracy=metadata.allow_unmeasured_accuracy)
+        for one in (TaskFile(metadata.file), file.having(**facts))
     )
     if now.digest != metadata.digest:
         raise InputError(
-            f"{file} is not what {log.storage} searches: {_change(before, now)}",
+            f"{file.name} is not what {log.storage} searches: {_change(before, now)}",
             hint="go on without --file to search the old space, or begin a new search with --log",
         )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recommender.search.run.file_content import FileContent
+    from recommender.search.run.task_file import TaskFile
     from recommender.space.space import SearchSpace
 
 SIMILARITY = 0.5
@@ -103,7 +103,7 @@ def with_estimate(tables: Sequence[SourceTable], estimate: SourceTable) -> list[
     return nearer or [estimate]
 
 
-def read_estimate(file: FileContent, space: SearchSpace) -> CostEstimate | None:
+def read_estimate(file: TaskFile, space: SearchSpace) -> CostEstimate | None:
     """The estimate of a search file; None where it has none.
 
     Raises:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError
 from kg.nouns.values import Settings
 from recommender.measuring.process import Bounds
-from recommender.search.run.file_content import FileContent, number
 from recommender.search.run.task import TaskCommand, TaskModel, TaskTable
+from recommender.search.run.task_file import TaskFile, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +76,7 @@ def source_of_numbers(raw: Mapping[str, object]) -> str:
     return named[0] if named else ""
 
 
-def read_number_source(content: FileContent) -> NumberSource | None:
+def read_number_source(content: TaskFile) -> NumberSource | None:
     """The source of the numbers that a file names; None where people evaluate."""
     match source_of_numbers(content.raw):
         case "command":
@@ -89,7 +89,7 @@ def read_number_source(content: FileContent) -> NumberSource | None:
             return None
 
 
-def _command(content: FileContent) -> TaskCommand:
+def _command(content: TaskFile) -> TaskCommand:
     words, bounds = content.raw["command"], Bounds()
     if not isinstance(words, str | list):
         raise InputError("command: a list of program and arguments, or one text for the shell")
@@ -110,7 +110,7 @@ def _command(content: FileContent) -> TaskCommand:
     )
 
 
-def _cost_model(content: FileContent, key: str) -> CostModel | None:
+def _cost_model(content: TaskFile, key: str) -> CostModel | None:
     """The cost model of a section; None before its facts were looked up."""
     section = content.raw.get(key)
     if not isinstance(section, dict) or "facts" not in section:
@@ -121,7 +121,7 @@ def _cost_model(content: FileContent, key: str) -> CostModel | None:
 
 
 def read_memory_rule(
-    content: FileContent, source: NumberSource | None, limits: tuple[Limit, ...]
+    content: TaskFile, source: NumberSource | None, limits: tuple[Limit, ...]
 ) -> tuple[Constraint | None, str]:
     """The constraint that leaves out what the cost model knows to fail, and why it is not checked."""
     margin = 0.0
@@ -143,15 +143,15 @@ def read_memory_rule(
     )
 
 
-def model_request(raw: Mapping[str, object]) -> ModelRequest | None:
+def model_request(file: TaskFile) -> ModelRequest | None:
     """The section of a search file that asks the cost model; None where nothing does.
 
     Raises:
         InputError: The section is wrong, or names no model or no device.
     """
-    if source_of_numbers(raw) == "cost_model":
-        return _model_request(raw, "cost_model")
-    section = raw.get("modelled_memory")
+    if source_of_numbers(file.raw) == "cost_model":
+        return _model_request(file, "cost_model")
+    section = file.raw.get("modelled_memory")
     if not section:
         return None
     from recommender.space.made.memory_rule import MARGIN
@@ -161,12 +161,12 @@ def model_request(raw: Mapping[str, object]) -> ModelRequest | None:
         return None
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < math.inf:
         raise InputError(f"modelled_memory: margin: {share!r}", hint="a share such as 0.1, or off")
-    request = _model_request(raw, "modelled_memory")
+    request = _model_request(file, "modelled_memory")
     return replace(request, section={**request.section, "margin": float(share)})
 
 
-def _model_request(raw: Mapping[str, object], key: str) -> ModelRequest:
-    problem, content = FileContent(raw).problem() or {}, raw[key]
+def _model_request(file: TaskFile, key: str) -> ModelRequest:
+    problem, content = file.problem() or {}, file.raw[key]
     section: dict[str, object] = dict(content) if isinstance(content, dict) else {}
     for name in ("model", "hardware", "count", "software"):
         if problem.get(name):

@@ -34,7 +34,6 @@ from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.retrieval.neighbours import Neighbour, Retriever
     from recommender.search.run.task import Task
+    from recommender.search.run.task_file import TaskFile
     from recommender.space.space import SearchSpace
 
 THIS_MACHINE, THIS_PROCESSOR = "this machine", "this processor"
@@ -56,16 +56,12 @@ class SearchOptions(TypedDict, total=False):
     """Options with which a search begins, of ``Workspace.search`` and ``Workspace.prepare_search``.
 
     Attributes:
-        name: What to call the search where its file does not say.
-        folder: Where its commands run and the paths of the file start.
         base: Environment of its commands.
         seed: Of its randomness; 0 if not given.
         cold: Start from nothing, rather than from the tables of similar problems.
         allow_unmeasured_accuracy: Also propose settings whose loss of accuracy is unknown.
     """
 
-    name: str
-    folder: Required[Path]
     base: Required[Mapping[str, str]]
     seed: int
     cold: bool
@@ -126,11 +122,11 @@ class Tuner:
     operator: Callable[[str], KnownOperator]
     about: Callable[[Question], Question]
 
-    def prepare(self, raw: Mapping[str, object], **options: Unpack[SearchOptions]) -> Prepared:
+    def prepare(self, file: TaskFile, **options: Unpack[SearchOptions]) -> Prepared:
         """Look up what a search file names, and the tables of similar problems.
 
         Args:
-            raw: Content of the file.
+            file: As it was read.
             options: See ``SearchOptions``.
 
         Raises:
@@ -139,16 +135,14 @@ class Tuner:
             MissingFactError: The cost model lacks a fact.
         """
         notes: list[str] = []
-        content, request = dict(raw), model_request(raw)
-        if request is not None:
+        if (request := model_request(file)) is not None:
             section, notes = look_up_facts(request, self.graph, self.names, self.hardware)
-            content[request.key] = with_measured_runs(section, self.about)
+            file = file.having(**{request.key: with_measured_runs(section, self.about)})
         allow = options.get("allow_unmeasured_accuracy", False)
-        task = read_task(content, name=options.get("name", "search"), allow_unmeasured_accuracy=allow)
+        task = read_task(file, allow_unmeasured_accuracy=allow)
         notes += fit_notes(task)
-        folder = options["folder"]
-        _refuse_secrets(content.get("command"))
-        evaluator_of(task, SearchPlace(folder=folder, base=options["base"]))
+        _refuse_secrets(file.raw.get("command"))
+        evaluator_of(task, SearchPlace(folder=file.folder, base=options["base"]))
         environment = capture(task.versions)
         problem = self._problem(task, environment, notes)
         cold = options.get("cold", False)
@@ -160,11 +154,11 @@ class Tuner:
         return Prepared(
             task=task,
             metadata=SearchMetadata(
-                file=content,
+                file=file.raw,
                 digest=task.digest,
                 seed=options.get("seed", 0),
-                folder=str(folder),
-                program=program_stamp(task.number_source, folder),
+                folder=str(file.folder),
+                program=program_stamp(task.number_source, file.folder),
                 environment=environment,
                 allow_unmeasured_accuracy=allow,
                 notes=tuple(dict.fromkeys(notes)),

@@ -16,22 +16,18 @@ from kg.terms.metrics import METRICS, MODELLED_UNITS, canonical_metric
 from kg.terms.units import unit
 from recommender.measuring.readings import OutputReading
 from recommender.search.run.estimate import read_estimate
-from recommender.search.run.file_content import FileContent, check_keys, number
 from recommender.search.run.number_sources import read_memory_rule, read_number_source
 from recommender.search.run.objective import Accuracy
 from recommender.search.run.task import Stop, Task
+from recommender.search.run.task_file import SPACE_KEYS, TaskFile, check_keys, number
 from recommender.space.constraint import Constraint
 from recommender.space.parts_file import read_parts
-from recommender.space.space_file import read_space
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kg.nouns.entities import Limit
     from recommender.space.parts import SearchPart
     from recommender.space.space import SearchSpace
 
-SPACE_KEYS = ("parameters", "constraints")
 KEYS = (
     *("name", *SPACE_KEYS, "default", "problem", "metrics", "objectives", "limits", "accuracy", "stop"),
     *("command", "inputs", "repeats", "warmup", "timeout_s", "file_bytes", "disk_bytes", "environment"),
@@ -41,25 +37,24 @@ KEYS = (
 STOP_KEYS = ("evaluations", "time_s", "cost", "price_per_hour", "patience", "minimum_gain")
 
 
-def read_task(raw: Mapping[str, object], *, name: str, allow_unmeasured_accuracy: bool = False) -> Task:
-    """The task that the content of a search file describes.
+def read_task(file: TaskFile, *, allow_unmeasured_accuracy: bool = False) -> Task:
+    """The task that a search file describes.
 
     Args:
-        raw: Content of the file, ``KEYS``; the facts of the cost model are in it once they were looked up.
-        name: What to call the search where the file does not say.
+        file: With ``KEYS``; the facts of the cost model are in it once they were looked up.
         allow_unmeasured_accuracy: Also propose settings whose loss of accuracy is unknown.
 
     Raises:
         InputError: A key or value is wrong; the message names it.
         MissingFactError: A size of the model is unknown.
     """
-    reader = _Reader(raw)
-    check_keys(KEYS, raw, "")
+    reader = _Reader(file.raw)
+    check_keys(KEYS, file.raw, "")
     readings = reader.readings()
     objectives = reader.objectives(readings)
     limits = reader.limits(readings)
     accuracy = reader.accuracy()
-    space = read_space({key: raw[key] for key in SPACE_KEYS if key in raw})
+    space = file.space
     if not allow_unmeasured_accuracy and all(item.metric != "accuracy_loss" for item in readings):
         space = _without_unknown_losses(space, accuracy)
     default = reader.settings("default")
@@ -70,7 +65,7 @@ def read_task(raw: Mapping[str, object], *, name: str, allow_unmeasured_accuracy
     if fits is not None:
         space = replace(space, constraints=(*space.constraints, fits))
     return Task(
-        name=str(raw.get("name") or name),
+        name=str(file.raw.get("name") or file.name),
         space=space,
         objectives=objectives,
         limits=limits,
@@ -101,7 +96,7 @@ def _without_unknown_losses(space: SearchSpace, accuracy: Accuracy) -> SearchSpa
     return replace(space, constraints=(*space.constraints, *more)) if more else space
 
 
-class _Reader(FileContent):
+class _Reader(TaskFile):
     """Reads the metrics, the objectives and the end of a search."""
 
     def readings(self) -> tuple[OutputReading, ...]:

@@ -7,6 +7,7 @@ import shutil
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from recommender.search.run.task_file import TaskFile
 from recommender.workspace.upkeep import UpkeepDesk
 from tests.endurance.disorder.places import NOW, content, editor, faults, reader
 
@@ -157,5 +158,5 @@ def _search(tell: Tell, place: Path, path: Path) -> None:
         search = LoggedSearch.open(str(journal))
     except InputError:  # it did not begin, or was killed before it had
         with reader(path) as workspace:
-            search = workspace.search(raw, log=str(journal), folder=place, base={})
+            search = workspace.search(TaskFile(raw, folder=place), log=str(journal), base={})
     search.run(base={}, on_progress=lambda at: tell(at.done))

@@ -17,7 +17,7 @@ from recommender.search.log.study import SearchLog
 from recommender.search.objectives.recorded_table import RecordedTable, read_cases
 from recommender.search.run.assembly import search_of
 from recommender.search.run.runner import Runner
-from recommender.search.run.task_file import read_task_file
+from recommender.search.run.task_file import TaskFile, read_task_file
 from recommender.search.run.task_reader import read_task
 
 RAW = gzip.decompress(data.resource("cases/blocked_matmul.jsonl.gz").read_bytes()).decode()
@@ -47,8 +47,8 @@ def test_each_row_says_how_and_on_what_it_was_measured_and_names_no_machine() ->
 
 
 def test_the_shipped_space_holds_the_measured_configurations() -> None:
-    content, _ = read_task_file("matmul")
-    task = read_task(content, name="matmul")
+    content = read_task_file("matmul")
+    task = read_task(content)
     for row in ROWS[::50]:
         assert task.space.violated(Settings(row["config"])) is None
     assert task.space.size(10_000) == 540
@@ -61,10 +61,10 @@ def test_a_search_of_the_recorded_table_finds_a_good_configuration(tmp_path: Pat
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS if row["task"]["shape"] == shape))
     table = RecordedTable.of(read_cases(path))
     assert table.kind is Kind.MEASURED
-    content, _ = read_task_file("matmul")
-    raw = {key: content[key] for key in ("parameters", "constraints", "default")}
+    content = read_task_file("matmul")
+    raw = {key: content.raw[key] for key in ("parameters", "constraints", "default")}
     raw |= {"objectives": [{"metric": "kernel_time", "unit": "s"}], "stop": {"evaluations": 60}}
-    task = read_task(raw, name="table")
+    task = read_task(TaskFile(raw, name="table"))
     log = SearchLog.create(
         str(tmp_path / "a.journal"),
         name="table",

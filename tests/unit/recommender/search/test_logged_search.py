@@ -8,6 +8,7 @@ import pytest
 from kg.errors import InputError
 from recommender.search.logged_search import LoggedSearch
 from recommender.search.run.runner import Progress
+from recommender.search.run.task_file import TaskFile
 from recommender.workspace.workspace import Workspace
 from tests.samples.toy_cases import case_line
 
@@ -31,7 +32,9 @@ def search(empty_path: Path, tmp_path: Path) -> LoggedSearch:
         "stop": {"evaluations": 3},
     }
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
-        return workspace.search(raw, log=str(tmp_path / "toy.journal"), name="toy", folder=tmp_path, base={})
+        return workspace.search(
+            TaskFile(raw, name="toy", folder=tmp_path), log=str(tmp_path / "toy.journal"), base={}
+        )
 
 
 def test_a_search_runs_on_from_its_log_alone(search: LoggedSearch) -> None:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from kg.errors import InputError
 from kg.nouns.values import Settings
-from recommender.space.foreign_spaces import space_of_distributions, space_of_table
+from recommender.space.foreign_spaces import space_of_distributions
 
 
 def test_distributions_are_a_space() -> None:
@@ -18,13 +17,3 @@ def test_distributions_are_a_space() -> None:
     )
     assert space.parameters[1].values == (2, 4, 6, 8)
     assert space.violated(Settings({"lr": 0.1, "n": 4, "c": "u"})) is None
-
-
-def test_a_table_is_a_space() -> None:
-    rows = [Settings({"a": 2, "b": True}), Settings({"a": 1, "b": False}), Settings({"a": 2, "b": True})]
-    space = space_of_table(rows)
-    assert list(space.enumerate()) == rows[:2]
-    with pytest.raises(InputError):
-        space_of_table([])
-    with pytest.raises(InputError, match="some rows"):
-        space_of_table([Settings({"a": 1}), Settings({"a": 1, "b": 2})])

@@ -7,6 +7,7 @@ import pytest
 from kg.errors import InputError
 from kg.nouns.values import Settings
 from recommender.search.run.task import Task
+from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 from recommender.space.parts import cut, subspace
 from recommender.space.space_file import read_space
@@ -36,7 +37,7 @@ PARTS = {
 
 
 def task(parts: object, **more: object) -> Task:
-    return read_task({**RAW, "parts": parts, **more}, name="t")
+    return read_task(TaskFile({**RAW, "parts": parts, **more}, name="t"))
 
 
 def test_a_part_has_its_own_parameters_and_those_of_nobody() -> None:

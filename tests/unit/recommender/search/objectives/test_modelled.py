@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,8 +25,8 @@ LAYOUT = {"tensor_parallel": 1, "pipeline_parallel": 1, "micro_batch": 8, "zero_
 @pytest.fixture
 def section(shipped: Workspace, tmp_path: Path) -> dict[str, Any]:
     """The section of the founding scenario, with its facts."""
-    raw, _ = read_task_file("bert-large-8x910")
-    prepared = shipped.searches.prepare(raw, name="x", folder=tmp_path, base={}, cold=True)
+    file = read_task_file("bert-large-8x910")
+    prepared = shipped.searches.prepare(replace(file, folder=tmp_path), base={}, cold=True)
     return dict(prepared.metadata.file["cost_model"])
 
 

@@ -12,6 +12,7 @@ from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
 from recommender.search.run.compatibility import check, differences, program_stamp
 from recommender.search.run.task import TaskCommand
+from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def begun(place: Path, **more: Any) -> SearchLog:
     """A search that was begun in a folder with two files."""
     (place / "bench.py").write_text("1")
     (place / "unused").write_text("1")
-    task = read_task(RAW, name="toy")
+    task = read_task(TaskFile(RAW, name="toy"))
     stamp = program_stamp(task.number_source, place)
     metadata = SearchMetadata(file=RAW, digest=task.digest, program=stamp, **more)
     return SearchLog.create(
@@ -39,7 +40,7 @@ def begun(place: Path, **more: Any) -> SearchLog:
 def faults(log: SearchLog, folder: Path) -> str:
     """Why a search cannot be joined from a folder."""
     with pytest.raises(InputError) as fault:
-        check(log, read_task(RAW, name="toy"), folder)
+        check(log, read_task(TaskFile(RAW, name="toy")), folder)
     return f"{fault.value} {fault.value.hint}"
 
 
@@ -47,7 +48,7 @@ def test_the_same_files_may_take_part(tmp_path: Path) -> None:
     log = begun(tmp_path)
     assert log.metadata.program is not None
     assert list(log.metadata.program.files) == ["bench.py"]
-    check(log, read_task(RAW, name="toy"), tmp_path)
+    check(log, read_task(TaskFile(RAW, name="toy")), tmp_path)
 
 
 def test_a_file_that_is_missing_or_another_is_named(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
 from recommender.search.run.estimate import SIMILARITY, CostEstimate, with_estimate
 from recommender.search.run.source_tables import MOST_ROWS
-from recommender.search.run.task_file import read_task_file
+from recommender.search.run.task_file import TaskFile, read_task_file
 from recommender.search.run.task_reader import read_task
 from recommender.space.space_file import read_space
 
@@ -119,20 +119,21 @@ def test_a_search_needs_fewer_evaluations_with_a_true_estimate_and_gets_over_a_f
 
 
 def test_a_search_file_may_have_one_over_the_sizes_of_its_problem() -> None:
-    task = read_task(file(estimate="M / tile"), name="toy")
+    task = read_task(TaskFile(file(estimate="M / tile"), name="toy"))
     assert task.estimate is not None
     assert dict(task.estimate.sizes) == {"M": 64.0}
-    assert read_task(file(), name="toy").estimate is None
+    assert read_task(TaskFile(file(), name="toy")).estimate is None
     for wrong in (3, ["tile"], "N / tile"):
         with pytest.raises(InputError, match="estimate: "):
-            read_task(file(estimate=wrong), name="toy")
+            read_task(TaskFile(file(estimate=wrong), name="toy"))
 
 
 def test_a_prepared_search_starts_from_it_unless_it_is_cold(shipped: Workspace, tmp_path: Path) -> None:
     def names(*, cold: bool) -> list[str]:
         raw = file(estimate="M / tile")
         return [
-            item.name for item in shipped.searches.prepare(raw, folder=tmp_path, base={}, cold=cold).sources
+            item.name
+            for item in shipped.searches.prepare(TaskFile(raw, folder=tmp_path), base={}, cold=cold).sources
         ]
 
     assert "the file's estimate" in names(cold=False)
@@ -150,9 +151,9 @@ def test_tables_that_are_trusted_more_take_its_place_and_others_give_way() -> No
 
 
 def test_the_shipped_search_of_the_matrix_product_has_the_estimate_of_its_sweep() -> None:
-    content, _ = read_task_file("matmul")
-    task = read_task(content, name="matmul")
-    assert content["estimate"] == SPACES["matmul"].estimate
+    content = read_task_file("matmul")
+    task = read_task(content)
+    assert content.raw["estimate"] == SPACES["matmul"].estimate
     assert task.estimate is not None
     assert dict(task.estimate.sizes) == {"M": 512.0, "N": 512.0, "K": 1024.0}
     best = task.estimate.source(task.space, np.random.default_rng(0)).configurations[0]

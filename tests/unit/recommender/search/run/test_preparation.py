@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recommender.search.run.task_file import read_task_file, shipped_names
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 def test_every_shipped_search_can_be_prepared(shipped: Workspace, tmp_path: Path) -> None:
     assert {"matmul", "bert-large-8x910", "bert-large-8x910b3"} <= set(shipped_names())
     for name in shipped_names():
-        raw, _ = read_task_file(name)
-        found = shipped.searches.prepare(raw, name=name, folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
+        found = shipped.searches.prepare(
+            replace(read_task_file(name), folder=tmp_path), base={"PATH": "/usr/bin:/bin"}
+        )
         assert found.task.default is not None
         assert found.task.space.violated(found.task.default) is None

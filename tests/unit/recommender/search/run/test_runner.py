@@ -21,6 +21,7 @@ from recommender.search.objectives.recorded_table import RecordedTable
 from recommender.search.report.result import Result
 from recommender.search.run.assembly import search_of
 from recommender.search.run.runner import Runner
+from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 from recommender.search.run.trial_queue import REPEATS
 
@@ -46,7 +47,7 @@ def bowl(settings: Settings) -> float:
 def runner(place: Path, evaluator: Any, **more: Any) -> Runner:
     """A runner of a new search."""
     allow = bool(more.pop("allow", False))
-    task = read_task({**RAW, **more}, name="toy", allow_unmeasured_accuracy=allow)
+    task = read_task(TaskFile({**RAW, **more}, name="toy"), allow_unmeasured_accuracy=allow)
     log = SearchLog.create(
         str(place / "toy.journal"),
         name="toy",
@@ -286,7 +287,7 @@ def test_what_the_measurement_says_of_accuracy_comes_first(tmp_path: Path) -> No
 
 def test_a_loss_needs_a_source() -> None:
     with pytest.raises(InputError, match="a loss needs a source"):
-        read_task({**RAW, **ACCURACY, "accuracy": {"precision": {"bf16": 0.01}}}, name="toy")
+        read_task(TaskFile({**RAW, **ACCURACY, "accuracy": {"precision": {"bf16": 0.01}}}, name="toy"))
 
 
 def test_a_recorded_table_is_an_objective(tmp_path: Path) -> None:
@@ -322,5 +323,5 @@ def test_a_function_warms_up_and_repeats() -> None:
 )
 def test_a_wrong_file_is_told_by_its_fault(change: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError) as fault:
-        read_task({**RAW, **change}, name="toy")
+        read_task(TaskFile({**RAW, **change}, name="toy"))
     assert words in f"{fault.value} {fault.value.hint}"

@@ -21,6 +21,7 @@ from recommender.search.log.workers import worker as worker_here
 from recommender.search.run.assembly import search_of, task_of
 from recommender.search.run.objective import evaluation_of
 from recommender.search.run.runner import Runner
+from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 from recommender.search.run.trial_queue import REPEATS
 from tests.postgres_server import PASSWORD, PostgresServer
@@ -66,7 +67,7 @@ class Bowl:
 def begun(storage: str, **more: Any) -> SearchLog:
     """A new search."""
     raw = {**RAW, **more}
-    task = read_task(raw, name="toy")
+    task = read_task(TaskFile(raw, name="toy"))
     metadata = SearchMetadata(seed=1, file=raw, digest=task.digest)
     return SearchLog.create(storage, name="toy", objectives=task.objectives, metadata=metadata, record={})
 
@@ -91,12 +92,12 @@ def together(runners: list[Runner]) -> None:
 def started(log: SearchLog, x: int, y: int, *, owner: str = ELSEWHERE) -> Any:
     """A trial that a worker is at."""
     suggestion = Suggestion(number=0, configuration=Settings({"x": x, "y": y}), origin="random")
-    return log.start(suggestion, read_task(RAW, name="toy").space, owner=owner, until=None)
+    return log.start(suggestion, read_task(TaskFile(RAW, name="toy")).space, owner=owner, until=None)
 
 
 def told(log: SearchLog, trial: Any) -> bool:
     """The end of a trial, as its worker writes it."""
-    task = read_task(RAW, name="toy")
+    task = read_task(TaskFile(RAW, name="toy"))
     outcome = RunOutcome(values={"kernel_time": 5.0})
     evaluation = evaluation_of(outcome, trial.configuration, task.objectives, task.limits)
     return log.finish(trial, evaluation, outcome, objectives=task.objectives, elapsed_s=1.0)
@@ -171,7 +172,7 @@ def test_a_search_is_begun_once_by_all_who_begin_it_at_the_same_moment(url: str)
     def begin() -> None:
         came.wait()
         try:
-            task = read_task(RAW, name="same")
+            task = read_task(TaskFile(RAW, name="same"))
             SearchLog.create(
                 url, name="same", objectives=task.objectives, metadata=SearchMetadata(), record={}
             )

@@ -15,6 +15,7 @@ from recommender.cost_model.question import Question
 from recommender.search.engine.search import Search
 from recommender.search.objectives.modelled import CostModel
 from recommender.search.run.memory_tally import fit_notes, fit_tally
+from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 from recommender.space.made.memory_rule import MARGIN, MemoryRule, fit_constraint
 from recommender.space.space import SearchSpace
@@ -72,7 +73,9 @@ def test_it_leaves_out_what_fails_and_nothing_else(shipped: Workspace) -> None:
 
 def test_no_search_proposes_what_cannot_run(shipped: Workspace) -> None:
     objective = cost_model(shipped)
-    throughput = read_task({"parameters": PARAMETERS, "objectives": ["throughput"]}, name="t").objectives
+    throughput = read_task(
+        TaskFile({"parameters": PARAMETERS, "objectives": ["throughput"]}, name="t")
+    ).objectives
     search = Search(space=space_of(objective), objectives=throughput)
     asked = search.ask(30)
     assert all(
@@ -144,7 +147,9 @@ def test_a_search_says_what_was_left_out(shipped: Workspace, tmp_path: Path) -> 
     def notes(**more: object) -> str:
         told = raw(**{name: item for name, item in more.items() if name != "parameters"})
         told |= {"parameters": more["parameters"]} if "parameters" in more else {}
-        found = shipped.searches.prepare(told, name="x", folder=tmp_path, base={"PATH": "/usr/bin:/bin"})
+        found = shipped.searches.prepare(
+            TaskFile(told, name="x", folder=tmp_path), base={"PATH": "/usr/bin:/bin"}
+        )
         return "\n".join(found.metadata.notes)
 
     assert "by memory" in notes(**MODELLED)
@@ -168,7 +173,7 @@ def test_a_search_says_what_was_left_out(shipped: Workspace, tmp_path: Path) -> 
 def test_where_nothing_fits_the_search_does_not_begin(shipped: Workspace, tmp_path: Path) -> None:
     small = {**MODELLED, "parameters": {"micro_batch": [16], "tensor_parallel": [1]}}
     with pytest.raises(InfeasibleError, match="nothing is left") as caught:
-        shipped.searches.prepare(raw(**small), name="x", folder=tmp_path, base={})
+        shipped.searches.prepare(TaskFile(raw(**small), name="x", folder=tmp_path), base={})
     assert "GB of a device are needed" in caught.value.hint
 
 
@@ -181,5 +186,7 @@ def test_a_default_that_does_not_fit_is_not_tried(shipped: Workspace, tmp_path: 
         "recompute": "none",
         "precision": "bf16",
     }
-    found = shipped.searches.prepare(raw(**MODELLED, default=default), name="x", folder=tmp_path, base={})
+    found = shipped.searches.prepare(
+        TaskFile(raw(**MODELLED, default=default), name="x", folder=tmp_path), base={}
+    )
     assert any("the default is among them" in note for note in fit_notes(found.task))
