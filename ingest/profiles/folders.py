@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.files.content import ContentError
+from ingest.files.sqlite_file import open_untrusted, tables
 from ingest.profiles.checks import missing_facts
-from ingest.profiles.conversions import conversion_of
 from ingest.profiles.facts.run import Profile, Rank
 from ingest.profiles.files import ProfileFile, archive, classify, is_log
 from ingest.profiles.rank import read_rank, split_devices
@@ -18,10 +20,11 @@ from ingest.profiles.traces.gpu_collectives import separate_waiting
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from ingest.profiles.facts.kernels import Kernels
+
 
 MOST_FOLDERS = 20_000
 """Folders below a profile that are looked into; raw data of the profiler lies in thousands."""
@@ -272,3 +275,40 @@ def _mixed(ranks: list[Rank]) -> list[str]:
     if len(layouts) > 1:
         notes.append(f"profiles of different kinds in one folder: {', '.join(layouts)}")
     return notes
+
+
+_NSYS = "nsys export --type sqlite, and name the .sqlite file"
+_ROCPROF = "rocprofv3 --output-format csv, or json"
+_PERFETTO = "record JSON or tables with the device's own profiler: torch.profiler, nsys, rocprofv3"
+_BY_SUFFIX = {
+    ".nsys-rep": _NSYS,
+    ".qdrep": _NSYS,
+    ".ncu-rep": "a report of single kernels (Nsight Compute) tells no step: record one with nsys profile",
+    ".pftrace": _ROCPROF,
+    ".otf2": _ROCPROF,
+    ".perfetto-trace": _PERFETTO,
+}
+_ROCPD = "rocpd convert -i FILE --output-format csv, or rocprofv3 --output-format csv, or json"
+
+
+def conversion_of(files: Iterable[Path]) -> tuple[Path, str] | None:
+    """The first file in the own form of a tool, and how to convert it; None where there is none."""
+    for path in files:
+        hint = _BY_SUFFIX.get(path.suffix) or (_ROCPD if path.suffix == ".db" and is_rocpd(path) else "")
+        if hint:
+            return path, hint
+    return None
+
+
+def is_rocpd(path: Path) -> bool:
+    """True if a database is of rocprofv3 (rocpd)."""
+    try:
+        database = open_untrusted(path)
+    except ContentError:
+        return False
+    try:
+        return any(name.startswith("rocpd_") for name in tables(database))
+    except sqlite3.Error:
+        return False
+    finally:
+        database.close()

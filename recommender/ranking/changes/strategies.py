@@ -21,8 +21,8 @@ from recommender.applicability.circumstances import baseline_truth, other_framew
 from recommender.applicability.gate import judge
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
+from recommender.ranking.change import SourceInfluence
 from recommender.ranking.changes.bottlenecks import ObservedBottlenecks
-from recommender.ranking.changes.influence import most_influential
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -37,7 +37,7 @@ from recommender.ranking.changes.treatment_failures import TreatmentFailures
 from recommender.ranking.feasibility.feasibility import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kg.nouns.entities import Configuration, Problem, Source
     from kg.nouns.gain import Gain
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from recommender.applicability.scope import Scope
     from recommender.ranking.changes.bottlenecks import Match
     from recommender.ranking.changes.posterior import Components
+
 
 _WITHIN = {
     Level.DEVICE: Distance.SAME_DEVICE,
@@ -357,3 +358,27 @@ def _of_the_whole(mean: float, effect: Effect, match: Match) -> float | None:
 def _cited(source: object) -> str:
     title, url = getattr(source, "title", ""), getattr(source, "url", "")
     return f"{title} {url}".strip()
+
+
+def most_influential(
+    gain: Gain, sources: Mapping[str, Source], without: Callable[[str], Gain]
+) -> SourceInfluence | None:
+    """The source without which the expected gain would change most; None where there is none.
+
+    An effect that several sources speak for goes with each of them, so that is the most that a source can do.
+
+    Args:
+        gain: The expected gain.
+        sources: Those it rests on, by id.
+        without: The gain to expect without all that a source speaks for.
+    """
+    left = {name: without(name) for name in sources}
+    if not left:
+        return None
+    name = max(sorted(left), key=lambda name: abs(gain.expected - left[name].expected))
+    source = sources[name]
+    return SourceInfluence(
+        source=" ".join(part for part in (source.title, source.url) if part),
+        gain=left[name],
+        moved=gain.expected - left[name].expected,
+    )

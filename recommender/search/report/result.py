@@ -15,12 +15,13 @@ from kg.nouns.entities import Better, Status
 from recommender.search.engine.pareto import non_dominated
 from recommender.search.evaluations import cost_of, half_width
 from recommender.search.report.contribution import Contribution, ablation, importances
-from recommender.search.report.estimates import Estimates
 from recommender.search.report.history import History
 from recommender.search.report.point_cloud import FrontRow, course_points, front_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from kg.nouns.entities import Objective
     from kg.nouns.values import Settings
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from recommender.search.log.study import SearchLog
     from recommender.search.log.trial_record import LoggedTrial
     from recommender.search.run.task import Task
+    from recommender.space.space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,3 +303,73 @@ def _reasons(evaluations: Sequence[Evaluation]) -> list[dict[str, object]]:
             counts[item.reason[:200]] = counts.get(item.reason[:200], 0) + 1
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [{"reason": reason, "times": times} for reason, times in ordered[:20]]
+
+
+_LENGTHS = (0.15, 0.3, 0.6, 1.2, 2.4)
+_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1)
+"""Tried length scales and noise levels; the pair with the least leave-one-out error is taken."""
+LEAST = 5
+"""Evaluations below which nothing is predicted; a choice."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimates:
+    """Predicts log costs within one space.
+
+    Attributes:
+        space: Of the configurations.
+        configurations: Evaluated ones, each once.
+        costs: Their log costs, shape (n,).
+    """
+
+    space: SearchSpace
+    configurations: Sequence[Settings]
+    costs: NDArray[np.float64]
+
+    def __call__(self, configuration: Settings) -> tuple[float, bool]:
+        """Log cost of a configuration, and whether it was evaluated; inf where nothing can be predicted."""
+        if configuration in self._known:
+            return self._known[configuration], True
+        if self._fit is None:
+            return math.inf, False
+        weights, length, mean = self._fit
+        kernel = _matern(self._features([configuration]), self._x, length)
+        return float(mean + (kernel @ weights)[0]), False
+
+    @cached_property
+    def _known(self) -> dict[Settings, float]:
+        return dict(zip(self.configurations, self.costs.tolist(), strict=True))
+
+    @cached_property
+    def _x(self) -> NDArray[np.float64]:
+        return self._features(self.configurations)
+
+    def _features(self, configurations: Sequence[Settings]) -> NDArray[np.float64]:
+        return np.asarray(self.space.features(self.space.encode(configurations)), np.float64)
+
+    @cached_property
+    def _fit(self) -> tuple[NDArray[np.float64], float, float] | None:
+        n = len(self.configurations)
+        if n < LEAST:
+            return None
+        mean = float(np.mean(self.costs))
+        y = self.costs - mean
+        best: tuple[float, NDArray[np.float64], float] | None = None
+        for length in _LENGTHS:
+            kernel = _matern(self._x, self._x, length)
+            for ridge in _RIDGES:
+                inverse = np.linalg.inv(kernel + ridge * np.eye(n))
+                weights = inverse @ y
+                error = float(np.mean((weights / np.diag(inverse)) ** 2))  # leave one out, in closed form
+                if best is None or error < best[0]:
+                    best = (error, weights, length)
+        assert best is not None  # noqa: S101  the grids are not empty
+        return best[1], best[2], mean
+
+
+def _matern(a: NDArray[np.float64], b: NDArray[np.float64], length: float) -> NDArray[np.float64]:
+    """Matern 5/2 covariances, shape (len(a), len(b))."""
+    squared = np.maximum((a**2).sum(1)[:, None] + (b**2).sum(1)[None, :] - 2 * a @ b.T, 0.0)
+    r = np.sqrt(5 * squared) / length
+    covariances: NDArray[np.float64] = (1 + r + r**2 / 3) * np.exp(-r)
+    return covariances

@@ -16,18 +16,22 @@ from ingest.questions.aims import KnownOperator
 from ingest.questions.problems import Resolver, problem_from
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
+from kg.nouns.knowledge import Model
 from kg.nouns.values import Settings
+from kg.triples.model_facts import facts_of
 from kg.triples.names import Names, ResolvedModel, ResolvedName
+from kg.triples.serialisation import from_graph
+from recommender.cost_model.question import QuestionFacts
 from recommender.measuring.environment import capture
 from recommender.measuring.masking import masked_environment, masked_words
 from recommender.search.evaluations import SourceTable
 from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
+from recommender.search.objectives.modelled import question_of_section
 from recommender.search.run.assembly import SearchPlace, evaluator_of
 from recommender.search.run.compatibility import program_stamp
 from recommender.search.run.estimate import with_estimate
 from recommender.search.run.memory_tally import fit_notes
-from recommender.search.run.model_facts import look_up_facts, with_measured_runs
 from recommender.search.run.number_sources import model_request
 from recommender.search.run.source_tables import thinned
 from recommender.search.run.task_reader import read_task
@@ -38,11 +42,14 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from kg.triples.names import Names
     from recommender.cost_model.question import Question
     from recommender.retrieval.neighbours import Neighbour, Retriever
+    from recommender.search.run.number_sources import ModelRequest
     from recommender.search.run.task import Task
     from recommender.search.run.task_file import TaskFile
     from recommender.space.space import SearchSpace
+
 
 THIS_MACHINE, THIS_PROCESSOR = "this machine", "this processor"
 """What a file says for hardware where a search is about what it runs on."""
@@ -343,3 +350,35 @@ def case_record(task: Task, problem: Problem | None, environment: Mapping[str, o
 def _note(environment: Mapping[str, object]) -> str:
     parts = (environment.get(key) for key in ("processor", "cores", "system"))
     return "; ".join(str(item) for item in parts if item)
+
+
+def look_up_facts(
+    request: ModelRequest, graph: GraphStore, names: Names, hardware: HardwareTree
+) -> tuple[dict[str, object], list[str]]:
+    """The section of a search file with the facts of what it names; a fact that is unknown may be assumed.
+
+    Returns:
+        The section, and notes on what the names were taken for and what was assumed.
+
+    Raises:
+        UnknownEntityError: No such model, device or server.
+    """
+    model_name, device = names.model(request.model), names.hardware(request.hardware)
+    sizes = facts_of(from_graph(graph, Model, model_name.id))
+    assumed = {item.name: item.value for item in request.assumptions}
+    server = names.server(request.server).id if request.server else ""
+    facts = QuestionFacts.look_up(model_name.id, sizes, hardware, device.id, server, assumed=assumed)
+    notes = [item.note for item in (model_name, device) if item.note] + list(map(str, request.assumptions))
+    return {**request.section, "facts": facts.to_json()}, notes
+
+
+def with_measured_runs(
+    section: Mapping[str, object], about: Callable[[Question], Question]
+) -> dict[str, object]:
+    """A section with the measured runs near by, which correct its prices.
+
+    Raises:
+        MissingFactError: A size of the model is unknown.
+    """
+    runs = about(question_of_section(section)).measured.runs
+    return {**section, "measured": [run.to_json() for run in runs]} if runs else dict(section)

@@ -2,13 +2,14 @@
 
 import json
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ingest.profiles.folders import is_log, read_profile
+from ingest.profiles.folders import is_log, is_rocpd, read_profile
 from kg.errors import InputError
 from tests.samples.profile_files import SPLIT
 
@@ -151,3 +152,49 @@ def test_real_samples_tell_what_their_formats_carry() -> None:
     assert text.memory is not None
     assert base.memory is not None
     assert text.memory.peak_reserved_mb == base.memory.peak_reserved_mb  # the same job, run twice
+
+
+FORMS = {
+    "a.pftrace": "rocprofv3 --output-format csv",
+    "b.nsys-rep": "nsys export --type sqlite",
+    "c.ncu-rep": "nsys profile",
+    "d.perfetto-trace": "torch.profiler",
+    "7_results.db": "rocpd convert",
+}
+
+
+def write(path: Path) -> None:
+    if path.suffix == ".db":
+        with sqlite3.connect(path) as database:
+            database.execute(
+                "CREATE TABLE rocpd_kernel_dispatch_00a1 (id INTEGER, start INTEGER, end INTEGER)"
+            )
+        database.close()
+    else:
+        path.write_bytes(b"\x00\x01")
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("in_a_folder", [False, True])
+def test_they_say_how_to_convert_them(tmp_path: Path, name: str, in_a_folder: bool) -> None:
+    home = tmp_path / "run" / "host"
+    home.mkdir(parents=True)
+    (home / "README.txt").write_text("of a run")
+    path = home / name
+    write(path)
+    with pytest.raises(InputError, match="not read in this form") as fault:
+        read_profile(tmp_path / "run" if in_a_folder else path)
+    assert str(path) in str(fault.value)
+    assert FORMS[name] in fault.value.hint
+
+
+def test_a_folder_without_any_is_no_profile(tmp_path: Path) -> None:
+    (tmp_path / "README.txt").write_text("of a run")
+    with pytest.raises(InputError, match="not a profile"):
+        read_profile(tmp_path)
+
+
+def test_no_database_is_none_of_rocprofv3(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    path.write_bytes(b"SQLite format 3\x00 and nothing of it")
+    assert not is_rocpd(path)

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.operators.kinds import shipped
-from recommender.cost_model.workloads.attention_kinds import AttentionWork, attention_us
+from recommender.cost_model.workloads.attention_kinds import AttentionWork, attention_us, gather_us, seen_rows
 from recommender.cost_model.workloads.serving_memory import cached_rows
-from recommender.cost_model.workloads.sparse_attention import gather_us, seen_rows
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
 LENGTHS = np.array([4096.0, 32768.0])

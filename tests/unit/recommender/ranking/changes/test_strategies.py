@@ -22,6 +22,7 @@ from kg.nouns.entities import (
     Workload,
     WorkloadKind,
 )
+from kg.nouns.gain import Gain
 from kg.nouns.knowledge import (
     Assignment,
     Bottleneck,
@@ -39,11 +40,12 @@ from kg.triples.serialisation import to_triples
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
 from recommender.ranking.changes.recommendations import as_change, choose
-from recommender.ranking.changes.strategies import StrategyRanker
+from recommender.ranking.changes.strategies import StrategyRanker, most_influential
 
 if TYPE_CHECKING:
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.feasibility.feasibility import Refusal
+
 
 MANUAL = Source(title="Manual", url="https://example.org/manual")
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
@@ -293,3 +295,24 @@ def test_ids_depend_on_question_configuration_and_knowledge(ranker: StrategyRank
     first = as_change(item, asked, "1").id
     assert first == as_change(item, asked, "1").id
     assert len({first, as_change(item, asked, "2").id, as_change(item, other, "1").id}) == 3
+
+
+def gain(expected: float) -> Gain:
+    return Gain(expected=expected, low=expected - 0.1, high=expected + 0.1)
+
+
+SOURCES = {name: Source(title=name, url=f"https://{name}.example") for name in ("one", "two", "three")}
+
+
+def test_it_is_the_one_whose_absence_changes_most() -> None:
+    left = {"one": gain(0.19), "two": gain(0.35), "three": gain(0.15)}
+    found = most_influential(gain(0.2), SOURCES, left.__getitem__)
+    assert found is not None
+    assert found.source == "two https://two.example"
+    assert (found.gain, round(found.moved, 6)) == (gain(0.35), -0.15)
+    assert "without two https://two.example it would be 1.42x" in str(found)
+    assert found.to_json()["moves_expected_log"] == -0.15
+
+
+def test_without_sources_there_is_none() -> None:
+    assert most_influential(gain(0.2), {}, lambda _: gain(0)) is None

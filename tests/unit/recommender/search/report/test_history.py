@@ -13,8 +13,8 @@ from kg.nouns.entities import Better, Limit, Objective, Status
 from kg.nouns.values import Settings
 from recommender.search.evaluations import Evaluation
 from recommender.search.report.contribution import ablation
-from recommender.search.report.estimates import Estimates
 from recommender.search.report.history import History
+from recommender.search.report.result import Estimates
 from recommender.space.space_file import read_space
 
 TIME = Objective(metric="kernel_time", better=Better.LOWER, unit="s")
