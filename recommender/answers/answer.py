@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
@@ -175,7 +175,9 @@ class Answer:
 
         if self.plan is None or self.problem.workload.model is None:
             raise InputError("no launch script follows from this answer: it is no plan for a model")
-        return tuned_script(self.plan, script, name, new_name)
+        made = tuned_script(self.plan, script, name, new_name)
+        left = [item.by_hand for item in self.findings if script and item.is_taken_back]
+        return replace(made, unwritten=(*made.unwritten, *left)) if left else made
 
     def to_frame(self) -> Any:
         """One row a recommendation, as a pandas data frame.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.setting import read_value
 from kg.nouns.values import Settings
 from kg.terms.purposes import plain_key
 from recommender.audit.rules import shipped_rules
@@ -15,12 +16,10 @@ if TYPE_CHECKING:
 
     from kg.nouns.audit import AuditRule
     from kg.nouns.entities import Problem
+    from kg.nouns.values import Value
     from recommender.audit.case import AuditCase
     from recommender.audit.finding import SettingFinding
     from recommender.audit.upgrade import Upgrade
-
-_TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OFFLOAD, FindingKind.PRECISION})
-"""Kinds that a start is without where they are errors; a warning leaves the choice to the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,24 +65,34 @@ def all_rules(own: Sequence[AuditRule] = ()) -> tuple[AuditRule, ...]:
     return (*shipped_rules(), *own)
 
 
-def without_costs(problem: Problem, case: AuditCase, findings: Sequence[SettingFinding]) -> Problem:
-    """The problem without the settings that only cost: what a start is made for.
+def without_costs(
+    problem: Problem, case: AuditCase, findings: Sequence[SettingFinding], *, limits: bool = False
+) -> Problem:
+    """The problem without the settings that only cost, its limits raised to what is told.
 
     Args:
         problem: What runs.
         case: Its launch.
         findings: On the launch.
+        limits: Without its limits too: what they cost is told by that.
     """
     gone: set[str] = set()
+    raised: dict[str, Value] = {}
     precision = problem.workload.precision
     for item in findings:
-        if item.level is not FindingLevel.ERROR or item.kind not in _TAKEN_BACK:
-            continue
-        for name in (plain_key(item.setting.key), *case.forms[item.setting]):
-            gone |= {name, name.rpartition(".")[2], name.removeprefix("no_")}
-        precision = None if item.kind is FindingKind.PRECISION else precision
-    if not gone:
+        names = {plain_key(item.setting.key), *case.forms[item.setting]}
+        if item.is_below_told:
+            raised |= {name: read_value(item.remedy.rpartition(" ")[2], "int") for name in names}
+        elif item.is_taken_back or (limits and item.kind is FindingKind.LIMIT):
+            gone |= names | {name.rpartition(".")[2] for name in names}
+            gone |= {name.removeprefix("no_") for name in names}
+            precision = None if item.kind is FindingKind.PRECISION else precision
+    if not gone and not raised:
         return problem
-    current = {name: value for name, value in (problem.current or {}).items() if plain_key(name) not in gone}
+    current = {
+        name: raised.get(plain_key(name), value)
+        for name, value in (problem.current or {}).items()
+        if plain_key(name) not in gone
+    }
     work = replace(problem.workload, precision=precision)
     return replace(problem, current=Settings(current), workload=work)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from kg.nouns.gain import Gain
 
 
+_TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OFFLOAD, FindingKind.PRECISION})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedCost:
     """What a setting costs here, by the cost model.
@@ -60,6 +63,7 @@ class SettingFinding:
         removes: What is taken away where that is not the setting alone, such as the flag of a field.
         default: What the release does without it; empty where that is not known.
         source: Address of who says so.
+        told: Fact that is told and that a limit is below; empty for another finding.
         spare: It stands only if the work fits the memory without the setting.
         priced: What it costs here; None where the cost model does not know.
     """
@@ -75,6 +79,7 @@ class SettingFinding:
     removes: str = ""
     default: str = ""
     source: str = ""
+    told: str = ""
     spare: bool = False
     priced: PricedCost | None = None
 
@@ -85,6 +90,24 @@ class SettingFinding:
         if value == "true" and key.startswith("-"):
             return key
         return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
+
+    @property
+    def is_taken_back(self) -> bool:
+        """Whether a start is without the setting; a warning leaves the choice to the user."""
+        return self.level is FindingLevel.ERROR and self.kind in _TAKEN_BACK
+
+    @property
+    def is_below_told(self) -> bool:
+        """Whether it is a limit below a load or a length that is told, which wins over a script."""
+        return self.kind is FindingKind.LIMIT and self.level is not FindingLevel.NOTE and bool(self.told)
+
+    @property
+    def by_hand(self) -> str:
+        """What is left to do in a script that was written."""
+        where = "" if self.setting.line is None else f" in line {self.setting.line}"
+        return f"{self.written}{where}: " + (
+            f"write {self.remedy}" if self.remedy else "take it away by hand"
+        )
 
     @property
     def order(self) -> tuple[int, bool, float, int, int]:

@@ -117,6 +117,7 @@ def _limits(case: AuditCase) -> Iterator[SettingFinding]:
                 },
                 {"en": "the others wait in the queue", "zh": "其余请求在队列中等待"},
                 remedy=_written(setting.key, -(-int(load) // copies)),
+                told="concurrency",
             )
         elif fact == "batch" and limit * copies < A_FEW and load is None and not is_prefill:
             yield _limit(
@@ -124,7 +125,7 @@ def _limits(case: AuditCase) -> Iterator[SettingFinding]:
                 "few-requests",
                 FindingLevel.WARNING,
                 {
-                    "en": f"no more than {limit * copies} requests run at once",
+                    "en": f"requests that run at once: at most {limit * copies}",
                     "zh": f"同时运行的请求不超过 {limit * copies} 个",
                 },
                 {
@@ -147,6 +148,7 @@ def _limits(case: AuditCase) -> Iterator[SettingFinding]:
                 },
                 {"en": "they are refused or cut", "zh": "请求被拒绝或截断"},
                 remedy=_written(setting.key, int(asked)),
+                told="length",
             )
 
 
@@ -163,6 +165,7 @@ def _limit(
     right: dict[str, str] | None = None,
     *,
     remedy: str = "",
+    told: str = "",
 ) -> SettingFinding:
     return SettingFinding(
         rule=rule,
@@ -173,6 +176,7 @@ def _limit(
         cost=cost,
         right=right or {},
         remedy=remedy,
+        told=told,
     )
 
 

@@ -202,7 +202,20 @@ class AskDesk(Desk):
         )
         if case is None:
             return answer
-        return replace(answer, findings=priced_findings(findings, case, answer.priced))
+        question = answer.priced if not _has_limit(findings) else self._unlimited(problem, case, findings)
+        return replace(answer, findings=priced_findings(findings, case, question))
+
+    def _unlimited(
+        self, problem: Problem, case: AuditCase, findings: Sequence[SettingFinding]
+    ) -> Question | None:
+        """What would run without the settings of the findings, limits among them; None without a price."""
+        from recommender.audit.audit import without_costs
+
+        try:
+            starts = self.decision(without_costs(problem, case, findings, limits=True))
+        except (InputError, NoEvidenceError):
+            return None
+        return None if starts is None else starts.question
 
     def check(
         self,
@@ -244,7 +257,7 @@ class AskDesk(Desk):
         self, raw: Mapping[str, object], running: Sequence[RunningSetting], rules: Sequence[AuditRule]
     ) -> Audit:
         """The audit of a launch."""
-        from recommender.audit.audit import Audit, without_costs
+        from recommender.audit.audit import Audit
         from recommender.audit.pricing import priced_findings
 
         hardware = raw.get("hardware")
@@ -258,11 +271,8 @@ class AskDesk(Desk):
             case, findings = self._judged(None, running, raw=raw, rules=rules)
             return Audit(case=case, findings=findings, place=str(hardware), notes=(f"not priced: {fault}",))
         case, findings = self._judged(problem, running, rules=rules)
-        try:
-            starts = self.decision(without_costs(problem, case, findings)) if findings else None
-        except (InputError, NoEvidenceError):
-            starts = None
-        findings = priced_findings(findings, case, None if starts is None else starts.question)
+        if findings:
+            findings = priced_findings(findings, case, self._unlimited(problem, case, findings))
         count = problem.hardware.count
         place = f"{count} x {problem.hardware.name}" if count else problem.hardware.name
         return Audit(case=case, findings=findings, place=place, notes=notes)
@@ -503,3 +513,9 @@ class AskDesk(Desk):
             return self.recommend(problem, notes=notes)
 
         return release_diff(text, AnswerFile(self.snapshot.layout.questions).all_questions(), ask)
+
+
+def _has_limit(findings: Sequence[SettingFinding]) -> bool:
+    from kg.nouns.audit import FindingKind
+
+    return any(item.kind is FindingKind.LIMIT for item in findings)

@@ -115,6 +115,27 @@ def test_a_plan_says_it_first_and_starts_without(run: Any, written: Any) -> None
     assert {item["rule"] for item in told["findings"]} == {"ascend-launch-blocking", "eager-mode"}
 
 
+def test_a_start_takes_the_load_that_is_told(run: Any, written: Any) -> None:
+    path = written("vllm serve Qwen/Qwen3-32B -tp 4 --max-num-seqs 16 --max-model-len 4096\n")
+    told = ("--trait", "concurrency=200", "--shape", "input_len=6000,output_len=500")
+    ran = run("recommend", "--from-command", path, "--hardware", "h100-sxm", *told)
+    before, _, start = ran.out.partition("Start with")
+    assert "write max-num-seqs 200 (line 1)" in before
+    assert "--max-num-seqs 200" in start
+    assert "--max-model-len 6500" in start
+    assert "4096" not in start.partition("Worth testing")[0]
+
+
+def test_a_written_script_says_what_is_to_be_taken_away(run: Any, written: Any, tmp_path: Path) -> None:
+    target = tmp_path / "tuned.sh"
+    ran = run("recommend", "--from-command", written(COSTLY), "--hardware", "910B3", "--write", target)
+    assert ran.code == 0
+    assert (
+        "--enforce-eager in line 2: take it away by hand" in ran.err
+        or "--enforce-eager" not in target.read_text()
+    )
+
+
 def test_chinese_is_whole(run: Any, written: Any) -> None:
     ran = run("--lang", "zh", "check", written(COSTLY), "--hardware", "910B3")
     assert "删除 --enforce-eager" in ran.out
