@@ -191,12 +191,6 @@ class Search:
         self._pool.open[row] = False
         return self._suggestion(row, "model").number
 
-    def withdraw(self, number: int) -> None:
-        """Take a suggestion back that nobody evaluates; it may be proposed again."""
-        _, row = self._asked.pop(number)
-        elsewhere = any(row == other for _, other in self._asked.values())
-        self._pool.open[row] = not (elsewhere or self._tally.has(row))
-
     def repeats(self, n: int) -> list[Suggestion]:
         """Finalists to measure again: the best ``n`` configurations so far, fewest measurements first."""
         return [self._suggestion(row, "repeat") for row in self._tally.finalists(n)]
