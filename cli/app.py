@@ -28,7 +28,7 @@ for heading, commands in {
         "explain": "cli.commands.explain:explain",
         "estimate": "cli.commands.estimate:estimate",
         "predict": "cli.commands.predict:predict",
-        "support": "cli.commands.support:support",
+        "support": "cli.kb.support:support",
     },
     "Understand": {
         "diagnose": "cli.commands.diagnose:diagnose",

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ingest.knowledge.files import ARCHITECTURES
+from ingest.questions.checkpoints.model_facts import structure
 from ingest.questions.launches.model_config import SIZES, TEXT_PARTS
-from ingest.questions.launches.model_facts import structure
 
 
 def facts_of(config: Mapping[str, object]) -> dict[str, int | str]:

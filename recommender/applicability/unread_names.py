@@ -8,11 +8,13 @@ from difflib import get_close_matches
 
 from kg.nouns.entities import Problem
 from kg.nouns.look_up import Standing
+from kg.nouns.situation import FactOrigin
 from kg.nouns.values import Settings, Value
 from kg.terms.facts import FACTS
 from kg.terms.meanings import degree_of, meaning_of, own_names
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import ReleaseSettings, softwares
+from recommender.applicability.programs import unmodelled
 from recommender.cost_model.question import BELOW_ENGINES
 
 ALIKE = 0.8
@@ -42,6 +44,7 @@ def unread_names(
         lengths = sorted(_LENGTHS & {*work.shape})
         notes += [f"a model of images has no sequences: {name} is not read" for name in lengths]
     notes += _unknown_programs(problem.software, frameworks)
+    notes += _replaced(problem)
     if release is not None:
         notes += [release.note] if release.note else []
         stated = problem.situation.facts
@@ -88,6 +91,16 @@ def _unknown_programs(software: Iterable[str], frameworks: Iterable[str]) -> Ite
         near = [] if name in known else get_close_matches(name, sorted(known), 1, ALIKE)
         if near:
             yield f"no program named {name} is known; did you mean {near[0]}?"
+
+
+def _replaced(problem: Problem) -> Iterator[str]:
+    """That the plan is for another program than the script starts, because it was told so."""
+    facts = problem.situation.facts
+    for name in sorted(set(problem.software) & set(unmodelled())):
+        fact, others = facts.get(f"software.{name}"), sorted(set(problem.software) - {name})
+        if fact is not None and fact.origin is FactOrigin.SCRIPT and others:
+            told = ", ".join(others)
+            yield f"your script starts {name}, which nothing models; this is for {told}, as you told"
 
 
 def _unknown_settings(names: Iterable[str], release: ReleaseSettings) -> Iterator[str]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from ingest.questions.launches.program import ProgramSigns, program_signs
 from ingest.questions.launches.shell import UNKNOWN, ShellCommand
+from kg.nouns.setting import SettingPlace
+from kg.terms.setting_registry import registry, softwares
 
 _VERSION = r"v?(\d+(?:\.\d+)+\w*)"
 _MOST_LETTERS = 100_000
@@ -50,6 +52,8 @@ def logged_arguments(text: str) -> list[ShellCommand]:
             for match in re.finditer(re.escape(mark), text):
                 line = text[match.end() : match.end() + _MOST_LETTERS].partition("\n")[0]
                 values = _printed(line)
+                if line.startswith("("):  # all that it has
+                    values = _without_defaults(values, signs.id)
                 if not values:
                     continue
                 release = re.search(re.escape(signs.release) + _VERSION, text) if signs.release else None
@@ -58,6 +62,20 @@ def logged_arguments(text: str) -> list[ShellCommand]:
                 line_number = text.count("\n", 0, match.start()) + 1
                 found.append(ShellCommand(words=words, line=line_number, image=package))
     return found
+
+
+def _without_defaults(values: Mapping[str, object], program: str) -> dict[str, object]:
+    """The arguments that are not what the program does anyway: some print all that they have."""
+    release = registry(program).at("") if program in softwares() else None
+
+    def is_default(name: str, value: object) -> bool:
+        if release is None or not isinstance(value, str | int | float):
+            return False
+        return release.look_up(f"--{name.replace('_', '-')}", SettingPlace.FLAG, suggest=False).is_default(
+            value
+        )
+
+    return {name: value for name, value in values.items() if not is_default(name, value)}
 
 
 def _printed(line: str) -> dict[str, object]:

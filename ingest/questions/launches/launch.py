@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -13,7 +15,7 @@ from ingest.files.safe_yaml import load_yaml
 from ingest.questions.launches import megatron, mindformers, serving, trainers
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
-from ingest.questions.launches.manifests import is_manifest, manifest_commands
+from ingest.questions.launches.manifests import image_commands, is_manifest, manifest_commands, unit_commands
 from ingest.questions.launches.options import LaunchOptions, add_file, parse_options
 from ingest.questions.launches.program import (
     POSITIONAL,
@@ -35,6 +37,10 @@ Beside = Callable[[str], str | None]
 """The text of a file by the name that a launch gives it; None where it is not there."""
 
 _SHELLS = frozenset({"bash", "sh", "zsh"})
+_SHELL_TEXT = re.compile(r"-[a-z]*c")
+"""The option of a shell before the text that it runs: ``-c``, ``-lc``."""
+_RUNNERS = frozenset({"eval", "ssh", "tmux", "screen", "su", "system"})
+"""Commands that run a text of a shell in one of their words."""
 _MOST_NESTED = 3
 _ALIKE = 0.6
 """Likeness (``difflib``'s ratio) from which a script's name is taken for that of a program; a choice."""
@@ -134,7 +140,8 @@ def _of_several(found: Sequence[Launch], chosen: Launch) -> str:
 def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list[str]]:
     """The launches of a text in the first of its forms that has any, and notes on the text."""
     calls = [*logged_arguments(text), *engine_calls(text)]
-    forms = (manifest_commands(text) if is_manifest(text) else [], calls)
+    units = [*unit_commands(text), *image_commands(text)]
+    forms = (manifest_commands(text) if is_manifest(text) else [], calls, units)
     for commands in forms:
         found, notes = _started(commands, Script(commands=(), notes=()), place, beside, is_shell=False)
         if found:
@@ -182,13 +189,10 @@ def _started(
     for command in commands:
         words, names = command.words, [PurePosixPath(word).name for word in command.words]
         environment = reaching(words, names, command.environment)
-        shell = next(
-            (at for at, name in enumerate(names) if name in _SHELLS and "-c" in names[at + 1 :]), None
-        )
-        if shell is not None and depth < _MOST_NESTED:
-            inner_text = words[words.index("-c", shell) + 1 :][:1]
-            inner = read_script(inner_text[0] if inner_text else "", environment)
-            image = command.image or next((word for word in words[:shell] if release_of_image(word)), "")
+        inner_text = _inner_text(words, names)
+        if inner_text is not None and depth < _MOST_NESTED:
+            inner = read_script(inner_text, environment)
+            image = command.image or next((word for word in words if release_of_image(word)), "")
             under = [replace(one, image=image) for one in inner.commands]
             deeper, more = _started(under, inner, place, beside, is_shell=False, depth=depth + 1)
             found += [replace(one, command=command) for one in deeper]
@@ -220,6 +224,20 @@ def _started(
             else f"known: {known_programs()}; --software NAME tells it",
         )
     return found, notes
+
+
+def _inner_text(words: Sequence[str], names: Sequence[str]) -> str | None:
+    """The text that a command gives a shell to run; None where it gives none."""
+    for at, name in enumerate(names):
+        if name in _SHELLS:
+            option = next(
+                (n for n, word in enumerate(words[at + 1 :], at + 1) if _SHELL_TEXT.fullmatch(word)), None
+            )
+            if option is not None:
+                return words[option + 1] if option + 1 < len(words) else ""
+    if names and names[0] in _RUNNERS:
+        return next((word for word in words[1:][::-1] if " " in word.strip()), None)
+    return None
 
 
 def _facts(
@@ -283,8 +301,9 @@ def file_contents(
     for name in names or started.signs.beside:
         text = beside(name) if UNKNOWN not in name else None
         try:
-            content = None if text is None else load_yaml(text.encode())
-        except ContentError as error:
+            is_toml = name.endswith(".toml")
+            content = None if text is None else tomllib.loads(text) if is_toml else load_yaml(text.encode())
+        except (ContentError, tomllib.TOMLDecodeError) as error:
             raise InputError(f"{name}: {error}") from None
         if isinstance(content, dict):
             read[name] = content

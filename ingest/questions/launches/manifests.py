@@ -1,10 +1,11 @@
-"""Commands in manifests of containers: compose files, and whatever in Kubernetes has containers.
+"""Commands in manifests: compose files, what in Kubernetes has containers, units of systemd, and Dockerfiles.
 
 An image stands as the first word where nothing replaces its entry point.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 
@@ -18,6 +19,8 @@ _LOOKS = re.compile(r"^\s*-?\s*(services|containers|apiVersion|kind|leaderWorker
 _DOCUMENT = re.compile(r"^---.*$", re.MULTILINE)
 _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
 _DEEPEST = 30
+_UNIT = re.compile(r"^(ExecStart|Environment)=[-@:+!]*(.*)$", re.MULTILINE)
+_DOCKERFILE = re.compile(r"^(FROM|ENV|CMD|ENTRYPOINT)\s+(.*)$", re.MULTILINE)
 
 
 def is_manifest(text: str) -> bool:
@@ -37,6 +40,38 @@ def manifest_commands(text: str) -> list[ShellCommand]:
         found += _commands(content, line, 0)
         line += part.count("\n")
     return found
+
+
+def unit_commands(text: str) -> list[ShellCommand]:
+    """The commands that a unit of systemd starts; none where the text is no unit."""
+    lines = _UNIT.findall(text.replace("\\\n", " "))
+    if not any(name == "ExecStart" for name, _ in lines):
+        return []
+    script = "\n".join(f"export {rest}" if name == "Environment" else rest for name, rest in lines)
+    return list(read_script(script).commands)
+
+
+def image_commands(text: str) -> list[ShellCommand]:
+    """The command that a Dockerfile ends with; none where the text is none."""
+    said: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    for name, rest in _DOCKERFILE.findall(text.replace("\\\n", " ")):
+        said[name] = rest.strip()
+        if name == "ENV":
+            words = [word for one in read_script(f"env {rest}").commands for word in one.words[1:]]
+            environment |= dict(word.partition("=")[::2] for word in words if "=" in word)
+    if "FROM" not in said or not {"CMD", "ENTRYPOINT"} & set(said):
+        return []
+    image = said["FROM"].split()[0]
+    entry, command = (_listed(said.get(name, ""), environment) for name in ("ENTRYPOINT", "CMD"))
+    return [ShellCommand(words=(*(entry or [image]), *command), environment=environment, image=image)]
+
+
+def _listed(text: str, environment: Mapping[str, str]) -> list[str]:
+    try:
+        return _words(json.loads(text), environment)
+    except ValueError:
+        return _words(text, environment)
 
 
 def _commands(content: object, line: int, depth: int) -> Iterator[ShellCommand]:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ingest.questions.checkpoints.model_facts import structure
+from ingest.questions.checkpoints.weight_format import weight_format
 from ingest.questions.launches.launch_facts import LaunchFacts
-from ingest.questions.launches.model_facts import structure
-from ingest.questions.launches.weight_format import weight_format
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
 from kg.terms.model_name import Part, read_name

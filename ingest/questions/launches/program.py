@@ -146,7 +146,7 @@ def started_program(words: Sequence[str]) -> StartedProgram | UnknownStart | Non
         if signs is not None and not (length == 1 and at and words[at - 1] in _BEFORE_NAMES):
             return StartedProgram(
                 signs=signs,
-                words=tuple(words[at + length :]),
+                words=_behind(words, at + length),
                 command=" ".join((names[at], *words[at + 1 : at + length])),
                 launchers=_options_of(launchers, words, at),
             )
@@ -226,8 +226,13 @@ def _by_image(words: Sequence[str]) -> StartedProgram | None:
             if not word.startswith("-") and any(
                 image == one or image.endswith(f"/{one}") for one in signs.images
             ):
-                return StartedProgram(signs=signs, words=tuple(words[at + 1 :]))
+                return StartedProgram(signs=signs, words=_behind(words, at + 1))
     return None
+
+
+def _behind(words: Sequence[str], at: int) -> tuple[str, ...]:
+    """The words from a place on, without the verb of a command line that a module or image stands for."""
+    return tuple(words[at + 1 :] if words[at : at + 1] == ("serve",) else words[at:])
 
 
 def _launcher(names: Sequence[str], words: Sequence[str], at: int) -> str:

@@ -15,7 +15,7 @@ import yaml
 
 import data
 from ingest.knowledge.files import read_knowledge
-from ingest.questions.launches.model_facts import KINDS as KINDS_OF_ATTENTION
+from ingest.questions.checkpoints.model_facts import KINDS as KINDS_OF_ATTENTION
 from kg.errors import UnknownEntityError
 from kg.terms.model_name import read_name
 from kg.triples.names import Names

@@ -43,3 +43,5 @@ def test_the_line_that_a_server_prints() -> None:
     other = "server_args=ServerArgs(model_path='a/B', tp_size=4, skip_tokenizer_init=False, dtype=None)"
     assert logged_arguments(other)[0].words == ("sglang", "serve", "--model-path", "a/B", "--tp-size", "4")
     assert logged_arguments("non-default args: {'a': nothing}") == []
+    usual = "server_args=ServerArgs(model_path='a/B', schedule_policy='fcfs', mem_fraction_static=0.85)"
+    assert logged_arguments(usual)[0].words[4:] == ("--mem-fraction-static", "0.85")

@@ -274,3 +274,27 @@ def test_a_list_stays_a_list_and_a_switch_takes_no_word() -> None:
     assert told["model"] == "a/B"
     assert told["current"] == {"enable_lora": True, "lora_modules": ("x=/x", "y=/y"), "foo_bar": "z"}
     assert told["places"] == {"foo_bar": "--foo_bar"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'eval "vllm serve a/B -tp 2"',
+        'ssh host "cd /x && vllm serve a/B -tp 2"',
+        "tmux new -d 'vllm serve a/B -tp 2'",
+        "bash -lc 'vllm serve a/B -tp 2'",
+        "docker run --entrypoint vllm vllm/vllm-openai:latest serve a/B -tp 2",
+        "python -m vllm.entrypoints.cli.main serve a/B -tp 2",
+    ],
+)
+def test_texts_that_others_run_and_verbs(command: str) -> None:
+    told = read_launch(command, "c").question
+    assert (told["model"], told["count"]) == ("a/B", 2)
+
+
+def test_a_toml_file_beside_the_launch() -> None:
+    text = "torchrun --nproc_per_node 8 -m torchtitan.train --job.config_file t.toml"
+    files = {"t.toml": '[model]\nname = "llama3"\n[training]\nseq_len = 8192\n'}
+    assert read_launch(text, "c", beside=files.get).question["shape"] == {"seq_len": 8192}
+    with pytest.raises(InputError, match=r"t\.toml"):
+        read_launch(text, "c", beside={"t.toml": "= 1"}.get)

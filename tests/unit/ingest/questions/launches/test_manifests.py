@@ -1,7 +1,12 @@
 """Commands of containers in compose files and manifests."""
 
 from ingest.questions.launches.launch import read_launches
-from ingest.questions.launches.manifests import is_manifest, manifest_commands
+from ingest.questions.launches.manifests import (
+    image_commands,
+    is_manifest,
+    manifest_commands,
+    unit_commands,
+)
 
 COMPOSE = """
 x-env: &env {NCCL_DEBUG: WARN, X: true}
@@ -79,3 +84,37 @@ def test_what_is_no_manifest_gives_nothing() -> None:
     assert not is_manifest("vllm serve a/B")
     assert manifest_commands("services: [") == []
     assert manifest_commands("kind: Deployment\nspec: {}") == []
+
+
+UNIT = """
+[Service]
+Environment="NCCL_P2P_DISABLE=1" HF_HOME=/data
+Environment=HCCL_BUFFSIZE=200
+ExecStart=-/opt/bin/vllm serve a/B \\
+    --tensor-parallel-size 4
+Restart=always
+"""
+DOCKERFILE = """
+FROM vllm/vllm-openai:v0.10.1
+ENV NCCL_DEBUG=WARN OTHER=1
+CMD ["--model", "a/B", "--max-num-seqs", "64"]
+"""
+
+
+def test_a_unit_of_systemd() -> None:
+    (launch,) = read_launches(UNIT, "c")
+    assert launch.facts.question["count"] == 4
+    assert launch.facts.question["current"] == {
+        "NCCL_P2P_DISABLE": 1, "HCCL_BUFFSIZE": 200, "tensor_parallel_size": 4,
+    }  # fmt: skip
+    assert launch.is_nested
+    assert unit_commands("[Service]\nRestart=always") == []
+
+
+def test_a_dockerfile() -> None:
+    (launch,) = read_launches(DOCKERFILE, "c")
+    assert launch.facts.question["software"] == {"vllm": "0.10.1"}
+    assert launch.facts.question["current"] == {"NCCL_DEBUG": "WARN", "OTHER": 1, "max_num_seqs": 64}
+    (other,) = image_commands('FROM x\nENTRYPOINT vllm serve\nCMD ["a/B"]')
+    assert other.words == ("vllm", "serve", "a/B")
+    assert image_commands("FROM x") == []

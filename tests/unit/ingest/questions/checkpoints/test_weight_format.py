@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ingest.questions.launches.weight_format import weight_format
+from ingest.questions.checkpoints.weight_format import weight_format
 
 GROUP = {"weights": {"type": "int", "num_bits": 4}, "input_activations": None}
 PAIR = {"weights": {"type": "float", "num_bits": 8}, "input_activations": {"num_bits": 8}}

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from ingest.questions.launches.weight_format import weight_format
+from ingest.questions.checkpoints.weight_format import weight_format
 
 KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
