@@ -468,7 +468,11 @@ class AskDesk(Desk):
         )
 
     def remember(self, answer: Answer, raw: Mapping[str, object], k: int) -> bool:
-        """Keep which question an answer is to; whether that was possible."""
+        """Keep which question an answer is to, as its findings left it; whether that was possible."""
+        if answer.findings:
+            raw = {**raw, "current": dict(answer.problem.current or {})}
+            if answer.problem.workload.precision is None:
+                raw.pop("precision", None)
         question = json.dumps(raw, ensure_ascii=False, sort_keys=True)
         return answered_questions.remember(
             self.snapshot.layout.questions,

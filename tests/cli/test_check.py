@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,16 @@ def test_a_plan_says_it_first_and_starts_without(run: Any, written: Any) -> None
     assert "ASCEND_LAUNCH_BLOCKING=1" not in start
     told = run("recommend", "--from-command", path, "--hardware", "910B3", "--json").json
     assert {item["rule"] for item in told["findings"]} == {"ascend-launch-blocking", "eager-mode"}
+
+
+def test_changes_of_such_a_plan_are_explained(
+    run: Any, written: Any, shipped_path: Path, tmp_path: Path
+) -> None:
+    workspace = shutil.copytree(shipped_path, tmp_path / "workspace")
+    path = written(COSTLY)
+    asked = ("recommend", "--from-command", path, "--hardware", "910B3", "--json")
+    change = run(*asked, workspace=workspace).json["changes"][0]["id"]
+    assert run("explain", change, workspace=workspace).code == 0
 
 
 def test_a_start_takes_the_load_that_is_told(run: Any, written: Any) -> None:
