@@ -182,3 +182,11 @@ def bound_by_permissions() -> list[str]:
     if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
         pytest.skip("runs as root, which cannot give up its power over permissions here")
     return before
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder to search in."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    return folder

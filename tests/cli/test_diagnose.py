@@ -104,20 +104,6 @@ def test_the_page_is_whole_and_needs_no_network(run: Any, profile: Path, tmp_pat
     assert [item.name for item in tmp_path.iterdir() if item.name.startswith(".page")] == []
 
 
-def test_names_of_kernels_are_text_on_the_page(run: Any, profile: Path, tmp_path: Path) -> None:
-    [table] = profile.rglob("kernel_details.csv")
-    table.write_text(table.read_text().replace("MatMulV3", "</script><script>alert(1)</script>__TITLE__"))
-    page = tmp_path / "page.html"
-    assert run("diagnose", profile, "--html", page).code == 0
-    text = page.read_text()
-    assert "<script>alert" not in text
-    assert text.count("</script>") == 2
-    [part] = ReportDocument.read(page).parts
-    names = [item["name"] for item in part.content["heat"]["operators"]]
-    assert any("</script><script>alert(1)</script>__TITLE__" in name for name in names)
-    assert "default-src 'none'" in text
-
-
 def test_a_page_is_not_written_over_a_folder(run: Any, profile: Path, tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "missing" / "page.html"):
         ran = run("diagnose", profile, "--html", place)

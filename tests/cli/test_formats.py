@@ -53,17 +53,6 @@ def test_cases_come_back_from_every_table(run: Any, toy_path: Path, tmp_path: Pa
         )
 
 
-def test_cases_are_chosen_by_operator_and_hardware(run: Any, toy_path: Path, tmp_path: Path) -> None:
-    chosen = ("--op", "toy", "--hardware", "NVIDIA A100-SXM4-80GB")
-    ran = run("kb", "export", tmp_path / "kt", "--format", "kernel-tuner", *chosen, workspace=toy_path)
-    assert ran.code == 0, ran.err
-    [file] = (tmp_path / "kt").iterdir()
-    assert file.name == "toy_NVIDIA_A100-SXM4-80GB_T4.json"
-    assert len(json.loads(file.read_text())["results"]) == 5
-    none = run("kb", "export", tmp_path / "x.csv", "--op", "other", workspace=toy_path)
-    assert (none.code, none.err) == (0, f"wrote 0 cases to 1 files at {tmp_path / 'x.csv'}\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

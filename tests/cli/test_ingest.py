@@ -247,22 +247,6 @@ def test_a_line_is_json_whatever_the_locale(run: Any, toy_path: Path) -> None:
     assert json.loads(ran.out)["cases"]["rows"] == 5
 
 
-def test_the_name_of_a_file_does_nothing_to_the_terminal(
-    run: Any, empty_path: Path, tmp_path: Path, line: Any
-) -> None:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "two\nlines \x1b[31m.jsonl").write_text(line(-1) + line(block=2))
-    (folder / "empty\n.jsonl").write_text("")
-    ran = run("ingest", folder, workspace=empty_path)
-    assert ran.code == 2
-    assert ran.err.splitlines() == [
-        f"{folder}/empty\\n.jsonl: skipped, empty",
-        f"{folder}/two\\nlines \\x1b[31m.jsonl: line 1: outcome.value: -1 is negative",
-        *[said for said in ran.err.splitlines() if said.startswith("assumed: ")],
-    ]
-
-
 def test_stopping_the_learning_keeps_the_summary(
     script: str, clean: dict[str, str], empty_path: Path, many: Path
 ) -> None:

@@ -138,21 +138,6 @@ def test_three_own_runs_of_a_system_move_it_nearly_all_the_way() -> None:
     assert "3 measured steps of one" in after.basis
 
 
-def test_what_it_rests_on_is_said() -> None:
-    held = anchors(*steps(0.1, 0.2))
-    texts = [
-        found.basis
-        for key in (KEY, replace(KEY, version="9"), replace(KEY, device="b"), replace(KEY, engine="new"))
-        if (found := held.correction(key))
-    ]
-    assert texts == [
-        "2 measured steps of one 1.0 on a",
-        "2 measured steps of one 1.0 (9 was not measured) on a",
-        "2 measured steps of one 1.0, none on b",
-        "4 measured steps of serving; none of new",
-    ]
-
-
 def test_anchors_are_read_as_they_were_written(tmp_path: Path) -> None:
     held = anchors(*steps(0.1, 0.2, 0.3))
     held.write(tmp_path / "steps.json")

@@ -1,7 +1,6 @@
 """Hypotheses judged by tests."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -41,8 +40,3 @@ def test_what_never_ran_is_refuted_with_what_failed() -> None:
     kind, reason = verdict([outcome(1, {"batch": 1}, runs=False)])
     assert kind == REFUTED
     assert "never ran: 8 runs failed" in reason
-
-
-def test_the_reason_names_the_newest_gain() -> None:
-    found: list[Any] = judged("worse", "better", "better")
-    assert verdict(found)[1] == "2 of 3 tests found it better, the newest 1.11x (A/B 2)"
