@@ -17,9 +17,6 @@ JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON with a schema_version instead of a table.")
 ]
 NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
-LiveOption = Annotated[
-    Path | None, typer.Option("--live", help="Write this page as it goes on; leave it open.")
-]
 ProblemFile = Annotated[
     Path | None, typer.Argument(help="A problem file (YAML or JSON); options add to it and override it.")
 ]

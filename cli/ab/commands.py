@@ -9,7 +9,7 @@ import typer
 
 from cli.ab.consent import AllowValueOption
 from cli.late import LateTyper
-from cli.options import JsonOption, LiveOption
+from cli.options import JsonOption
 from cli.values import pairs, share, span_s
 from kg.errors import InputError
 
@@ -123,7 +123,6 @@ def run(
     power: PowerOption = None,
     intensity: IntensityOption = None,
     tell: TellOption = True,
-    live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run interleaved pairs until there is a verdict.
@@ -138,7 +137,7 @@ def run(
     prices = _prices(device_hours, price, currency, power, intensity)
     if resume:
         logged = running.experiments(context).find(resume)
-        running.run(context, logged, prices, tell=tell, as_json=as_json, live=live)
+        running.run(context, logged, prices, tell=tell, as_json=as_json)
         return
     subject = running.subject_of(context, recommendation, problem, strategy)
     is_command = bool(command or words)
@@ -169,7 +168,7 @@ def run(
         allowed=allow_value or (),
     )
     test = request.prepare()
-    running.begin_and_run(context, test, prices, name=name, tell=tell, as_json=as_json, live=live)
+    running.begin_and_run(context, test, prices, name=name, tell=tell, as_json=as_json)
 
 
 @app.command()

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from recommender.experiment.journal import Logged
     from recommender.experiment.metadata import ExperimentSubject
     from recommender.experiment.preparing import PreparedTest
-    from recommender.experiment.standing import ExperimentState
     from recommender.store.experiments import StoredExperiments
 
 UNDECIDED = 5
@@ -65,11 +64,10 @@ def begin_and_run(
     name: str = "",
     tell: bool = True,
     as_json: bool,
-    live: Path | None = None,
 ) -> None:
     """Begin a test and run it to its end."""
     logged = experiments(context).begin(test, name)
-    run(context, logged, prices, tell=tell, as_json=as_json, test=test, live=live)
+    run(context, logged, prices, tell=tell, as_json=as_json, test=test)
 
 
 def run(
@@ -80,29 +78,18 @@ def run(
     tell: bool,
     as_json: bool,
     test: PreparedTest | None = None,
-    live: Path | None = None,
 ) -> None:
     """Run an experiment to its end, or to Ctrl-C, and print its result; ``test`` is what was just begun."""
     from cli.ab.output import ExperimentProgress
-    from cli.live import live_page
-    from recommender.workspace.pages import PagesDesk
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        stored, base, named = experiments(context), dict(os.environ), logged.name
-        with (
-            ExperimentProgress(logged.design, prices) as progress,
-            live_page(live, lambda: PagesDesk.of(stored.find(named), source=named)) as page,
-        ):
-
-            def on_round(state: ExperimentState) -> None:
-                progress.update(state)
-                page.update()
-
-            logged = stored.run(logged, base=base, on_round=on_round, test=test)
+        stored, base = experiments(context), dict(os.environ)
+        with ExperimentProgress(logged.design, prices) as progress:
+            logged = stored.run(logged, base=base, on_round=progress.update, test=test)
     except KeyboardInterrupt:
         print(f"Go on: tunegraph ab run --resume {logged.name}", file=sys.stderr)
         raise

@@ -12,7 +12,7 @@ import typer
 
 from cli.context import open_workspace
 from cli.late import LateTyper
-from cli.options import JsonOption, LiveOption
+from cli.options import JsonOption
 from cli.output import say
 from cli.search.options import (
     AccuracyOption,
@@ -105,7 +105,6 @@ def run(
         ),
     ] = True,
     plot: PlotOption = None,
-    live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a search, warm-started from similar problems.
@@ -133,7 +132,7 @@ def run(
         return
     block = raw.get("environment")
     variables = {str(key): str(item) for key, item in block.items()} if isinstance(block, dict) else {}
-    go_on(context, begun, None, ingest=ingest, plot=plot, live=live, as_json=as_json, variables=variables)
+    go_on(context, begun, None, ingest=ingest, plot=plot, as_json=as_json, variables=variables)
 
 
 @app.command()
@@ -154,7 +153,6 @@ def resume(
     jobs: JobsOption = None,
     ingest: IngestOption = True,
     plot: PlotOption = None,
-    live: LiveOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Go on with a search that ended or was killed.
@@ -168,7 +166,7 @@ def resume(
         search.check_file(file)
     more = given(stop=search.log.metadata.file.get("stop"), jobs=jobs)
     add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
-    go_on(context, search, more, ingest=ingest, plot=plot, live=live, as_json=as_json)
+    go_on(context, search, more, ingest=ingest, plot=plot, as_json=as_json)
 
 
 @app.command()

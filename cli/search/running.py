@@ -144,7 +144,6 @@ def go_on(
     *,
     ingest: bool,
     plot: Path | None,
-    live: Path | None,
     as_json: bool,
     variables: Mapping[str, str] | None = None,
 ) -> None:
@@ -153,23 +152,12 @@ def go_on(
     ``variables`` are those of its file, whose secrets the log has masked.
     """
     from cli import output
-    from cli.live import live_page
     from cli.progress import ProgressDisplay
-    from recommender.workspace.pages import PagesDesk
 
     base = {**os.environ, **(variables or {})}
     try:
-        with (
-            ProgressDisplay() as display,
-            live_page(live, lambda: PagesDesk.of(search.result(), source=search.name)) as page,
-            interrupted_by_sigterm(),
-        ):
-
-            def on_progress(progress: Any) -> None:
-                display.update(progress)
-                page.update()
-
-            search.run(base=base, on_progress=on_progress, more=more)
+        with ProgressDisplay() as display, interrupted_by_sigterm():
+            search.run(base=base, on_progress=display.update, more=more)
     except KeyboardInterrupt:
         print(f"Go on: tunegraph search resume {search.storage}", file=sys.stderr)
         raise

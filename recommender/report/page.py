@@ -26,8 +26,6 @@ _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'none'"
 )
-REFRESH_S = 5
-"""How often a page of what still runs is read again; a choice."""
 
 
 SECTIONS: Mapping[str, tuple[str, Callable[[Mapping[str, Any], Words], Markup]]] = {
@@ -42,13 +40,12 @@ SECTIONS: Mapping[str, tuple[str, Callable[[Mapping[str, Any], Words], Markup]]]
 """Kinds of parts in the order of a page: title, and what draws them."""
 
 
-def page(document: ReportDocument, *, language: str = "en", refreshes: bool = False) -> str:
+def page(document: ReportDocument, *, language: str = "en") -> str:
     """A report as HTML.
 
     Args:
         document: What it shows.
         language: Of its fixed words.
-        refreshes: Whether the page reads itself again while it is open: what it shows still runs.
 
     Raises:
         InputError: There is nothing to show, or no such language.
@@ -86,7 +83,6 @@ def page(document: ReportDocument, *, language: str = "en", refreshes: bool = Fa
             tag("meta", name="viewport", content="width=device-width,initial-scale=1"),
             tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
             tag("meta", name="color-scheme", content="light dark"),
-            tag("meta", http_equiv="refresh", content=REFRESH_S) if refreshes else None,
             tag("title", document.title),
             tag("style", Markup(text("report/report.css"))),
         ]

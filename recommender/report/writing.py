@@ -7,8 +7,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ from recommender.report.charts import standalone
 from recommender.report.page import page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from recommender.report.document import ReportDocument
     from recommender.report.markup import Markup
@@ -27,16 +25,13 @@ if TYPE_CHECKING:
 FORMS = (".html", ".htm", ".pdf", ".json")
 
 
-def write_report(
-    path: Path, document: ReportDocument, *, language: str = "en", refreshes: bool = False
-) -> None:
+def write_report(path: Path, document: ReportDocument, *, language: str = "en") -> None:
     """Write a report in the form that the name of the file asks for.
 
     Args:
         path: The file.
         document: What it shows.
         language: Of the fixed words of a page.
-        refreshes: Whether a page reads itself again while it is open.
 
     Raises:
         InputError: No such form, nothing to show, or the place cannot be written to.
@@ -50,7 +45,7 @@ def write_report(
     elif form == ".pdf":
         write_bytes(path, print_pdf(page(document, language=language)))
     else:
-        write_text(path, page(document, language=language, refreshes=refreshes))
+        write_text(path, page(document, language=language))
 
 
 def check_form(path: Path) -> None:
@@ -63,46 +58,6 @@ def check_form(path: Path) -> None:
         raise InputError(
             f"{path}: no form of a report ends so", hint="report.html, report.pdf or report.json"
         )
-
-
-@dataclass(slots=True, kw_only=True)
-class LivePage:
-    """A page of what still runs, written again now and then.
-
-    Attributes:
-        path: The file.
-        document: Makes the report of the moment.
-        language: Of the fixed words.
-        clock: Seconds by a clock that does not jump.
-    """
-
-    path: Path
-    document: Callable[[], ReportDocument]
-    language: str = "en"
-    clock: Callable[[], float] = time.monotonic
-    _next_s: float = float("-inf")
-
-    def update(self) -> None:
-        """Write the page if the last one is old enough: what it costs stays a twentieth of the time."""
-        began = self.clock()
-        if began < self._next_s:
-            return
-        self._write(refreshes=True)
-        ended = self.clock()
-        self._next_s = ended + max(LEAST_PAUSE_S, PAUSE * (ended - began))
-
-    def close(self) -> None:
-        """Write it for the last time: it reads itself no more."""
-        self._write(refreshes=False)
-
-    def _write(self, *, refreshes: bool) -> None:
-        write_report(self.path, self.document(), language=self.language, refreshes=refreshes)
-
-
-LEAST_PAUSE_S = 2.0
-"""Between two pages of what still runs; a choice."""
-PAUSE = 20.0
-"""Times the cost of a page until the next one; a choice."""
 
 
 def write_text(path: Path, content: str) -> None:

@@ -197,11 +197,6 @@ def test_two_parts_of_a_kind_have_anchors_and_names_of_their_own() -> None:
     assert "experiment-2" in ids
 
 
-def test_a_page_of_what_runs_reads_itself_again() -> None:
-    assert 'http-equiv="refresh"' in page(contents.document(), refreshes=True)
-    assert 'http-equiv="refresh"' not in page(contents.document())
-
-
 def test_the_script_is_small() -> None:
     assert len(text("report/report.js").encode()) <= 8192
     assert not re.search(r"https?:|fetch\(|XMLHttp|import\(|eval\(|innerHTML", text("report/report.js"))

@@ -8,7 +8,7 @@ import pytest
 from kg.errors import InputError, MissingDependencyError
 from recommender.report import writing
 from recommender.report.document import ReportDocument
-from recommender.report.writing import LEAST_PAUSE_S, PAUSE, LivePage, write_report
+from recommender.report.writing import write_report
 from tests.unit.recommender.report import contents
 
 
@@ -43,23 +43,3 @@ def test_a_pdf_without_a_browser_names_the_three(tmp_path: Path, monkeypatch: py
     with pytest.raises(MissingDependencyError, match="Chromium, Chrome or Edge"):
         write_report(tmp_path / "a.pdf", contents.document("experiment"))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_page_of_what_runs_costs_a_twentieth_of_the_time(tmp_path: Path) -> None:
-    now, made = [0.0], [0]
-
-    def document() -> ReportDocument:
-        made[0] += 1
-        now[0] += 0.5  # what a page costs
-        return contents.document("experiment")
-
-    live = LivePage(path=tmp_path / "live.html", document=document, clock=lambda: now[0])
-    live.update()
-    assert "refresh" in (tmp_path / "live.html").read_text()
-    live.update()
-    assert made == [1]
-    now[0] += max(LEAST_PAUSE_S, PAUSE * 0.5)
-    live.update()
-    assert made == [2]
-    live.close()
-    assert 'http-equiv="refresh"' not in (tmp_path / "live.html").read_text()
