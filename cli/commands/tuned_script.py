@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,15 +45,15 @@ def write_script(answer: Answer, path: str, from_command: str | None) -> None:
     made = answer.tuned_script(script, name or new_name, new_name)
     print(made.diff or "nothing to change\n", end="")
     if path != "-":
-        made.write(target)
+        made.write(target, None if from_command is None else Path(from_command))
     for note in answer.notes:
         output.note(note)
     for line in made.reasons:
         say(f"# {line}")
     for line in made.unwritten:
         output.note(f"not written: {line}")
+    if made.proof and made.diff:
+        say(f"# {made.proof}")
     if path != "-" and from_command is not None:
-        say(
-            f"# test it: tunegraph ab run --control 'bash {from_command}' --treatment 'bash {path}' "
-            "--metric NAME=PATH"
-        )
+        control, treatment = (shlex.quote(f"bash {shlex.quote(one)}") for one in (from_command, path))
+        say(f"# test it: tunegraph ab run --control {control} --treatment {treatment} --metric NAME=PATH")

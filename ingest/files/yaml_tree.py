@@ -6,16 +6,17 @@ become faults (``en: No`` is a truth value) or the intended value (``1e9`` is a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import StrEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import yaml
 
 from kg.errors import Fault
 
-E = TypeVar("E", bound="StrEnum")
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from enum import StrEnum
 
+    E = TypeVar("E", bound="StrEnum")
 
 MAXIMUM_CHARACTERS = 16 << 20
 MAXIMUM_DEPTH = 20

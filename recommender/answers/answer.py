@@ -175,8 +175,10 @@ class Answer:
 
         if self.plan is None or self.problem.workload.model is None:
             raise InputError("no launch script follows from this answer: it is no plan for a model")
-        made = tuned_script(self.plan, script, name, new_name)
-        left = [item.by_hand for item in self.findings if script and item.is_taken_back]
+        costs = [item for item in self.findings if script and item.is_taken_back]
+        removed = [item.removes or item.setting.key for item in costs if not item.remedy]
+        made = tuned_script(self.plan, script, name, new_name, removed=removed)
+        left = [item.by_hand for item in costs if item.remedy]
         return replace(made, unwritten=(*made.unwritten, *left)) if left else made
 
     def to_frame(self) -> Any:

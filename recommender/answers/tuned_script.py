@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch import read_launch
@@ -12,10 +14,12 @@ from kg.errors import InputError
 from kg.nouns.gain import factor_text
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
+from kg.terms.purposes import Purpose, purpose
 from kg.terms.setting_registry import registry, softwares
 from kg.whole_files import write_text
 from recommender.ranking.paste import field_lines, flag_objects, value_words
 from recommender.ranking.plan_setting import Origin
+from recommender.ranking.starts.drafting import DRAFT_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_setting import PlanSetting
 
 _NEW = "#!/usr/bin/env bash\n"
+_LONGEST_S = 10.0
+"""Seconds that bash may take to parse a script."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,19 +43,30 @@ class TunedScript:
         diff: What changed, as a unified diff; empty if nothing did.
         reasons: Why, a line for each setting or change.
         unwritten: What could not be written into it, with the reason.
+        proof: What was checked of it, in a line; empty for a new script.
     """
 
     text: str
     diff: str
     reasons: tuple[str, ...]
     unwritten: tuple[str, ...]
+    proof: str = ""
 
-    def write(self, path: Path) -> None:
-        """Write the new script, whole or not at all."""
+    def write(self, path: Path, like: Path | None = None) -> None:
+        """Write the new script, whole or not at all; with the mode of the script that it was made from."""
         write_text(path, self.text)
+        if like is not None:
+            path.chmod(like.stat().st_mode)
 
 
-def tuned_script(plan: Plan, script: str = "", name: str = "launch.sh", new_name: str = "") -> TunedScript:
+def tuned_script(
+    plan: Plan,
+    script: str = "",
+    name: str = "launch.sh",
+    new_name: str = "",
+    *,
+    removed: Sequence[str] = (),
+) -> TunedScript:
     """The start of a plan, and its changes with a gain and no condition, written into a launch script.
 
     Args:
@@ -57,9 +74,10 @@ def tuned_script(plan: Plan, script: str = "", name: str = "launch.sh", new_name
         script: The script; without one a new one is written.
         name: Of the script, for the diff.
         new_name: Of the new script, for the diff; that of the old one if empty.
+        removed: Flags and variables that are taken away.
 
     Raises:
-        InputError: The plan does not fit, or the script launches nothing in itself.
+        InputError: The plan does not fit, the script launches nothing in itself, or bash refuses the result.
     """
     if not plan.fits:
         raise InputError("there is nothing to write: the model does not fit on these devices")
@@ -69,18 +87,44 @@ def tuned_script(plan: Plan, script: str = "", name: str = "launch.sh", new_name
     for change in chosen:
         wanted |= {(item.where, item.key): item for item in change.settings}
     unwritten = [f"{line}: not in the script" for line in field_lines(list(wanted.values()))]
+    unwritten += [f"{change.title}: test it first" for change in plan.changes if _is_layout(change)]
+    proof, kept = "", list[str]()
     if script:
         _check_engine(script, plan.start.framework)
-        new = edited(script, _edits(wanted.values()))
+        drafted = {item.key.partition(".")[0] for item in wanted.values() if item.value == DRAFT_MODEL}
+        unwritten += [f"{key}: it needs a draft model of your own" for key in sorted(drafted)]
+        written = [item for item in wanted.values() if item.key.partition(".")[0] not in drafted]
+        kept = [key for key in removed if key not in {item.key for item in written}]
+        new = edited(script, replace(_edits(written), removed=tuple(kept)))
         text, unwritten = new.text, [*unwritten, *new.unwritten]
+        proof = f"read again: {new.commands} commands, {new.edits} settings changed, all else as it was"
+        proof += _parsed(text, name)
     else:
         text = _NEW + "\n".join(_pasted(plan, chosen)) + "\n"
     return TunedScript(
         text=text,
-        diff=_diff(script.replace("\r\n", "\n"), text, name if script else "/dev/null", new_name or name),
-        reasons=tuple(_reasons(settings, chosen)),
+        diff=_diff(script, text, name if script else "/dev/null", new_name or name),
+        reasons=(*(f"{key}: taken away, it only costs here" for key in kept), *_reasons(settings, chosen)),
         unwritten=tuple(unwritten),
+        proof=proof,
     )
+
+
+def _parsed(text: str, name: str) -> str:
+    """That bash parses a script, where there is one; nothing is run.
+
+    Raises:
+        InputError: It does not.
+    """
+    bash = shutil.which("bash")
+    if bash is None:
+        return ""
+    checked = subprocess.run(
+        [bash, "-n"], input=text.encode(), capture_output=True, timeout=_LONGEST_S, check=False
+    )
+    if checked.returncode:
+        raise InputError(f"{name}: bash does not parse what would be written; nothing was")
+    return "; bash parses it"
 
 
 def _check_engine(script: str, framework: str) -> None:
@@ -112,10 +156,15 @@ def _diff(before: str, after: str, name: str, new_name: str) -> str:
     )
 
 
+def _is_layout(change: Change) -> bool:
+    return change.gain is not None and any(purpose(item.key) is Purpose.LAYOUT for item in change.settings)
+
+
 def _is_written(change: Change) -> bool:
     """Whether a change goes into the script unasked: a gain, no open condition, the same accuracy."""
     return (
         bool(change.settings)
+        and not _is_layout(change)
         and change.gain is not None
         and not change.provided
         and change.accuracy == "unchanged"
@@ -123,8 +172,6 @@ def _is_written(change: Change) -> bool:
 
 
 def _pasted(plan: Plan, chosen: Sequence[Change]) -> list[str]:
-    from dataclasses import replace
-
     added = [item for change in chosen for item in change.settings]
     keys = {(item.where, item.key) for item in added}
     kept = [item for item in plan.start.settings if (item.where, item.key) not in keys]
@@ -133,9 +180,14 @@ def _pasted(plan: Plan, chosen: Sequence[Change]) -> list[str]:
 
 def _edits(settings: Iterable[PlanSetting]) -> ScriptEdits:
     listed = list(settings)
+    off = [item for item in listed if item.negation and show(item.value).lower() == "false"]
+    negations = {item.negation: () for item in off}
+    flags = {
+        item.key: value_words(item) for item in listed if item.where is SettingPlace.FLAG and item not in off
+    }
     return ScriptEdits(
         variables={item.key: show(item.value) for item in listed if item.where is SettingPlace.ENV},
-        flags={item.key: value_words(item) for item in listed if item.where is SettingPlace.FLAG},
+        flags={**flags, **negations},
         fields=flag_objects(listed),
     )
 

@@ -119,9 +119,15 @@ def launch_command(text: str) -> ShellCommand:
     Raises:
         InputError: There is none.
     """
-    for launch in read_launches(text, ""):
+    found = read_launches(text, "")
+    for launch in found:
         if not launch.is_nested:
             return launch.command
+    if found:
+        raise InputError(
+            "no launch stands in the script itself: a manifest, a program, or a text that another shell runs",
+            hint="--format prints the start, to be copied there",
+        )
     raise InputError("no launch stands in the script itself", hint=f"known: {known_programs()}")
 
 

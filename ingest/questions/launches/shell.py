@@ -8,11 +8,11 @@ By hand, as bashlex, which parses shell too, is under the GPL 3, and this packag
 
 from __future__ import annotations
 
-import ast
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from ingest.questions.launches.arithmetic import whole_number
 
 UNKNOWN = "\0"
 """Stands in a word on both sides of what could not be filled in."""
@@ -30,13 +30,6 @@ _ENDS = ("&&", "||", ";;", ";", "|&", "|", "&", "\n")
 _BRANCHES = frozenset({"if", "elif", "while", "until", "for", "case", "select"})
 _AROUND = frozenset({"then", "else", "do", "{", "}", "fi", "done", "esac", "!", "time"})
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
-_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +56,21 @@ class ShellCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShellAssignment:
+    """A value that a script gives a variable.
+
+    Attributes:
+        name: Of the variable.
+        span: Where the value stands in the text, from and to.
+        words: Where each word of an array stands; empty for a plain value.
+    """
+
+    name: str
+    span: tuple[int, int]
+    words: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
     """The commands of a script, as far as it can be read.
 
@@ -70,11 +78,13 @@ class Script:
         commands: Its commands in their order.
         notes: Constructs that were not followed.
         used: Variables that the script itself reads.
+        assignments: What it assigns, in order.
     """
 
     commands: tuple[ShellCommand, ...]
     notes: tuple[str, ...]
     used: frozenset[str] = frozenset()
+    assignments: tuple[ShellAssignment, ...] = ()
 
 
 def read_script(text: str, environment: Mapping[str, str] | None = None) -> Script:
@@ -103,6 +113,7 @@ class _Reader:
         self.exported: set[str] = set(environment)
         self.used: set[str] = set()
         self.spans: list[tuple[int, int]] = []
+        self.assignments: list[ShellAssignment] = []
         self.notes: list[str] = []
         self.branches = 0
         self.end = 0
@@ -121,7 +132,10 @@ class _Reader:
         if self.branches:
             self.notes.append("conditions and loops were not followed: what is set last in the text counts")
         return Script(
-            commands=tuple(commands), notes=tuple(dict.fromkeys(self.notes)), used=frozenset(self.used)
+            commands=tuple(commands),
+            notes=tuple(dict.fromkeys(self.notes)),
+            used=frozenset(self.used),
+            assignments=tuple(self.assignments),
         )
 
     def _command(self, words: list[str], start: int) -> ShellCommand | None:
@@ -130,6 +144,7 @@ class _Reader:
         if words and words[0] in _BRANCHES:
             self.branches += 1
             return None
+        self._note_assignments(words)
         own: dict[str, str] = {}
         while words and (found := _ASSIGNED.match(words[0])):
             own[found[1]] = (self.variables.get(found[1], "") if found[2] else "") + words[0][found.end() :]
@@ -159,6 +174,16 @@ class _Reader:
             environment={**shared, **own},
             spans=tuple(self.spans[-len(words) :]),
         )
+
+    def _note_assignments(self, words: list[str]) -> None:
+        """Keep where a statement assigns values: before a command, or behind what declares variables."""
+        is_declared = bool(words) and words[0] in _DECLARES
+        for word, span in zip(words, self.spans[len(self.spans) - len(words) :], strict=True):
+            found = _ASSIGNED.match(self.text, span[0], span[1])
+            if found and _ASSIGNED.match(word):
+                self.assignments.append(ShellAssignment(name=found[1], span=(found.end(), span[1])))
+            elif not is_declared:
+                break
 
     def _statement(self) -> list[str]:
         """The words up to the end of a command."""
@@ -211,7 +236,10 @@ class _Reader:
         array = re.compile(r"([A-Za-z_]\w*)(\+?)=\(").match(self.text, self.at)
         if array:
             self.at = array.end()
-            values = self._array()
+            values, spans = self._array()
+            self.assignments.append(
+                ShellAssignment(name=array[1], span=(array.end() - 1, self.at), words=tuple(spans))
+            )
             before = self.arrays.get(array[1], []) if array[2] else []
             self.arrays[array[1]] = [*before, *values]
             return []
@@ -247,8 +275,10 @@ class _Reader:
                 piece = f"{UNKNOWN}a word of more than {_MOST_LETTERS} letters{UNKNOWN}"
         return [*words, piece] if has_piece else words
 
-    def _array(self) -> list[str]:
+    def _array(self) -> tuple[list[str], list[tuple[int, int]]]:
+        """The words of an array, and where each stands."""
         values: list[str] = []
+        spans: list[tuple[int, int]] = []
         while self.at < len(self.text) and self.text[self.at] != ")":
             if self.text[self.at] in " \t\n":
                 self.at += 1
@@ -259,9 +289,10 @@ class _Reader:
             else:
                 before = self.at
                 values += self._word()
+                spans.append((before, self.at))
                 self.at += self.at == before
         self.at += 1
-        return values
+        return values, spans
 
     def _quoted(self) -> list[str]:
         """The content of double quotes: one value, or those of an array."""
@@ -355,19 +386,9 @@ class _Reader:
 
         expression = re.sub(r"\$\{?([A-Za-z_]\w*)\}?|\b([A-Za-z_]\w*)\b", filled, inside).replace("/", "//")
         try:
-            return str(_whole(ast.parse(expression.strip()[:200], mode="eval").body))
-        except (SyntaxError, ValueError, ZeroDivisionError, KeyError, RecursionError):
+            return str(whole_number(expression))
+        except ValueError:
             return f"{UNKNOWN}$(({inside.strip()[:40]})){UNKNOWN}"
-
-
-def _whole(node: ast.expr) -> int:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.BinOp):
-        value = _OPERATORS[type(node.op)](_whole(node.left), _whole(node.right))
-        if abs(value) < 2**63:
-            return value
-    raise ValueError("no arithmetic of whole numbers")
 
 
 def _split(value: str) -> list[str]:

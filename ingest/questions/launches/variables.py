@@ -18,7 +18,9 @@ NOT_TUNED_ENVIRONMENT = re.compile(
 )
 """Variables of places, ranks and keys: they are no settings to tune."""
 
-_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_PASSING = frozenset({"exec", "nohup", "setsid", "time"})
+"""Commands that run the rest of their words with the variables that they have themselves."""
 _VISIBLE = (
     "ASCEND_RT_VISIBLE_DEVICES",
     "ASCEND_VISIBLE_DEVICES",
@@ -63,10 +65,11 @@ def reaching(words: Sequence[str], names: Sequence[str], environment: Mapping[st
 
     ``env`` adds its own.
     """
-    if names[:1] == ["env"]:
-        own = takewhile(lambda word: "=" in word, words[1:])
+    passed = sum(1 for _ in takewhile(lambda name: name in _PASSING, names))
+    if names[passed : passed + 1] == ["env"]:
+        own = takewhile(lambda word: "=" in word, words[passed + 1 :])
         return {**environment, **{word.partition("=")[0]: word.partition("=")[2] for word in own}}
-    if not names or names[0] not in _CONTAINERS or "run" not in words[:3]:
+    if not names or names[0] not in CONTAINERS or "run" not in words[:3]:
         return environment
     found: dict[str, str] = {}
     for before, word in pairwise(words):

@@ -11,17 +11,20 @@ import math
 import re
 import resource
 import sys
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store, Triple
 
-from kg.triples.graph import TOKEN, Term
+from kg.triples.graph import TOKEN
 from kg.triples.vocabulary import PREFIXES
 
-Reply: TypeAlias = "dict[str, object]"
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from kg.triples.graph import Term
+
+    Reply: TypeAlias = "dict[str, object]"
 
 _UPDATES = {
     "INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD", "WITH",

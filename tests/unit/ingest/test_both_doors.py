@@ -1,16 +1,23 @@
 """A producer's own file and the case JSONL made of it give the same problems and configurations."""
 
+from __future__ import annotations
+
 import gzip
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.door.records import NameResolver, Records
-from kg.nouns.entities import Case
+from ingest.door.records import Records
 from tests.samples.readings import Reader
 
-Key = tuple[str, str]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.door.records import NameResolver
+    from kg.nouns.entities import Case
+
+    Key = tuple[str, str]
 
 FOLDERS = [
     ("vllm_block_fp8_gemm", "vllm_sglang_fp8_block_gemm_winners", 108),

@@ -1,6 +1,7 @@
 """Plans written into launch scripts."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +81,29 @@ def test_a_script_of_the_engine_beneath_a_framework_is_its_own() -> None:
 def test_a_script_without_a_last_newline_gives_a_diff_that_applies() -> None:
     made = tuned_script(PLAN, "vllm serve m --max-num-seqs 64")
     assert "-vllm serve m --max-num-seqs 64\n\\ No newline at end of file\n" in made.diff
+
+
+def test_what_only_costs_is_taken_away_and_a_placeholder_is_never_written() -> None:
+    drafted = flag("speculative_config.model", "DRAFT_MODEL")
+    plan = replace(
+        PLAN, changes=(), start=replace(PLAN.start, settings=(replace(drafted, where=SettingPlace.JSON),))
+    )
+    made = tuned_script(plan, "vllm serve m --enforce-eager\n", removed=["--enforce-eager"])
+    assert made.text == "vllm serve m\n"
+    assert made.unwritten == ("speculative_config: it needs a draft model of your own",)
+    assert made.proof.startswith("read again: 1 commands, 1 settings changed, all else as it was")
+
+
+def test_a_script_keeps_its_mode(tmp_path: Path) -> None:
+    script, target = tmp_path / "serve.sh", tmp_path / "tuned.sh"
+    script.write_text(SCRIPT)
+    script.chmod(0o750)
+    tuned_script(PLAN, SCRIPT).write(target, script)
+    assert target.stat().st_mode & 0o777 == 0o750
+
+
+def test_another_layout_is_tested_before_it_is_written() -> None:
+    layout = replace(CHANGE, title="Divide it as TP 2", settings=(flag("--tensor-parallel-size", 2),))
+    made = tuned_script(replace(PLAN, changes=(layout,)), SCRIPT)
+    assert "--tensor-parallel-size" not in made.text
+    assert made.unwritten == ("Divide it as TP 2: test it first",)

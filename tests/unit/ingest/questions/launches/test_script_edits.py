@@ -100,3 +100,44 @@ def test_short_forms_and_lists_are_read() -> None:
 def test_a_script_that_launches_nothing_itself_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="no launch stands in the script itself"):
         edited(text, ScriptEdits(flags={"--x": ("1",)}))
+
+
+@pytest.mark.parametrize(
+    ("script", "removed", "left"),
+    [
+        ("vllm serve m --enforce-eager --seed 1\n", "--enforce-eager", "vllm serve m --seed 1\n"),
+        ("vllm serve m \\\n  --cpu-offload-gb 8 \\\n  --seed 1\n", "--cpu-offload-gb", "vllm serve m \\\n  --seed 1\n"),
+        ("export A=1\nexport HCCL_X=2\nvllm serve m\n", "HCCL_X", "export A=1\nvllm serve m\n"),
+        ("HCCL_X=2 vllm serve m\n", "HCCL_X", "vllm serve m\n"),
+        ("docker run -e HCCL_X=2 --rm vllm/vllm-openai m\n", "HCCL_X", "docker run --rm vllm/vllm-openai m\n"),
+        ("ARGS=(--seed 1 --enforce-eager)\nvllm serve m \"${ARGS[@]}\"\n", "--enforce-eager", "ARGS=(--seed 1)\nvllm serve m \"${ARGS[@]}\"\n"),
+        ("vllm serve m\n", "--enforce-eager", "vllm serve m\n"),
+    ],
+)  # fmt: skip
+def test_what_only_costs_is_taken_away_with_its_value(script: str, removed: str, left: str) -> None:
+    made = edited(script, ScriptEdits(removed=(removed,)))
+    assert (made.text, made.unwritten) == (left, ())
+
+
+def test_a_container_gets_its_variables_by_its_own_option() -> None:
+    made = edited("docker run --rm vllm/vllm-openai --model m\n", ScriptEdits(variables={"HCCL_X": "2"}))
+    assert made.text == "docker run -e HCCL_X=2 --rm vllm/vllm-openai --model m\n"
+
+
+def test_line_ends_of_another_system_stay() -> None:
+    made = edited("vllm serve m --seed 1\r\necho done\r\n", ScriptEdits(flags={"--seed": ("2",)}))
+    assert made.text == "vllm serve m --seed 2\r\necho done\r\n"
+
+
+@pytest.mark.parametrize("value", ["$(cat n)", "`cat n`", "$(( 1 + 3 ))", "${N:-4}"])
+def test_a_computed_value_is_left_alone_and_said(value: str) -> None:
+    script = f"vllm serve m --seed {value}\n"
+    made = edited(script, ScriptEdits(flags={"--seed": ("2",)}))
+    assert made.text == script
+    assert made.unwritten == ("--seed 2: its value is computed in the script",)
+
+
+def test_a_variable_with_two_readers_stays_and_the_flag_gets_the_value_itself() -> None:
+    script = "N=4\nclient --n $N\nvllm serve m --seed $N\n"
+    made = edited(script, ScriptEdits(flags={"--seed": ("2",)}))
+    assert made.text == "N=4\nclient --n $N\nvllm serve m --seed 2\n"

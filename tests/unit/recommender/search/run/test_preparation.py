@@ -1,10 +1,16 @@
 """Searches prepared with the shipped knowledge."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recommender.search.run.task_file import read_task_file, shipped_names
-from recommender.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.workspace.workspace import Workspace
 
 
 def test_every_shipped_search_can_be_prepared(shipped: Workspace, tmp_path: Path) -> None:
