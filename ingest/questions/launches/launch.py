@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from ingest.files.content import ContentError
-from ingest.files.safe_yaml import load_yaml
 from ingest.questions.launches import megatron, mindformers, serving, trainers
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
@@ -298,6 +297,8 @@ def file_contents(
     Raises:
         InputError: One is there and is no YAML.
     """
+    from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
+
     if started.signs.reader == "mindformers":
         return {}
     read: dict[str, dict[str, object]] = {}

@@ -9,10 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-import yaml
-
 from ingest.files.content import ContentError
-from ingest.files.safe_yaml import load_yaml
 from ingest.questions.launches.shell import UNKNOWN, ShellCommand, read_script
 
 _LOOKS = re.compile(r"^\s*-?\s*(services|containers|apiVersion|kind|leaderWorkerTemplate)\s*:", re.MULTILINE)
@@ -30,12 +27,14 @@ def is_manifest(text: str) -> bool:
 
 def manifest_commands(text: str) -> list[ShellCommand]:
     """The command of each container, in their order; none where the text is no manifest."""
+    from ingest.files.safe_yaml import load_yaml
+
     found: list[ShellCommand] = []
     line = 1
     for part in _DOCUMENT.split(text):
         try:
             content = load_yaml(part.encode())
-        except (ContentError, yaml.YAMLError):
+        except ContentError:
             content = None
         found += _commands(content, line, 0)
         line += part.count("\n")

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
-from ingest.files.safe_yaml import load_yaml
 from ingest.questions.launches import megatron
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.model_config import config_facts
@@ -66,6 +65,8 @@ def read_mindformers(raw: bytes, place: str) -> LaunchFacts:
     Raises:
         InputError: It is no YAML, or describes no model.
     """
+    from ingest.files.safe_yaml import load_yaml
+
     try:
         content = load_yaml(raw)
     except ContentError as error:
