@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 NOT_TUNED = frozenset(table("left_out")["server"])
 """Options of addresses, users and logs of a server, which do not affect speed."""
 
+ADDRESSES = tuple(table("left_out")["address"])
+"""Those of them by which the servers of one engine find each other."""
+
 _NO_FORMAT = frozenset({"auto", "half", "float"})
 _ROLES: Mapping[str, str] = MappingProxyType(
     {"kv_producer": "prefill", "kv_consumer": "decode", "prefill": "prefill", "decode": "decode"}
@@ -62,7 +65,13 @@ def read_server(
     skipped = {*NOT_TUNED, *signs.file, *signs.model}
     settings = {name: value for name, value in given.values.items() if name not in skipped}
     question["current"] = {**environment, **settings}
-    if places := {name: path for name, path in given.places.items() if name in settings}:
+    places = {name: path for name, path in given.places.items() if name in settings}
+    places |= {
+        name: f"--{name.replace('_', '-')}"
+        for name in ADDRESSES
+        if name not in settings and (name in given.values or name in given.unknown)
+    }
+    if places:
         question["places"] = places
     notes += [f"{NOT_READ} {given.values[name]}" for name in signs.file if name in given.values]
     return LaunchFacts(question=question, notes=tuple(notes))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.shell import read_script
 from kg.nouns.look_up import Standing
-from kg.nouns.setting import SettingPlace
+from kg.nouns.setting import SettingPlace, read_value
 from kg.nouns.values import Settings, show
 from kg.terms.meanings import plain_name
 from kg.terms.setting_conflicts import broken_conflicts
@@ -32,6 +32,7 @@ _TO_FILL = re.compile(r"[A-Z][A-Z_]+")
 """A value that the user fills in, such as ``SERVER_RANK``."""
 _OF_OTHERS = re.compile(r"is unset|\bnot -")
 """In a conflict: what is missing."""
+_PAIR = re.compile(r"\w+=[\w.-]+")
 _FIELDS = frozenset({SettingPlace.YAML, SettingPlace.CODE})
 
 
@@ -48,7 +49,9 @@ def in_release(
         written = situation.written(name)
         found = release.look_up(written or name, suggest=False)
         if found.standing is not Standing.REMOVED or found.setting is None:
-            now[name] = value
+            content = _as_object(value, found)
+            now[name] = value if content is None else content
+            said += [] if content is None else [f"{name} is an object in {found.release}: {content}"]
             continue
         after = successors(release, found, value)
         now |= after or {}
@@ -57,6 +60,22 @@ def in_release(
     if not said:
         return situation, []
     return replace(situation, problem=replace(situation.problem, current=Settings(now))), said
+
+
+def _as_object(value: Value, found: LookUp) -> str | None:
+    """JSON for the pairs ``image=2,video=1`` where a release wants an object; None for anything else."""
+    setting, words = found.setting, value if isinstance(value, tuple) else (value,)
+    if found.standing is not Standing.TAKEN or setting is None or setting.type != "object":
+        return None
+    pairs = [part for word in words for part in str(word).split(",")]
+    if setting.place is not SettingPlace.FLAG or not all(map(_PAIR.fullmatch, pairs)):
+        return None
+    return json.dumps(
+        {
+            name: read_value(text, "int") if text.isdecimal() else text
+            for name, _, text in (p.partition("=") for p in pairs)
+        }
+    )
 
 
 def launchable(
@@ -110,8 +129,6 @@ def _refused(item: PlanSetting, found: LookUp) -> str:
     if _TO_FILL.fullmatch(str(item.value)):
         return ""
     value = " ".join(map(str, item.value)) if isinstance(item.value, tuple) else item.value
-    if item.where is SettingPlace.FLAG and setting.type == "object":
-        return ""
     return "" if setting.accepts(value) else f"the release does not take {value}"
 
 

@@ -64,6 +64,7 @@ def server_settings(
         told["nodes"] = servers
         flags |= {"--node-rank": RANK, "--dist-init-addr": f"{FIRST_SERVER}:{INIT_PORT}"}
     made = spelt_settings(told, framework, origin=Origin.KNOWLEDGE) + flag_settings(flags, Origin.KNOWLEDGE)
+    made = [item for item in made if not situation.written(item.name)]  # the script has its own
     return made + [
         PlanSetting(where=SettingPlace.JSON, key=key, value=value, origin=Origin.KNOWLEDGE)
         for key, value in fields.items()

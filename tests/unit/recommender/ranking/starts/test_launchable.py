@@ -39,6 +39,8 @@ def kept(*settings: PlanSetting, framework: str = "vllm") -> tuple[list[str], li
         (setting("compilation_config.cudagraph_mode", "FULL_DECODE_ONLY"), ""),
         (setting("--kv-transfer-config", '{"a.b": null}', Origin.CURRENT), ""),
         (setting("--trust-remote-code", False), "switches it off"),
+        (setting("--limit-mm-per-prompt", "image=1", Origin.CURRENT), "does not take image=1"),
+        (setting("--limit-mm-per-prompt", '{"image": 1}', Origin.CURRENT), ""),
         (setting("--enable-prefix-caching", False, negation="--no-enable-prefix-caching"), ""),
         (setting("--lora-modules", ("a=/a b", "c=/$c"), Origin.CURRENT), ""),
         (setting("OF_NOBODY", "a 'b' $c"), ""),
@@ -81,6 +83,10 @@ def test_what_runs_is_put_into_the_words_of_its_release() -> None:
         "num_speculative_tokens", "preemption_mode", "speculative_model",
     ]  # fmt: skip
     assert in_release(about, None) == (about, [])
+    pairs = situation(current={"limit_mm_per_prompt": "image=2,video=0"})
+    assert dict(in_release(pairs, RELEASE)[0].current or {}) == {
+        "limit_mm_per_prompt": '{"image": 2, "video": 0}'
+    }
     same = situation(current={"max_num_seqs": 8})
     assert in_release(same, RELEASE) == (same, [])
 
