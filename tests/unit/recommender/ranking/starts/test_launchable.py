@@ -73,7 +73,12 @@ def test_without_a_registry_only_the_text_is_read_back() -> None:
 
 
 def test_what_runs_is_put_into_the_words_of_its_release() -> None:
-    current = {"speculative_model": "[ngram]", "num_speculative_tokens": 5, "preemption_mode": "swap", "x": 1}
+    current: dict[str, Value] = {
+        "speculative_model": "[ngram]",
+        "num_speculative_tokens": 5,
+        "preemption_mode": "swap",
+        "x": 1,
+    }
     about = situation(current=current)
     now, said = in_release(about, RELEASE)
     assert dict(now.current or {}) == {
