@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from ingest.formats.cases import case_jsonl, cases_csv, cases_parquet
-from ingest.formats.kernels import cache_writing, t4_writing, triton_tables
+from ingest.formats.kernels import t4_writing, triton_tables
 from ingest.formats.trackers import optuna_writing
 from kg.errors import InputError
 from kg.nouns.entities import Status
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FILES = ("cases", "csv", "parquet", "optuna")
 """Forms that are one file."""
-FOLDERS = ("vllm", "sglang", "kernel-tuner", "kernel-tuner-cache")
+FOLDERS = ("vllm", "sglang", "kernel-tuner")
 """Forms that are a folder of files, one for each table or problem."""
 FORMS = (*FILES, *FOLDERS)
 SUFFIXES = {".jsonl": "cases", ".csv": "csv", ".parquet": "parquet"}
@@ -85,16 +85,14 @@ def write_folder(form: str, cases: Iterable[Case]) -> tuple[ExportResult, list[T
     """The files of a form that is a folder.
 
     Args:
-        form: ``vllm``, ``sglang``, ``kernel-tuner`` or ``kernel-tuner-cache``.
+        form: ``vllm``, ``sglang`` or ``kernel-tuner``.
         cases: The cases.
 
     Raises:
         InputError: Not one case fits.
     """
     done = ExportResult()
-    if form == "kernel-tuner-cache":
-        tables = cache_writing.caches(_counted(_fitting(cases, cache_writing.check, done), done))
-    elif form == "kernel-tuner":
+    if form == "kernel-tuner":
         tables = t4_writing.t4(_counted(_fitting(cases, t4_writing.check, done), done))
     else:
         fitting = _counted(_fitting(cases, _has_table, done), done)

@@ -43,8 +43,11 @@ from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import load
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import Limit
+from kg.nouns.knowledge import Model
 from kg.nouns.values import Settings
 from kg.terms.precisions import canonical_precision
+from kg.triples.model_facts import facts_of
+from kg.triples.serialisation import from_graph
 from recommender.cost_model.measured.correction import SCALES, RunCorrection
 from recommender.ranking.deployments.fleet import Fleet
 from recommender.ranking.measured.near_runs import MOST_PROBLEMS
@@ -258,7 +261,8 @@ class Bench:
 
     def __init__(self, workspace: Workspace, *, peer: str | None, drawn: frozenset[str]) -> None:
         self.tree: HardwareTree = workspace.hardware
-        self.sizes_of = workspace.snapshot.sizes_of
+        graph = workspace.graph
+        self.sizes_of = lambda model: facts_of(from_graph(graph, Model, model))
         self.deployments = Deployments(self.tree, self.sizes_of)
         self.runs = runs_by_model(workspace)
         cases = served_cases(workspace.snapshot.graph, workspace.trials)

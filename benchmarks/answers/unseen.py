@@ -19,20 +19,20 @@ fifth of the devices that holds it, or with ``--without collection`` without the
 (``tools/fitting/fit_block_weights.py``); ``constants`` is the hash of the experts' weights.
 """
 
-from __future__ import annotations
-
+import argparse
 import math
 import os
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +44,9 @@ from benchmarks.protocols.groups import standard_error
 from benchmarks.protocols.mixture_fit import MOST_REGRET, WITHIN
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import World, load_both
+from embeddings.weights import BlockWeights
 from kg.errors import WorkspaceError
+from kg.nouns.entities import Configuration, Problem
 from kg.nouns.values import Settings
 from recommender.calibration.mixture import ExpertMixture
 from recommender.calibration.outlook import LISTED, Outlook
@@ -54,14 +56,7 @@ from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader
 from recommender.ranking.cases.experts import program
 from recommender.ranking.cases.scoring_against_truth import check
 
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from embeddings.weights import BlockWeights
-    from kg.nouns.entities import Configuration, Problem
-
-    Truth = Mapping[Configuration, float]
+Truth = Mapping[Configuration, float]
 
 KS = (1, 3, 5)
 EXHAUSTIVE = 0.95

@@ -7,27 +7,21 @@ list has in common with other people's choices, not that it is right; that share
 Beside ours: the most frequent winner, and the winner of the nearest problem.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks import harness
 from benchmarks.worlds.world import World, load_both
+from kg.nouns.entities import Configuration
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.cases.evidence import ConfigurationReader
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.entities import Configuration
-
-    Agreement = tuple[float, float]
+Agreement = tuple[float, float]
 
 WINNERS = (
     "aiter_tuned_kernels",

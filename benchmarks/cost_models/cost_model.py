@@ -16,12 +16,12 @@ shapes left out of the others. ``collective_b_mape`` is the mesh model of an Atl
 but its start-up time, on machine B with its sizes read as 16-bit elements over all ranks.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import harness
 from recommender.cost_model.fit import profiles
@@ -31,13 +31,7 @@ from recommender.cost_model.fit.measurements import ShapeTable, read_rows, table
 from recommender.cost_model.operators.kinds import KINDS, CalibratedOperator, OperatorKind, reference_device
 from recommender.cost_model.operators.residual import Residual
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 DEVICE = reference_device()
 KEYS = {

@@ -40,7 +40,7 @@ def check(
     sarif: Annotated[bool, typer.Option("--sarif", help="For code scanners and pipelines.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge a launch script: what its settings cost, and what to write.
+    """Judge a launch script: what its settings cost, what to write.
 
     Example: tunegraph check serve.sh --hardware 910B3
     """

@@ -33,7 +33,7 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="Cases as cases, csv, parquet, optuna, vllm, sglang, kernel-tuner, kernel-tuner-cache.",
+            help="Cases as cases, csv, parquet, optuna, vllm, sglang, kernel-tuner.",
         ),
     ] = "",
     operator: Annotated[str, typer.Option("--op", help="Only cases of this operator.")] = "",

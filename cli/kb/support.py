@@ -17,7 +17,7 @@ def support(
     chip: Annotated[str, typer.Argument(help="A device or vendor, such as 910B3.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Show what is measured, published, modelled or only read of programs.
+    """Show what is measured, modelled or only read of programs.
 
     Example: tunegraph support sglang h200
     """

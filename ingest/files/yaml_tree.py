@@ -6,17 +6,16 @@ become faults (``en: No`` is a truth value) or the intended value (``1e9`` is a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypeVar
 
 import yaml
 
 from kg.errors import Fault
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from enum import StrEnum
+E = TypeVar("E", bound="StrEnum")
 
-    E = TypeVar("E", bound="StrEnum")
 
 MAXIMUM_CHARACTERS = 16 << 20
 MAXIMUM_DEPTH = 20

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import data
 from kg.errors import UnknownEntityError
 from kg.nouns.look_up import LookUp, Spelling, Standing
 from kg.nouns.release import release_key
 from kg.nouns.setting import ResolvedCase, Setting, SettingDefault, SettingPlace
-from kg.nouns.values import as_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kg.nouns.values import Value
+from kg.nouns.values import Value, as_value
 
 FOLDER = "settings"
 REMEMBERED = 16384

@@ -8,7 +8,6 @@ level share coefficients.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -101,18 +100,6 @@ class NormalEquations:
             residual = self.right[knot] - self.gram[knot] @ shipped.values[knot]
             values[knot] += np.linalg.solve(pull + self.gram[knot], residual)
         return Coefficients(values, shipped.weight)
-
-
-def pooled(equations: Iterable[NormalEquations], ridge: float) -> Coefficients:
-    """Coefficients of several regions, each with the same weight however long its series is."""
-    parts = [(item.gram / item.rows[:, None, None], item.right / item.rows[:, None]) for item in equations]
-    gram = np.mean([gram for gram, _ in parts], axis=0)
-    right = np.mean([right for _, right in parts], axis=0)
-    features = gram.shape[-1]
-    values = np.stack(
-        [np.linalg.solve(a + ridge * np.eye(features), b) for a, b in zip(gram, right, strict=True)]
-    )
-    return Coefficients(values, np.stack([np.diag(a) + ridge for a in gram]))
 
 
 @dataclass(frozen=True, slots=True)

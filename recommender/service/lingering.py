@@ -7,14 +7,13 @@ goes out at once, and its end waits until the client has sent all, or takes too 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
-    Message = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[Message]]
-    Send = Callable[[Message], Awaitable[None]]
 
 LINGER_SECONDS = 30.0
 """The longest wait, and 5 s of silence: the defaults of nginx (lingering_time, lingering_timeout)."""

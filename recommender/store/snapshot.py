@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from embeddings.index import ProblemIndex
-from kg.errors import UnknownEntityError
-from kg.nouns.knowledge import Model
 from kg.nouns.values import digest
 from kg.rows.trials import TrialStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.model_facts import facts_of, model_facts
+from kg.triples.model_facts import model_facts
 from kg.triples.names import Names
-from kg.triples.serialisation import from_graph, newest_batch
+from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import newest, open_newest
 from recommender.answers.recommend import Recommender
 from recommender.calibration.outlook import Outlook
@@ -141,13 +139,6 @@ class WorkspaceSnapshot:
     def model_facts(self, problem: Problem) -> dict[str, float | str]:
         """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
         return model_facts(self.graph, problem)
-
-    def sizes_of(self, model: str) -> dict[str, float | str]:
-        """Return facts and architecture of a model; empty if it is not known."""
-        try:
-            return facts_of(from_graph(self.graph, Model, model))
-        except UnknownEntityError:
-            return {}
 
     def subset(
         self,

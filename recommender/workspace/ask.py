@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.questions.problems import problem_from, resolved_problem
-from kg.errors import AmbiguousEntityError, InputError, NoEvidenceError, UnknownEntityError
+from kg.errors import AmbiguousEntityError, InfeasibleError, InputError, NoEvidenceError, UnknownEntityError
 from kg.triples.iris import hardware_iri, model_iri
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
@@ -213,7 +213,7 @@ class AskDesk(Desk):
 
         try:
             starts = self.decision(without_costs(problem, case, findings, limits=True))
-        except (InputError, NoEvidenceError):
+        except (InputError, NoEvidenceError, InfeasibleError):
             return None
         return None if starts is None else starts.question
 

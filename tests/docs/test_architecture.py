@@ -1,6 +1,7 @@
 """The page on architecture names files that exist, in the order in which a run of each way enters them."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -68,6 +69,8 @@ def workspace(folder: Path, shipped_path: Path) -> Path:
 @pytest.mark.parametrize("way", RUNS)
 def test_a_run_enters_the_files_of_a_way_in_its_order(way: str, folder: Path, workspace: Path) -> None:
     """A step is done when all its files were entered; what the program opens first may be entered before."""
+    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    own["PATH"] = f"{Path(sys.executable).parent}:{own['PATH']}"
     command = [
         sys.executable,
         "-m",
@@ -76,9 +79,7 @@ def test_a_run_enters_the_files_of_a_way_in_its_order(way: str, folder: Path, wo
         str(workspace),
         *shlex.split(RUNS[way]),
     ]
-    ran = subprocess.run(
-        command, cwd=folder, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=True)
     trip = json.loads(ran.stdout.splitlines()[-1])
     place = {path: at for at, path in enumerate(trip["files"])}
     missing = [path for step in steps_of(way) for path in step if path not in place]

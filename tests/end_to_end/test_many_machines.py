@@ -1,15 +1,14 @@
 """The commands of the compose file and of the Slurm script, run here as processes without containers."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import copytree, which
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -21,10 +20,7 @@ from recommender.search.log.study import SearchLog
 from tests.oxigraph_server import program
 from tests.postgres_server import PASSWORD, USER, PostgresServer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Start = Callable[..., subprocess.Popen[bytes]]
+Start = Callable[..., subprocess.Popen[bytes]]
 
 pytestmark = pytest.mark.long
 

@@ -16,6 +16,8 @@ batches_acknowledged, rows_acknowledged, rows_lost, torn_problems, broken_opens,
 kills_with_work_unacknowledged, ended_before, rounds, rows_not_recovered, seconds_a_kill.
 """
 
+from __future__ import annotations
+
 import gzip
 import itertools
 import json

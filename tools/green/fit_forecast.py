@@ -10,12 +10,13 @@ the files.
 import argparse
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from ingest.formats.intensity.registry import read_intensity
-from recommender.green.coefficients import KNOTS, NormalEquations, pooled
+from recommender.green.coefficients import KNOTS, Coefficients, NormalEquations
 from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, MEMORY_DAYS, IntensityHistory
 from recommender.green.series import series_from
 
@@ -24,6 +25,18 @@ RIDGE = 1e-2
 
 STEP = 26
 """Slots between origins: thirteen hours, so that every hour of the day is met; even, for hourly series."""
+
+
+def pooled(equations: Iterable[NormalEquations], ridge: float) -> Coefficients:
+    """Coefficients of several regions, each with the same weight however long its series is."""
+    parts = [(item.gram / item.rows[:, None, None], item.right / item.rows[:, None]) for item in equations]
+    gram = np.mean([gram for gram, _ in parts], axis=0)
+    right = np.mean([right for _, right in parts], axis=0)
+    features = gram.shape[-1]
+    values = np.stack(
+        [np.linalg.solve(a + ridge * np.eye(features), b) for a, b in zip(gram, right, strict=True)]
+    )
+    return Coefficients(values, np.stack([np.diag(a) + ridge for a in gram]))
 
 
 def equations_of(path: Path, years: list[int], step: int = STEP) -> NormalEquations:

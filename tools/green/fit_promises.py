@@ -17,10 +17,9 @@ import numpy as np
 from ingest.formats.intensity.registry import read_intensity
 from recommender.green import forecast
 from recommender.green.backtest import ForecastTable, simulate
-from recommender.green.coefficients import pooled
 from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, SLOT_S, IntensityHistory
 from recommender.green.series import series_from
-from tools.green.fit_forecast import RIDGE, equations_of
+from tools.green.fit_forecast import RIDGE, equations_of, pooled
 
 LENGTHS = (2, 8, 24, 48, 96)
 SLACKS = (6, 12, 24, 48, 96, 192)

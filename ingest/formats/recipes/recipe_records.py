@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from enum import StrEnum
+from typing import Any, TypeVar
 
-from ingest.door.records import RecordError
-from ingest.door.values import settings
+from ingest.door.records import RecordError, Records
+from ingest.door.values import JsonObject, settings
 from kg.nouns.entities import Source
 from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
@@ -15,13 +16,8 @@ from kg.nouns.values import Settings, digest
 from kg.terms.model_name import Part, read_name
 from kg.triples.names import slug
 
-if TYPE_CHECKING:
-    from enum import StrEnum
+E = TypeVar("E", bound="StrEnum")
 
-    from ingest.door.records import Records
-    from ingest.door.values import JsonObject
-
-    E = TypeVar("E", bound="StrEnum")
 
 OTHER_NAMES = {
     "phase": "role",

@@ -5,18 +5,19 @@ Read event by event, so a trace of gigabytes needs memory only for its kernels (
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
-from ingest.profiles.facts.details import Counter
-from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, is_collective
+from ingest.profiles.facts.details import Counter, GroupCall, IdleFrame, ModuleMemory
+from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, Kernels, is_collective
 from ingest.profiles.facts.place import FactPlace
-from ingest.profiles.facts.run import Call
+from ingest.profiles.facts.run import Call, MemoryUse
 from ingest.profiles.tables.host_tables import is_loader, level_of
 from ingest.profiles.tables.memory_tables import module_memory
 from ingest.profiles.traces.gpu_events import (
@@ -31,15 +32,6 @@ from ingest.profiles.traces.gpu_events import (
 from ingest.profiles.traces.marked_steps import notes_on, with_steps
 from ingest.profiles.traces.python_frames import COLLECTOR_FRAME, PythonFrames
 from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from ingest.profiles.facts.details import GroupCall, IdleFrame, ModuleMemory
-    from ingest.profiles.facts.kernels import Kernels
-    from ingest.profiles.facts.run import MemoryUse
-
 
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
 _NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")

@@ -11,20 +11,17 @@ import math
 import re
 import resource
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store, Triple
 
-from kg.triples.graph import TOKEN
+from kg.triples.graph import TOKEN, Term
 from kg.triples.vocabulary import PREFIXES
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+Reply: TypeAlias = "dict[str, object]"
 
-    from kg.triples.graph import Term
-
-    Reply: TypeAlias = "dict[str, object]"
 
 _UPDATES = {
     "INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD", "WITH",

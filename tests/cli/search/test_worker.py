@@ -1,26 +1,20 @@
 """Workers in processes of their own on one PostgreSQL: killed, restarted, refused, and never with a password shown."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from recommender.search.log.study import SearchLog
+from tests.cli.conftest import Run
 from tests.postgres_server import PASSWORD, PostgresServer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from tests.cli.conftest import Run
-
-    Start = Callable[[str], subprocess.Popen[bytes]]
+Start = Callable[[str], subprocess.Popen[bytes]]
 
 pytestmark = pytest.mark.long
 

@@ -1,21 +1,17 @@
 """Every command that writes, on a small workspace; and a look at what it left."""
 
-from __future__ import annotations
-
 import json
 import shutil
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from recommender.search.run.task_file import TaskFile
 from recommender.workspace.upkeep import UpkeepDesk
 from tests.endurance.disorder.places import NOW, content, editor, faults, reader
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Tell = Callable[[object], None]
+Tell = Callable[[object], None]
 
 ONE_STEP = ("import", "calibrate", "evolve", "revert", "undo", "restore", "renew")
 """Commands after which a workspace is as before or as after."""

@@ -1,27 +1,22 @@
 """Commands without room or without permission to write, with clocks that jump, and beside many readers."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from random import Random
 
 from tests.endurance.disorder.acts import ACTS, ONE_STEP, act, look
 from tests.endurance.disorder.children import context, run
 from tests.endurance.disorder.places import cases, content, editor, faults
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-    from random import Random
-
-    Say = Callable[[str], None]
+Say = Callable[[str], None]
 
 NOBODY = 65534
 """User id without rights, to which root steps down: a read-only folder does not hold root back."""

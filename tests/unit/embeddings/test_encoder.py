@@ -1,8 +1,7 @@
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,16 +11,11 @@ from embeddings.features import WIDTH
 from embeddings.text_encoder import DEFAULT_HASH, OnnxTextEncoder
 from embeddings.weights import BlockWeights
 from kg.errors import MissingDependencyError
+from kg.nouns.entities import Problem
+from kg.triples.hardware_tree import HardwareTree
 from tests.hashing_encoder import HashingEncoder
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kg.nouns.entities import Problem
-    from kg.triples.hardware_tree import HardwareTree
-
-    Make = Callable[..., Problem]
+Make = Callable[..., Problem]
 
 
 def test_squared_distance_is_the_weighted_sum_over_blocks(tree: HardwareTree, problem: Make) -> None:

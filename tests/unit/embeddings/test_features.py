@@ -1,21 +1,14 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from embeddings.features import BLOCKS, WIDTH, Features, places
-from kg.nouns.entities import Better, Limit, WorkloadKind
+from kg.nouns.entities import Better, Limit, Problem, WorkloadKind
 from kg.nouns.values import Settings
+from kg.triples.hardware_tree import HardwareTree
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kg.nouns.entities import Problem
-    from kg.triples.hardware_tree import HardwareTree
-
-    Make = Callable[..., Problem]
+Make = Callable[..., Problem]
 
 
 @pytest.fixture

@@ -1,23 +1,16 @@
 """A producer's own file and the case JSONL made of it give the same problems and configurations."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from ingest.door.records import Records
+from ingest.door.records import NameResolver, Records
+from kg.nouns.entities import Case
 from tests.samples.readings import Reader
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.door.records import NameResolver
-    from kg.nouns.entities import Case
-
-    Key = tuple[str, str]
+Key = tuple[str, str]
 
 FOLDERS = [
     ("vllm_block_fp8_gemm", "vllm_sglang_fp8_block_gemm_winners", 108),

@@ -9,8 +9,6 @@ from kg.terms.units import unit
 from kg.triples.tables.common import SCHEMES
 from kg.triples.vocabulary import HEADER, TERMS, TG, UNITS, VERSION, Shared
 
-RDF_PROPERTY = str(RDF.Property)
-
 
 @pytest.fixture(scope="module")
 def ontology() -> rdflib.Graph:

@@ -1,20 +1,14 @@
 """Findings on settings: by rules, by the registry of the release, by the load."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingKind, FindingLevel
+from kg.terms.conditions import FactValue
 from recommender.audit.case import AuditCase
+from recommender.audit.finding import SettingFinding
 from recommender.audit.judge import judge_settings
 from recommender.audit.rules import shipped_rules
-
-if TYPE_CHECKING:
-    from kg.terms.conditions import FactValue
-    from recommender.audit.finding import SettingFinding
 
 
 def judged(

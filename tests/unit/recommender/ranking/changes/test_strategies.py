@@ -1,11 +1,9 @@
 """Strategies ranked, chosen and shown: on a small graph where every number can be followed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pyoxigraph import Triple
@@ -39,13 +37,10 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
+from recommender.ranking.changes.ranked_strategy import RankedStrategy
 from recommender.ranking.changes.recommendations import as_change, choose
 from recommender.ranking.changes.strategies import StrategyRanker, most_influential
-
-if TYPE_CHECKING:
-    from recommender.ranking.changes.ranked_strategy import RankedStrategy
-    from recommender.ranking.feasibility.feasibility import Refusal
-
+from recommender.ranking.feasibility.feasibility import Refusal
 
 MANUAL = Source(title="Manual", url="https://example.org/manual")
 NOW = datetime(2025, 1, 1, tzinfo=UTC)

@@ -4,6 +4,9 @@ import math
 
 import pytest
 
+from kg.nouns.knowledge import Model
+from kg.triples.model_facts import facts_of
+from kg.triples.serialisation import from_graph
 from recommender.cost_model.question import Question, QuestionFacts
 from recommender.ranking.deployments.deployment import RatedDeployment, rated_deployments
 from recommender.workspace.workspace import Workspace
@@ -14,7 +17,9 @@ ANSWER = 1024
 def rated(
     shipped: Workspace, model: str, device: str, *counts: int, precision: str = "bf16", most: float = 64.0
 ) -> list[RatedDeployment]:
-    facts = QuestionFacts.look_up(model, shipped.snapshot.sizes_of(model), shipped.hardware, device)
+    facts = QuestionFacts.look_up(
+        model, facts_of(from_graph(shipped.graph, Model, model)), shipped.hardware, device
+    )
     settings = {"input_len": 1024, "output_len": ANSWER, "precision": precision}
     base = Question(
         model=facts.model_sizes(),

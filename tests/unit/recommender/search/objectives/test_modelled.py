@@ -1,11 +1,10 @@
 """The cost model as an objective, and files of searches."""
 
-from __future__ import annotations
-
 import json
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +12,7 @@ from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
 from recommender.search.objectives.modelled import CostModel, question_of_section
 from recommender.search.run.task_file import read_task_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 LAYOUT = {"tensor_parallel": 1, "pipeline_parallel": 1, "micro_batch": 8, "zero_stage": 0}
 

@@ -1,7 +1,5 @@
 """Figures of a search and what each parameter contributed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,9 +1,8 @@
 """Who may take part in a search: the same program and the same files; another machine is only said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +13,6 @@ from recommender.search.run.compatibility import check, differences, program_sta
 from recommender.search.run.task import TaskCommand
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RAW: dict[str, Any] = {
     "parameters": {"x": [0, 1]},

@@ -1,9 +1,8 @@
 """The estimate of a search file orders the candidates before anything is measured."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from benchmarks.worlds.sweep_spaces import SPACES
 from kg.errors import InputError
 from kg.nouns.entities import Better, Objective
+from kg.nouns.values import Settings
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation, SourceTable
 from recommender.search.run.estimate import SIMILARITY, CostEstimate, with_estimate
@@ -18,12 +18,7 @@ from recommender.search.run.source_tables import MOST_ROWS
 from recommender.search.run.task_file import TaskFile, read_task_file
 from recommender.search.run.task_reader import read_task
 from recommender.space.space_file import read_space
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kg.nouns.values import Settings
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 PARAMETERS = {"tile": [16, 32, 64, 128, 256], "flags": ["-O2", "-O3"], "depth": [1, 2, 3, 4]}
 SPACE = read_space({"parameters": PARAMETERS})

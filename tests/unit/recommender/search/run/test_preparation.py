@@ -1,16 +1,10 @@
 """Searches prepared with the shipped knowledge."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from recommender.search.run.task_file import read_task_file, shipped_names
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.workspace.workspace import Workspace
+from recommender.workspace.workspace import Workspace
 
 
 def test_every_shipped_search_can_be_prepared(shipped: Workspace, tmp_path: Path) -> None:

@@ -1,11 +1,10 @@
 """The loop: budgets, parallel evaluations, finalists, accuracy, interruption, resumption."""
 
-from __future__ import annotations
-
 import threading
 import time
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,15 +19,10 @@ from recommender.search.objectives.callable import Function
 from recommender.search.objectives.recorded_table import RecordedTable
 from recommender.search.report.result import Result
 from recommender.search.run.assembly import search_of
-from recommender.search.run.runner import Runner
+from recommender.search.run.runner import Progress, Runner
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 from recommender.search.run.trial_queue import REPEATS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from recommender.search.run.runner import Progress
 
 RAW: dict[str, Any] = {
     "parameters": {"x": [0, 1, 2, 3, 4, 5], "y": [0, 1, 2]},

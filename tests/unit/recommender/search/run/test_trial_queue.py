@@ -1,12 +1,11 @@
 """What workers that share a search owe each other: each kind of storage, and PostgreSQL where it matters."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +24,6 @@ from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 from recommender.search.run.trial_queue import REPEATS
 from tests.postgres_server import PASSWORD, PostgresServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RAW: dict[str, Any] = {
     "parameters": {"x": [0, 1, 2, 3, 4, 5], "y": [0, 1, 2]},
