@@ -219,7 +219,7 @@ class KindPanel:
         told, layout, bounds = self._told(random, situation, named) if named else ([], {}, {})
         taken = {item.key for item in told}
         if program in TRAINERS:  # whose fields stand in a file
-            settings = [item for item in settings if item.place != "json"]
+            settings = [item for item in settings if item.place != "json" and "." not in item.key]
         settings = [*told, *(s for s in settings if s.key not in taken and not re.fullmatch(_TOLD, s.key))]
         situation = replace(situation, form=form, layout=layout, bounds=bounds, settings=tuple(settings))
         if form is LaunchForm.CURRENT:

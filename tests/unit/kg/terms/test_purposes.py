@@ -41,3 +41,7 @@ def test_what_a_setting_acts_on_follows_from_its_name() -> None:
     assert ring is not None
     assert ring.judge({"cp": 1}).truth is Truth.FAILS
     assert acts_on("--use-flash-attn") is None
+    vision = acts_on("--mm-encoder-tp-mode")
+    assert vision is not None
+    assert vision == acts_on("limit_mm_per_prompt.image")
+    assert vision.judge({"vision_tower": False}).truth is Truth.FAILS
