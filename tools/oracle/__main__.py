@@ -3,7 +3,6 @@
     python -m tools.oracle judge vllm 0.25.1 < argv
     python -m tools.oracle mine vllm-ascend SOURCES --ref v0.18.0 --with vllm=0.18.0
     python -m tools.oracle own vllm 0.32.0 --python VENV/bin/python
-    python -m tools.oracle compare vllm-ascend 0.18.0 0.23.0
 
 ``argv`` is one word a line, or lines of a shell; words ``NAME=value`` before it are its environment.
 ``SOURCES`` is a folder with a checkout of the release, or with an installed package. Nothing in it is run or
@@ -26,7 +25,7 @@ from kg.nouns.release import release_key
 from tools.oracle.judge import judge
 from tools.oracle.own import compare
 from tools.oracle.settings.checkout import checkout
-from tools.oracle.settings.history import add_releases, difference, state_of, to_text
+from tools.oracle.settings.history import add_releases, state_of, to_text
 from tools.oracle.settings.mining import mine
 from tools.oracle.settings.plans import PLANS
 from tools.oracle.settings.source import read_module
@@ -66,13 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     own.add_argument("--count", type=int, default=300, help="generated argvs")
     own.add_argument("--seed", type=int, default=0)
     own.set_defaults(run=_own)
-    compared = commands.add_parser("compare", help="report what changed between two releases")
-    compared.add_argument("software")
-    compared.add_argument("old")
-    compared.add_argument("new")
-    compared.set_defaults(run=_compare)
-    for command in (mined, compared):
-        command.add_argument("--out", type=Path, default=SHIPPED, help="folder of the registry")
+    mined.add_argument("--out", type=Path, default=SHIPPED, help="folder of the registry")
     given = parser.parse_args(arguments)
     return int(given.run(given))
 
@@ -147,31 +140,6 @@ def _with_releases(given: argparse.Namespace, content: dict[str, Any] | None) ->
             print(f"{given.software} {opened.release}: {len(state)} settings", file=sys.stderr)
         read_module.cache_clear()
     return add_releases(content, plan, found)
-
-
-def _compare(given: argparse.Namespace) -> int:
-    content = _content(given.out / f"{given.software}.json")
-    known = [name for name, _ in content["releases"]] if content else []
-    for name in (given.old, given.new):
-        if content is None or name not in known:
-            print(
-                f"{given.software} {name} was not mined: one of {', '.join(known) or 'none'}", file=sys.stderr
-            )
-            return 2
-    if content is None:
-        return 2
-    found = difference(content, given.old, given.new)
-    print(
-        f"{given.software} {given.old} to {given.new}: {len(found.added)} added, "
-        f"{len(found.removed)} removed, {len(found.changed)} with another default"
-    )
-    for place, key in found.added:
-        print(f"+ {place} {key}")
-    for (place, key), successor in found.removed:
-        print(f"- {place} {key}" + (f" (now {successor})" if successor else ""))
-    for (place, key), before, after in found.changed:
-        print(f"~ {place} {key}: {before} -> {after}")
-    return 0
 
 
 if __name__ == "__main__":

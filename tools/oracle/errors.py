@@ -1,6 +1,6 @@
 """Makes ``data/errors``: what released programs raise and log, as patterns with the names of their values.
 
-    python tools/oracle/errors.py [PROGRAM ...] [--repo PROGRAM=GITDIR ...] [--into data/errors]
+    python -m tools.oracle.errors [PROGRAM ...] [--repo PROGRAM=GITDIR ...] [--into data/errors]
 
 Releases of packages come from the index that pip is set to (wheels or source distributions, opened, never
 installed); of programs that no index has, from a git directory (``--repo``) at its tags. Without PROGRAM all
@@ -15,24 +15,20 @@ import hashlib
 import re
 import subprocess
 import sys
-import tarfile
 import tempfile
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from recommender.diagnosis.statements import FIELDS, GAP, LEVELS, anchors_of  # noqa: E402  the path comes first
-from tools.oracle.c_statements import c_statements  # noqa: E402
-from tools.oracle.python_statements import RAISED, Statement, python_statements  # noqa: E402
+from recommender.diagnosis.statements import FIELDS, GAP, LEVELS, anchors_of
+from tools.oracle.archives import archive_files, tag_files
+from tools.oracle.c_statements import c_statements
+from tools.oracle.python_statements import RAISED, Statement, python_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+ROOT = Path(__file__).resolve().parents[2]
 MOST_WORDS = 10
 """Words of literal text that a pattern keeps: those nearest to its values, and its first ones."""
 LEAST_WORDS = 3
@@ -42,7 +38,7 @@ _PASSED = re.compile(
     r"vllm_flash_attn|tool_parsers?|"
     r"function_call|reasoning|kernels?|ops|jit_kernel|triton_ops|fla|cute|flash_attn\w*|templates?|csrc/cutlass|unittest|test_utils)(?:/|$)|(?:^|/)(?:conf)?test_?\w*\.py$"
 )
-_SOURCES = (".py", ".cpp", ".cc", ".c", ".h", ".cu", ".cuh")
+_SOURCES = re.compile(r"\.(?:py|cpp|cc|c|h|cu|cuh)$")
 _STATE = re.compile(
     r"(?i)memory|cache|running|waiting|preempt|retract|throughput|#|blocks|concurrency|capturing|acceptance|"
     r"tokens|loading|elapsed|queue|GiB|GB|mem\b"
@@ -225,42 +221,7 @@ def package_files(package: str, release: str) -> Iterator[tuple[str, bytes]]:
         else:
             print(f"{package} {release}: not had ({done.stderr.strip().splitlines()[-1]})", file=sys.stderr)
         for archive in sorted(Path(place).iterdir()):
-            if archive.suffix == ".whl":
-                with zipfile.ZipFile(archive) as wheel:
-                    for name in wheel.namelist():
-                        if name.endswith(_SOURCES):
-                            yield name, wheel.read(name)
-            else:
-                with archive.open("rb") as file:
-                    yield from _tar_files(file)
-
-
-def tag_files(repo: Path, tag: str) -> Iterator[tuple[str, bytes]]:
-    """The files of a repository at a tag; those that a partial copy lacks are left out."""
-    git = ["git", f"--git-dir={repo}"]
-    listed = subprocess.run([*git, "ls-tree", "-r", "-z", tag], capture_output=True, check=True)
-    held = [entry.partition("\t") for entry in listed.stdout.decode("utf-8", "replace").split("\0") if entry]
-    files = [(path, head.split()[2]) for head, _, path in held if path.endswith(_SOURCES)]
-    wanted = "\n".join(key for _, key in files).encode()
-    content = subprocess.run(
-        [*git, "cat-file", "--batch"], input=wanted, capture_output=True, check=True
-    ).stdout
-    place = 0
-    for path, _ in files:
-        end = content.index(b"\n", place)
-        head = content[place:end].split()
-        size = int(head[2]) if len(head) == 3 else -1
-        yield path, content[end + 1 : end + 1 + max(size, 0)]
-        place = end + 1 + (size + 1 if size >= 0 else 0)
-
-
-def _tar_files(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    with tarfile.open(fileobj=file, mode="r:*") as archive:
-        for member in archive:
-            if member.isfile() and member.name.endswith(_SOURCES):
-                content = archive.extractfile(member)
-                if content is not None:
-                    yield member.name, content.read()
+            yield from archive_files(archive, _SOURCES)
 
 
 def release_name(tag: str) -> str:
@@ -294,7 +255,7 @@ def main(argv: list[str] | None = None) -> int:
         read: list[tuple[str, list[Statement]]] = []
         for release in given.releases.split(",") if given.releases else source.releases:
             files = (
-                tag_files(repos[program], release)
+                tag_files(repos[program], release, _SOURCES)
                 if program in repos
                 else package_files(source.package, release)
             )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
-import subprocess
-import tarfile
 import tempfile
-import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.oracle.archives import archive_files, tag_files
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tools.oracle.settings.plans import Plan
 
@@ -58,12 +56,12 @@ def checkout(plan: Plan, source: str, release: str = "", ref: str = "") -> Itera
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         if path and (Path(path).is_dir()):
-            ref, folder = ref or tag, _of_tag(Path(path), tag, folder)
+            ref, folder = ref or tag, _written(tag_files(Path(path), tag, _READ), folder)
         elif Path(source).is_dir():
             folder = Path(source)
         elif (match := _ARCHIVE.fullmatch(Path(source).name)) and Path(source).is_file():
             ref = ref or plan.tag.format(match["release"])
-            _unpack(Path(source), folder / plan.package)
+            _written(_inside(Path(source)), folder / plan.package)
         else:
             raise ValueError(f"no folder of sources: {source}")
         if not release and not ref:
@@ -74,36 +72,19 @@ def checkout(plan: Plan, source: str, release: str = "", ref: str = "") -> Itera
         yield Checkout(folder=folder, release=name, ref=ref or name, beneath=_pinned(plan, folder))
 
 
-def _of_tag(repository: Path, tag: str, folder: Path) -> Path:
-    """The texts of a tag; other files may be missing from a copy of the repository."""
-    git = ["git", "-C", str(repository)]
-    listed = subprocess.run(
-        [*git, "ls-tree", "-r", "--name-only", tag], capture_output=True, text=True, check=False
-    )
-    names = [name for name in listed.stdout.splitlines() if _READ.search(name) and '"' not in name]
-    packed = subprocess.run(
-        [*git, "archive", "--format=tar", tag, "--", *names], capture_output=True, check=False
-    )
-    if not names or packed.returncode:
-        raise ValueError(f"{repository} has no tag {tag}")
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        for member in archive:
-            archive.extract(member, folder, filter="data")
+def _written(files: Iterable[tuple[str, bytes]], folder: Path) -> Path:
+    for name, content in files:
+        path = folder / name
+        if path.resolve().is_relative_to(folder.resolve()):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
     return folder
 
 
-def _unpack(path: Path, folder: Path) -> None:
-    """The texts of an archive; that of a source distribution without its outermost folder."""
-    if path.suffix == ".whl":
-        with zipfile.ZipFile(path) as wheel:
-            for name in filter(_READ.search, wheel.namelist()):
-                wheel.extract(name, folder)
-        return
-    with tarfile.open(path) as archive:
-        for member in archive:
-            if member.isfile() and _READ.search(member.name):
-                member.name = member.name.partition("/")[2] or member.name
-                archive.extract(member, folder, filter="data")
+def _inside(path: Path) -> Iterator[tuple[str, bytes]]:
+    """The texts of an archive; those of a source distribution without its outermost folder."""
+    for name, content in archive_files(path, _READ):
+        yield name if path.suffix == ".whl" else name.partition("/")[2] or name, content
 
 
 def _pinned(plan: Plan, folder: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ holds what a release names only to refuse it or to warn that it does nothing, wi
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kg.nouns.release import release_key
@@ -27,21 +26,6 @@ _FORM = (
     "in", "aliases", "off", "type", "choices", "low", "high", "unit", "open", "conflicts",
     "nargs", "of", "words", "scaled", "required", "folds", "forbids",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """What changed between two releases.
-
-    Attributes:
-        added: Keys that are new, with their place.
-        removed: Keys that are gone, with what took their place.
-        changed: Keys whose default changed, with both.
-    """
-
-    added: tuple[Identity, ...]
-    removed: tuple[tuple[Identity, str], ...]
-    changed: tuple[tuple[Identity, object, object], ...]
 
 
 def state_of(settings: Iterable[Mined]) -> State:
@@ -105,28 +89,6 @@ def state_in(content: Mapping[str, Any], release: str) -> State:
         if name == release:
             state[place, key] = {"key": key, "place": place, "gone": True, "replaced_by": successor}
     return state
-
-
-def difference(content: Mapping[str, Any], old: str, new: str) -> Difference:
-    """What changed from one release to another."""
-    before = {key: entry for key, entry in state_in(content, old).items() if "gone" not in entry}
-    after = {key: entry for key, entry in state_in(content, new).items() if "gone" not in entry}
-    entries = {(entry["place"], entry["key"]): entry for entry in content["settings"]}
-    return Difference(
-        added=tuple(sorted(after.keys() - before.keys())),
-        removed=tuple(
-            (key, entries[key].get("replaced_by", "")) for key in sorted(before.keys() - after.keys())
-        ),
-        changed=tuple(
-            (key, _default(before[key]), _default(after[key]))
-            for key in sorted(before.keys() & after.keys())
-            if before[key].get("default") != after[key].get("default")
-        ),
-    )
-
-
-def _default(entry: Mapping[str, Any]) -> object:
-    return entry["default"][0] if entry.get("default") else None
 
 
 def to_text(content: Mapping[str, Any]) -> str:

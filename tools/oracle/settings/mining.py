@@ -11,7 +11,6 @@ from tools.oracle.settings.cpp_table import table_arguments
 from tools.oracle.settings.environment import native_variables, variables
 from tools.oracle.settings.fields import Field, Kind, fields_of, forbids
 from tools.oracle.settings.mappings import json_fields
-from tools.oracle.settings.pages import page_settings
 from tools.oracle.settings.plans import SYSTEM
 from tools.oracle.settings.refusals import add_refusals
 from tools.oracle.settings.resolution import add_resolutions
@@ -181,9 +180,7 @@ def _trainer(plan: Plan, folder: Path) -> Iterator[Mined]:
 
 
 def _described(plan: Plan, folder: Path) -> Iterator[Mined]:
-    """Settings that only the program's pages name."""
-    for page in plan.pages:
-        yield from page_settings(folder, page)
+    """Variables that a page each describes."""
     for path in sorted(folder.glob(plan.named)) if plan.named else ():
         name = re.sub("[（(].*?[)）]", "", path.stem)
         if name.isupper():

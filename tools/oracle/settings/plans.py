@@ -8,8 +8,6 @@ from typing import Any
 
 import yaml
 
-from tools.oracle.settings.pages import Page
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -46,7 +44,6 @@ class Plan:
         library: Folders that only help to find classes and constants.
         checks: Files and folders that refuse combinations.
         resolution: Functions that settle what nobody told, in their order.
-        pages: Pages that list settings in tables.
         facts: What pages say of settings whose sources do not say it, by key.
         named: Pages that each describe the variable they are named after.
     """
@@ -81,7 +78,6 @@ class Plan:
     library: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     resolution: tuple[str, ...] = ()
-    pages: tuple[Page, ...] = ()
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     named: str = ""
 
@@ -90,13 +86,12 @@ def _plan(software: str, given: dict[str, Any]) -> Plan:
     words = dict(given)
     github = "https://github.com/{}/blob/{{ref}}/{{path}}"
     source = words.pop("source", "") or github.format(words.pop("repository"))
-    pages = tuple(Page(**page) for page in words.pop("pages", ()))
     closed = frozenset(words.pop("closed", ()))
     pinned = {name: (path, pattern) for name, (path, pattern) in words.pop("pinned", {}).items()}
     plain: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in words.items()
     }
-    return Plan(software=software, source=source, pages=pages, closed=closed, pinned=pinned, **plain)
+    return Plan(software=software, source=source, closed=closed, pinned=pinned, **plain)
 
 
 _READ = yaml.safe_load(Path(__file__).with_name("plans.yaml").read_text(encoding="utf-8"))

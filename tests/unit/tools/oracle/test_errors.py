@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tools.oracle.archives import tag_files
 from tools.oracle.errors import (
     MOST_WORDS,
     Source,
@@ -17,7 +19,6 @@ from tools.oracle.errors import (
     sources,
     statements_of,
     table_of,
-    tag_files,
 )
 from tools.oracle.python_statements import Statement
 
@@ -95,7 +96,7 @@ def test_a_repository_is_read_at_its_tags(tmp_path: Path, capsys: pytest.Capture
     git("add", ".")
     git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
     git("tag", "v1")
-    assert list(tag_files(tmp_path / ".git", "v1")) == [("a.py", EARLY)]
+    assert list(tag_files(tmp_path, "v1", re.compile(r"\.py$"))) == [("a.py", EARLY)]
     with pytest.raises(SystemExit):
         main(["no-such-program", "--into", str(tmp_path)])
     assert "no-such-program" in capsys.readouterr().err

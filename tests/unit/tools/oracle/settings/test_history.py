@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tools.oracle.settings.history import add_releases, difference, state_in, state_of, to_text
+from tools.oracle.settings.history import add_releases, state_in, state_of, to_text
 from tools.oracle.settings.plans import Plan
 from tools.oracle.settings.source import Mined
 
@@ -82,14 +82,6 @@ def test_each_release_comes_back_as_it_was() -> None:
         assert there == {(item.place, item.key) for item in settings if not item.gone}
     assert state_in(made, "1.0")["flag", "--ring"]["choices"] == ["a"]
     assert state_in(made, "1.0")["flag", "--goes"]["default"] == [1]
-
-
-def test_two_releases_are_compared() -> None:
-    made = content("1.0", "2.0rc1", "2.0")
-    found = difference(made, "1.0", "2.0")
-    assert found.added == (("flag", "--comes"),)
-    assert found.removed == ((("flag", "--goes"), "--comes"),)
-    assert difference(made, "1.0", "2.0rc1").changed == ((("flag", "--goes"), 1, 2),)
 
 
 def test_the_file_is_json_with_a_setting_a_line() -> None:

@@ -1,28 +1,14 @@
-"""A release as a whole: what several sources say of one setting."""
+"""A release as a whole."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tools.oracle.settings.mining import mine
-from tools.oracle.settings.pages import Page
 from tools.oracle.settings.plans import PLANS, SYSTEM, Plan
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-TABLE = "|环境变量名|默认值|\n|--|--|\n|TOY_STEPS|7|\n|TOY_PAGE|3|\n"
-
-
-def test_where_the_documentation_contradicts_the_code_the_code_wins(tmp_path: Path) -> None:
-    (tmp_path / "envs.py").write_text('import os\nSTEPS = int(os.getenv("TOY_STEPS", "5"))\n')
-    (tmp_path / "page.md").write_text(TABLE)
-    plan = Plan(
-        software="toy", source="", environment=("envs.py",), pages=(Page(pattern="page.md", place="env"),)
-    )
-    found = {item.key: item for item in mine(plan, tmp_path)}
-    assert (found["TOY_STEPS"].default, found["TOY_STEPS"].path) == (5, "envs.py")
-    assert found["TOY_PAGE"].path == "page.md"
 
 
 def test_sections_of_a_file_are_objects_with_the_fields_of_their_class(tmp_path: Path) -> None:
