@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import harness
-from benchmarks.worlds.cost_tables import tables
+from benchmarks.worlds.cost_tables import collections, tables
 from benchmarks.worlds.shipped import ShippedKnowledge
 from embeddings.encoder import ProblemEncoder
 from embeddings.weights import BlockWeights
@@ -47,10 +47,14 @@ def explained(learn: Pairs, asked: Pairs) -> float | None:
 
 def main() -> None:
     arguments = harness.read(
-        __doc__, harness.place("--cases", "--known"), quick="one sample of pairs instead of two"
+        __doc__,
+        harness.place("--cases", "--known"),
+        quick="one sample of pairs instead of two, of the drawn collections alone",
     )
     shipped = ShippedKnowledge.load()
-    known = tables(arguments.cases, shipped.names)
+    is_part = arguments.quick and not arguments.all
+    drawn = arguments.draw("collection", collections(arguments.cases)) if is_part else None
+    known = tables(arguments.cases, shipped.names, drawn)
     encoder = ProblemEncoder(shipped.hardware, None, BlockWeights())
     differences, means, rows, groups = [], [], [], []
     for seed in arguments.seed_range(1 if arguments.quick else 2):
@@ -68,7 +72,7 @@ def main() -> None:
                     groups.append(sample.groups[one])
     x, y, group = np.array(rows), np.array(differences), np.array(groups)
     half = arguments.rng().random(len(y)) < 0.5
-    held = arguments.draw("collection", groups)
+    held = arguments.draw("collection", groups) if drawn is None else drawn & set(groups)
     apart = np.isin(group, sorted(held)) & (not arguments.all)
     result = {}
     for name in sorted(held):

@@ -100,14 +100,20 @@ def by_group(items: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
     return groups
 
 
-def timed(workspace: Workspace, folder: Path, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Regrets on each exhaustively timed table."""
-    for corpus, operator in TIMED.items():
-        for table in by_group(rows(folder, corpus)).values():
-            first = table[0]
+def timed(workspace: Workspace, run: harness.Run, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Regrets on each exhaustively timed table, or with ``--quick`` on the drawn ones."""
+    tables = {
+        (corpus, name): table
+        for corpus in TIMED
+        for name, table in by_group(rows(run.cases, corpus)).items()
+        if table[0]["outcome"]["metric"] == "kernel_time"
+    }
+    names = [" ".join(key) for key in tables]
+    drawn = run.draw("table", names, share=0.5) if run.quick else frozenset(names)
+    for (corpus, name), table in tables.items():
+        operator, first = TIMED[corpus], table[0]
+        if f"{corpus} {name}" in drawn:
             shape = first["task"]["shape"]
-            if first["outcome"]["metric"] != "kernel_time":
-                continue
             x, y = shape["problem_size"][:2]
             fixed = shape.get("fixed", {})
             sizes = (
@@ -260,12 +266,12 @@ def main() -> None:
         __doc__,
         harness.place("--cases", "--known"),
         harness.place("--operators", default=None, help="folder with matmul_bf16.csv"),
-        quick="ask a tenth",
+        quick="ask a tenth, and half of the timed tables",
         published=7,
     )
     rng, share = run.rng(), 0.02 if run.quick else 0.2
     with fresh_workspace() as workspace:
-        tables = list(timed(workspace, run.cases, rng))
+        tables = list(timed(workspace, run, rng))
         near = {name: winners(workspace, run.cases, name, share, rng) for name in WINNERS}
         level = levels(workspace, run, share, rng)
     for item in tables:

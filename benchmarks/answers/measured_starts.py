@@ -33,6 +33,7 @@ from benchmarks.answers.serving import (
 from benchmarks.harness import mean, share
 from benchmarks.protocols.baselines import UNTRIED
 from benchmarks.protocols.processes import one_thread
+from kg.errors import UnknownEntityError
 from kg.triples.finders import ModelFinder
 from recommender.cost_model.measured.correction import ErrorScales, RunCorrection
 from recommender.ranking.measured.near_runs import MOST_PROBLEMS
@@ -187,7 +188,10 @@ def start_tables(workspace: Workspace, table: Table) -> Iterator[StartTable]:
             "shape": {"input_len": int(work.input_len), "output_len": int(work.output_len)},
             "limits": [f"{item.metric}<={item.maximum * 1e3:g}ms" for item in table.question.limits],
         }  # fmt: skip
-        problem, _ = workspace.problem(raw)
+        try:
+            problem, _ = workspace.problem(raw)
+        except UnknownEntityError:
+            continue  # an engine of which nothing is known
         situation, sizes = finder.situation(problem), workspace.ask.model_facts(problem)
         if situation is None:
             continue

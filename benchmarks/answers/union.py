@@ -5,7 +5,8 @@
 Two workspaces of the shipped knowledge are made a moment apart; each takes in half of the shipped cases of
 effects again under a source of its own, so that they share knowledge and differ in evidence. Their exports are
 loaded into one store of pyoxigraph, which is asked the named queries; the same
-is asked of the export of the one after ``workspace merge`` of the other. Printed: equal answers, and violations.
+is asked of the export of the one after ``workspace merge`` of the other. Printed: equal answers, and violations; the seed
+draws the questions.
 """
 
 import json
@@ -40,6 +41,7 @@ def main() -> None:
         harness.option(
             "--folder", type=Path, help="where to keep the workspaces; a temporary folder if none"
         ),
+        quick="without the shapes",
         published=25,
     )
     with tempfile.TemporaryDirectory() as temporary:
@@ -58,15 +60,15 @@ def main() -> None:
         f"{equal} of {len(asked)} answers equal, {filled} of them not empty; differing: {differing or 'none'}"
     )
     start = time.monotonic()
-    faults = validate(both.triples())
-    print(
-        f"{len(faults)} violations of the shapes in {time.monotonic() - start:.0f} s", *faults[:5], sep="\n"
-    )
+    faults = None if arguments.quick else validate(both.triples())
+    if faults is not None:
+        spent = time.monotonic() - start
+        print(f"{len(faults)} violations of the shapes in {spent:.0f} s", *faults[:5], sep="\n")
     arguments.last_line(
         {
             "equal": harness.mean(one not in differing for one in asked),
             "filled": filled,
-            "violations": len(faults),
+            "violations": None if faults is None else len(faults),
         },
         n=len(asked),
     )

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.cost_models.scheduling [--known FILE] [--quick]``. The table is what vLLM's scheduler made of
 drawn loads (``tools/oracle/scheduling.py``); each row has the time of a step as a function of what it holds. Nothing is
-fitted to it, so a seed draws nothing but requests. Beside one another:
+fitted to it, so a seed draws nothing but requests, and with ``--quick`` the rows. Beside one another:
 
 * ``closed_form``: the composition of the answers of today (``recommender.cost_model.workloads.serving_flow``) gets that
   function instead of its operators, and what a user knows of the load: lengths, users or rate, limits of the engine,
@@ -167,9 +167,13 @@ def main() -> None:
     run = harness.read(
         __doc__,
         harness.place("--known", default=TABLE, help="table of loads and figures"),
-        quick="every fifth row",
+        quick="a fifth of the rows",
     )
-    rows = read_table(run.known)[:: 5 if run.quick else 1]
+    rows = read_table(run.known)
+    if run.quick:
+        count = len(rows)
+        places = range(0, count, 5) if run.all else sorted(run.random().sample(range(count), count // 5))
+        rows = [rows[place] for place in places]
     loads = [load for load, _ in rows]
     others = [dataclasses.replace(load, seed=load.seed + 1 + run.seed) for load in loads]
     said = {"closed_form": closed_form(loads), "loop": looped(loads), "loop_other_requests": looped(others)}

@@ -6,11 +6,10 @@ DIR holds profile folders. Each that has a whole table of kernels is altered wit
 (benchmarks/profiles/profile_faults.py): one, a pair, or none. Tables of a cluster and a trace alone, on which nothing was
 debugged, are altered apart (benchmarks/profiles/left_out_layouts.py). Scored is what changes against the unaltered profile.
 Healthy are profiles whose own losses were taken out of the files, with run-to-run noise. Simulated runs come
-from benchmarks import harness
 from benchmarks/profiles/simulated_runs.py (scored in benchmarks/profiles/simulated_scores.py) and are told apart.
 The strict figures are of benchmarks/profiles/mechanisms/: faults by what the world does, with the job's own losses
-left in, on jobs that nothing was chosen on. The seed draws every fault, its cost and place. A figure has its number beside
-(``_n``).
+left in, on jobs that nothing was chosen on. The seed draws every fault, its cost and place; with ``--bases N`` also so
+many profiles and jobs, and nothing else is told. A figure has its number beside (``_n``).
 """
 
 import shutil
@@ -36,6 +35,7 @@ from benchmarks.profiles import (
     simulated_scores,
 )
 from benchmarks.profiles.fault_scores import Score, mean
+from benchmarks.profiles.mechanisms.table import MECHANISMS
 from benchmarks.profiles.profile_faults import FAULTS, KnownFault
 from benchmarks.profiles.profile_files import Random
 from ingest.profiles.facts.run import Profile
@@ -43,7 +43,7 @@ from ingest.profiles.folders import read_profile
 from kg.nouns.knowledge import Bottleneck, Cause
 from recommender.diagnosis.analysis import analyse, new_losses, views
 from recommender.diagnosis.causes.network import CauseNetwork
-from recommender.diagnosis.diagnosis import diagnose
+from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.evidence import SoftEvidence
 from recommender.diagnosis.rank.view import View
 from recommender.diagnosis.repair.fix_tests import repair
@@ -52,6 +52,8 @@ from recommender.store.shipped_knowledge import knowledge
 
 COSTS = (0.1, 0.4)
 """Share of the altered step that a fault costs: drawn evenly between."""
+PART = 1 / 3
+"""Part of the faults and mechanisms that a seed draws with ``--bases``."""
 NODES = [noun for noun in knowledge() if isinstance(noun, (Bottleneck, Cause))]
 THRESHOLDS = Thresholds.of(node for node in NODES if isinstance(node, Bottleneck))
 NETWORK = CauseNetwork.of(NODES)
@@ -161,19 +163,26 @@ LEFT_OUT_KINDS = frozenset({"cube-vector-round-trip"})
 
 
 def altered(
-    folder: Path, where: Path, random: Random, *, repeats: int, pairs: int, healthy: int
+    chosen: list[tuple[str, list[profile_files.RankFiles]]],
+    where: Path,
+    random: Random,
+    *,
+    repeats: int,
+    pairs: int,
+    healthy: int,
+    faults: Sequence[KnownFault] = FAULTS,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Scores of all ways on altered real profiles, which base took which faults, and ours by base."""
     scores = {name: Score() for name in WAYS}
     by_base: dict[str, Score] = {}
     alone = scores["ours, without an earlier run"] = Score()
     applied: dict[str, int] = {}
-    for name, ranks in bases(folder):
+    for name, ranks in chosen:
         before = profile_of(ranks, where, "before")
         mine = by_base.setdefault(name.partition(",")[0], Score())
         told = {cause for cause, _, _ in ours(before, None)}
         taken = []
-        for fault in FAULTS:
+        for fault in faults:
             for number in range(repeats):
                 copy = struck(ranks, [fault], random)
                 if copy is None:
@@ -334,22 +343,61 @@ def large_trace(where: Path, size_mb: int) -> dict[str, object]:
     }  # fmt: skip
 
 
+def told(now: Profile, before: Profile | None) -> Diagnosis:
+    """What the product says of a run."""
+    return diagnose(now, NETWORK, THRESHOLDS, before=before)
+
+
+def drawn(given: harness.Run, random: Random) -> None:
+    """The figures of drawn profiles and jobs alone."""
+    found = bases(given.profiles)
+    homes = given.draw("profile", [name.partition(",")[0] for name, _ in found], share=0, least=given.bases)
+    jobs = given.draw("job", mechanism_scores.REPORTED, share=0, least=given.bases)
+    nodes = given.draw("fault", [fault.node for fault in FAULTS], share=PART)
+    mechanisms = given.draw("mechanism", [item.name for item in MECHANISMS], share=PART)
+    with tempfile.TemporaryDirectory() as temporary:
+        scores, _, _ = altered(
+            [item for item in found if item[0].partition(",")[0] in homes],
+            Path(temporary),
+            random,
+            repeats=1,
+            pairs=2,
+            healthy=2,
+            faults=[fault for fault in FAULTS if fault.node in nodes],
+        )
+        strict = mechanism_scores.score(
+            given.profiles,
+            Path(temporary),
+            random,
+            told,
+            names=tuple(sorted(jobs)),
+            runs=1,
+            mechanisms=[item for item in MECHANISMS if item.name in mechanisms],
+        )
+    singles = sum(len(rows) for rows in scores["ours"].singles.values())
+    given.last_line({**strict, **scores["ours"].figures()}, n=singles)
+
+
 def main() -> None:
     given = harness.read(
         __doc__,
         harness.place("--profiles", "--known"),
         harness.option("--trace-mb", type=int, help="Size of the generated trace; 1000 unless quick."),
+        harness.option("--bases", type=int, help="Profiles and jobs that the seed draws; all if none."),
         quick="One repeat of each fault, few pairs, a small trace.",
     )
     random = given.rng()
     quick = given.quick
+    if given.bases:
+        drawn(given, random)
+        return
     with tempfile.TemporaryDirectory() as temporary:
         where = Path(temporary)
         trace = large_trace(
             where, given.trace_mb or (20 if quick else 1000)
         )  # first: the peak of memory is its own
         scores, applied, by_base = altered(
-            given.profiles,
+            bases(given.profiles),
             where,
             random,
             repeats=1 if quick else 3,
@@ -364,7 +412,7 @@ def main() -> None:
             given.profiles,
             where,
             random,
-            lambda now, before: diagnose(now, NETWORK, THRESHOLDS, before=before),
+            told,
             names=mechanism_scores.REPORTED,
             runs=1 if quick else 3,
         )

@@ -14,14 +14,14 @@ import numpy as np
 from benchmarks.profiles import profile_faults, profile_files
 from benchmarks.profiles.communication_faults import operators
 from benchmarks.profiles.fault_scores import calibration, mean, reliability
-from benchmarks.profiles.mechanisms.table import MECHANISMS
+from benchmarks.profiles.mechanisms.table import MECHANISMS, Mechanism
 from benchmarks.profiles.simulated_runs import HOME, LEFT_OUT, World, simulate
 from ingest.profiles.folders import read_profile
 from recommender.diagnosis.causes.confidence import confidence_of
 from recommender.diagnosis.ledger.accounts import COMPUTING, keep_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from benchmarks.profiles.profile_files import Random, RankFiles
@@ -119,6 +119,7 @@ def score(
     names: tuple[str, ...],
     runs: int,
     claims: list[tuple[float, bool]] | None = None,
+    mechanisms: Sequence[Mechanism] = MECHANISMS,
 ) -> dict[str, Any]:
     """Strict figures, each with its number; None where nothing was asked.
 
@@ -133,7 +134,7 @@ def score(
         base = _profile(ranks, where, "mechanism_base")
         step = max(rank.length() for rank in ranks)
         own = max(own_loss_us(base), LEAST_SHARE * step)
-        for mechanism in MECHANISMS:
+        for mechanism in mechanisms:
             for _ in range(runs):
                 cost = own * float(random.uniform(*ABOVE))
                 after = _altered(ranks, mechanism.edit, cost, random, where)
@@ -169,7 +170,7 @@ def score(
                 mean(right for name, right, _ in alone if name == item.name),
                 mean(right for name, right in beside if name == item.name),
             ]
-            for item in MECHANISMS
+            for item in mechanisms
         },
         "mechanisms_missed": missed,
     }

@@ -5,12 +5,13 @@
 Faults by mechanism are put into all jobs of benchmarks/profiles/mechanism_scores.py, the jobs' own losses left in.
 Each named cause gives one row: the part of the time that all named repairs save which is its own, and whether
 it is what was put in. Printed: the logistic curve of the one over the other for all jobs, and the nested figures: the
-rows of drawn jobs (``--all``: of each) are scored with the curve of the other jobs.
+rows of drawn jobs (``--all``: of each) are scored with the curve of the other jobs. ``--quick`` asks a drawn third of
+the mechanisms on two drawn jobs, one of them held out.
 """
 
 import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.profiles import mechanism_scores
 from benchmarks.profiles.diagnosis import NETWORK, THRESHOLDS
+from benchmarks.profiles.mechanisms.table import MECHANISMS
 from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.causes.confidence import confidence_of
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
@@ -71,8 +73,14 @@ def main() -> None:
         __doc__,
         harness.place("--profiles", "--known"),
         harness.option("--runs", type=int, default=2),
+        quick="a drawn third of the mechanisms on two drawn jobs",
         published=61,
     )
+    jobs: Collection[str] = (*mechanism_scores.CHOOSING, *mechanism_scores.REPORTED)
+    mechanisms: Collection[str] = [item.name for item in MECHANISMS]
+    if given.quick and not given.all:
+        jobs = sorted(given.draw("asked job", jobs, share=0, least=2))
+        mechanisms = given.draw("mechanism", mechanisms, share=1 / 3)
     by_job: dict[str, list[tuple[float, bool]]] = {}
 
     def asked(now: Profile, before: Profile | None) -> Diagnosis:
@@ -80,7 +88,7 @@ def main() -> None:
 
     random = given.rng()
     with tempfile.TemporaryDirectory() as temporary:
-        for job in (*mechanism_scores.CHOOSING, *mechanism_scores.REPORTED):
+        for job in jobs:
             mechanism_scores.score(
                 given.profiles,
                 Path(temporary),
@@ -89,6 +97,7 @@ def main() -> None:
                 names=(job,),
                 runs=given.runs,
                 claims=by_job.setdefault(job, []),
+                mechanisms=[item for item in MECHANISMS if item.name in mechanisms],
             )
     rows = [row for mine in by_job.values() for row in mine]
     slope = fitted([part for part, _ in rows], [right for _, right in rows])

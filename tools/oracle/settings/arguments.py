@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tools.oracle.settings.class_flags import group_flags, of_field, readable_numbers
 from tools.oracle.settings.fields import Field, fields_of
-from tools.oracle.settings.source import Mined, as_text, tail
+from tools.oracle.settings.source import Mined, as_text, scopes, tail
 from tools.oracle.settings.types import apply_words
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def flags(sources: Sources, entry: str = "") -> Iterator[Mined]:
     numbers = readable_numbers(sources)
     for module in sources.having("add_argument", "ArgumentGroupFactory", "add_parser_argument"):
         overrides = _overrides(module)
-        for scope, owner in _scopes(module.tree):
+        for scope, owner in scopes(module.tree):
             if entry and getattr(scope, "name", "") not in wanted:
                 continue
             maps = _maps(scope)
@@ -61,7 +61,7 @@ def _helpers(sources: Sources, entry: str) -> frozenset[str]:
     functions = {
         scope.name: scope
         for module in sources.having("add_argument")
-        for scope, _ in _scopes(module.tree)
+        for scope, _ in scopes(module.tree)
         if isinstance(scope, ast.FunctionDef)
     }
     found, waiting = {entry}, [entry]
@@ -73,20 +73,6 @@ def _helpers(sources: Sources, entry: str) -> frozenset[str]:
                 found.add(name)
                 waiting.append(name)
     return frozenset(found)
-
-
-def _scopes(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.ClassDef | None]]:
-    """Functions with the class they stand in, and the module itself; none inside another."""
-    yield tree, None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if isinstance(item, ast.FunctionDef):
-                    yield item, node
-    methods = {id(item) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and id(node) not in methods:
-            yield node, None
 
 
 def _calls(scope: ast.AST) -> Iterator[ast.Call]:

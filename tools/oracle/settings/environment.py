@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tools.oracle.settings.fields import kind_of
-from tools.oracle.settings.source import Mined, UnresolvedError, idle_tests, tail
+from tools.oracle.settings.source import Mined, UnresolvedError, as_literal, idle_tests, state_default, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -120,10 +120,7 @@ def _declare(sources: Sources, module: Module, item: Mined, node: ast.AnnAssign)
         item.type = kind.type
     item.choices = item.choices or kind.choices
     if node.value is not None and not item.stated:
-        try:
-            item.default, item.stated = sources.value(node.value, module), True
-        except UnresolvedError:
-            return
+        state_default(sources, item, node.value, module)
 
 
 def _records(sources: Sources, module: Module) -> Iterator[Mined]:
@@ -145,10 +142,7 @@ def _records(sources: Sources, module: Module) -> Iterator[Mined]:
 def _record(sources: Sources, module: Module, target: ast.Name, call: ast.Call, kind: str) -> Mined:
     item = Mined(key=target.id, place="env", path=module.path, line=target.lineno, type=kind)
     if call.args:
-        try:
-            item.default, item.stated = sources.value(call.args[0], module), True
-        except UnresolvedError:
-            item.stated = False
+        state_default(sources, item, call.args[0], module)
     old = next((word.value for word in call.keywords if word.arg == "deprecated_name"), None)
     if isinstance(old, ast.Constant) and isinstance(old.value, str):
         item.aliases = (old.value,)
@@ -230,7 +224,7 @@ def _read(sources: Sources, module: Module, name: str, node: ast.expr) -> Mined:
             item.type = _HELPERS.get(tail(call.func), item.type)
             _default(sources, module, item, call)
             if tail(call.func).endswith("_with_choices") and len(call.args) > 2:
-                item.choices = tuple(_value(sources, module, call.args[2]) or ())
+                item.choices = tuple(as_literal(sources, call.args[2], module) or ())
             break
     if item.type == "any":
         item.type = _cast(node)
@@ -251,10 +245,7 @@ def _default(sources: Sources, module: Module, item: Mined, call: ast.Call) -> N
     if not others:
         item.default, item.stated = None, tail(call.func) in _READS
         return
-    try:
-        item.default, item.stated = sources.value(others[0], module), True
-    except UnresolvedError:
-        item.stated = False
+    state_default(sources, item, others[0], module)
 
 
 def _cast(node: ast.expr) -> str:
@@ -294,10 +285,3 @@ def _texts(node: ast.expr) -> list[str]:
         for part in ast.walk(node)
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     ]
-
-
-def _value(sources: Sources, module: Module, node: ast.expr) -> Any:
-    try:
-        return sources.value(node, module)
-    except UnresolvedError:
-        return None

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tools.oracle.settings.source import UnresolvedError, as_literal, as_text, tail
+from tools.oracle.settings.source import UnresolvedError, as_literal, as_text, state_default, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -285,10 +285,7 @@ def _field(sources: Sources, statement: ast.AnnAssign, module: Module) -> Field 
         or bool(words & {"default", "default_factory"} or (isinstance(value, ast.Call) and value.args))
     )
     if value is not None:
-        try:
-            item.default, item.stated = sources.value(value, module), True
-        except UnresolvedError:
-            item.stated = False
+        state_default(sources, item, value, module)
     return item
 
 

@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tools.oracle.settings.fields import kind_of
-from tools.oracle.settings.source import Mined, UnresolvedError, idle_tests, messages, tail
+from tools.oracle.settings.source import (
+    Mined,
+    UnresolvedError,
+    as_literal,
+    as_text,
+    idle_tests,
+    messages,
+    scopes,
+    tail,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -56,7 +66,8 @@ class _Reader:
         functions = [
             _Scope(function, owner, module)
             for module in self.sources.having("extra_config", *self.roots)
-            for function, owner in _functions(module.tree)
+            for function, owner in scopes(module.tree)
+            if isinstance(function, ast.FunctionDef)
         ]
         for _ in range(2):
             self.seen.clear()
@@ -131,7 +142,7 @@ class _Body:
         if isinstance(node, ast.IfExp):
             return self.holds(node.body) | self.holds(node.orelse)
         if isinstance(node, ast.Subscript):
-            key = _text(node.slice)
+            key = as_text(node.slice)
             return self._field(self.holds(node.value), key, node, None) if key else NOWHERE
         if isinstance(node, ast.Call):
             return self._call(node)
@@ -147,7 +158,7 @@ class _Body:
                 if item is not None and item.type in {"any", "object"}:
                     item.type = _CASTS[name]
             return NOWHERE
-        key = _text(node.args[0]) if node.args else ""
+        key = as_text(node.args[0]) if node.args else ""
         rest = node.args[1:2]
         if name == "get_from_extra_config" and key:
             return self._field(
@@ -157,8 +168,8 @@ class _Body:
             return self._field(self.holds(node.func.value), key, node, rest)
         if "get" in name and isinstance(node.func, ast.Attribute) and tail(node.func.value) == "self":
             held = frozenset().union(NOWHERE, *(self.holds(item) for item in node.args))
-            keys = [text for item in node.args if (text := _text(item)) and not text.isupper()]
-            others = [item for item in node.args if not _text(item) and not self.holds(item)]
+            keys = [text for item in node.args if (text := as_text(item)) and not text.isupper()]
+            others = [item for item in node.args if not as_text(item) and not self.holds(item)]
             if held and keys:
                 self._replace(node, keys[0])
                 return self._field(held, keys[0], node, others[:1])
@@ -167,7 +178,7 @@ class _Body:
     def _replace(self, node: ast.Call, key: str) -> None:
         """A getter that is given a variable too reads it only where the field is not set."""
         path = next((min(held) for item in node.args if (held := self.holds(item))), "")
-        for text in (_text(item) for item in node.args):
+        for text in (as_text(item) for item in node.args):
             if text.isupper() and text in self.reader.variables:
                 self.reader.variables[text].replaced_by = f"{path}.{key}"
 
@@ -215,8 +226,8 @@ class _Body:
             and self.scope.owner is not None
         ):
             table = _table(self.reader.sources, self.scope, inner.attr)
-            if table is not None and _text(node.slice) in table:
-                return table[_text(node.slice)]
+            if table is not None and as_text(node.slice) in table:
+                return table[as_text(node.slice)]
         return self.reader.sources.value(node, self.scope.module)
 
     def _stated_defaults(self, owner: ast.ClassDef) -> None:
@@ -236,7 +247,7 @@ class _Body:
         if (
             len(node.ops) != 1
             or not isinstance(node.ops[0], ast.In | ast.NotIn)
-            or not (key := _text(node.left))
+            or not (key := as_text(node.left))
         ):
             return
         held = self.holds(node.comparators[0])
@@ -332,24 +343,6 @@ def json_fields(
             yield item
 
 
-def type_of(value: object) -> str:
-    """The name of the type of a JSON value."""
-    names = {bool: "bool", int: "int", float: "float", str: "str", list: "list", dict: "object"}
-    return names.get(type(value), "any")
-
-
-def _functions(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, ast.ClassDef | None]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if isinstance(item, ast.FunctionDef):
-                    yield item, node
-    methods = {id(item) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and id(node) not in methods:
-            yield node, None
-
-
 def _method(owner: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     return next(
         (item for item in owner.body if isinstance(item, ast.FunctionDef) and item.name == name), None
@@ -366,25 +359,14 @@ def _table(sources: Sources, scope: _Scope, name: str) -> dict[str, Any] | None:
         value = getattr(statement, "value", None)
         if target is not None and tail(target) == name and isinstance(value, ast.Dict):
             return {
-                _text(key): _literal(sources, item, scope.module)
+                as_text(key): as_literal(sources, item, scope.module)
                 for key, item in zip(value.keys, value.values, strict=True)
-                if key is not None and _text(key)
+                if key is not None and as_text(key)
             }
     return None
-
-
-def _literal(sources: Sources, node: ast.expr, module: Module) -> Any:
-    try:
-        return sources.value(node, module)
-    except UnresolvedError:
-        return None
 
 
 def _core(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and tail(node.func) in _CASTS and len(node.args) == 1:
         node = node.args[0]
     return node
-
-
-def _text(node: ast.expr | None) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -133,7 +133,7 @@ class Follower(Expressions):
                 self._forget(node, state)
             elif isinstance(node, ast.With | ast.Try):
                 return self._run([*node.body, *getattr(node, "finalbody", ()), *rest], state)
-            elif isinstance(node, ast.While):
+            elif isinstance(node, ast.While | ast.Match):
                 self._forget(node, state)
             else:
                 self._step(node, state)
@@ -191,8 +191,11 @@ class Follower(Expressions):
             if isinstance(part, ast.Assign | ast.AugAssign):
                 for target in part.targets if isinstance(part, ast.Assign) else [part.target]:
                     self._assign(target, UNSEEN, state)
-            elif isinstance(part, ast.Call) and self.target in set(set_by(part)):
-                state[TOLD] = UNSEEN
+            elif isinstance(part, ast.Call):
+                inner = self.program.called(part, self.at) if self.at is not None else None
+                names = self.program.sets(inner) if inner is not None else frozenset(set_by(part))
+                if self.target in names:
+                    state[TOLD] = UNSEEN
 
     def _unrolled(self, node: ast.For, state: State) -> list[ast.stmt] | None:
         """A loop over a table that stands in the sources, as the statements of its rounds."""

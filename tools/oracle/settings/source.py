@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -135,6 +135,13 @@ class Mined:
     folds: bool = False
     forbids: bool = False
     resolved: tuple[tuple[Any, ...], ...] = ()
+
+
+class Stated(Protocol):
+    """What has a default that sources may state."""
+
+    default: Any
+    stated: bool
 
 
 class Sources:
@@ -333,9 +340,37 @@ def as_literal(sources: Sources, node: ast.expr | None, module: Module) -> Any:
         return None
 
 
+def state_default(sources: Sources, item: Stated, node: ast.expr, module: Module) -> None:
+    """Note a default where the sources give it as a value."""
+    try:
+        item.default, item.stated = sources.value(node, module), True
+    except UnresolvedError:
+        item.stated = False
+
+
 def as_text(node: ast.expr | None) -> str:
     """The text that an expression is; empty where it is none."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def scopes(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.ClassDef | None]]:
+    """Functions with the class they stand in, and the module itself; none inside another."""
+    yield tree, None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, ast.FunctionDef):
+                    yield item, node
+    methods = {id(item) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and id(node) not in methods:
+            yield node, None
+
+
+def type_of(value: object) -> str:
+    """The name of the type of a JSON value."""
+    names = {bool: "bool", int: "int", float: "float", str: "str", list: "list", dict: "object"}
+    return names.get(type(value), "any")
 
 
 def _calculated(operator: ast.operator, left: float, right: float) -> float:

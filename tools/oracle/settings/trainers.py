@@ -9,7 +9,7 @@ import yaml
 
 from tools.oracle.settings.class_flags import of_field
 from tools.oracle.settings.fields import fields_of
-from tools.oracle.settings.source import Mined, as_literal, tail
+from tools.oracle.settings.source import Mined, as_literal, tail, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from tools.oracle.settings.source import Module, Sources
 
-_TYPES = {bool: "bool", int: "int", float: "float", str: "str", list: "list", dict: "object"}
 DEEPSPEED = "ds_config.json"
 """How people name DeepSpeed's file."""
 _GETTERS = {"get_scalar_param", "get_dict_param", "get_list_param"}
@@ -58,7 +57,7 @@ def dictionary_keys(sources: Sources) -> Iterator[Mined]:
                 )
                 path = _path(sources, module, owner, node.left)
             if path:
-                kind = _TYPES.get(type(default), "any")
+                kind = type_of(default)
                 stated = default is not None and kind != "object"
                 yield Mined(
                     key=path,
@@ -117,7 +116,7 @@ def _composed(root: Path, path: Path, prefix: str, depth: int = 0) -> Iterator[M
 
 def _flat(content: Any, prefix: str, path: str) -> Iterator[Mined]:
     for name, value in content.items() if isinstance(content, dict) else ():
-        kind = _TYPES.get(type(value), "any")
+        kind = type_of(value)
         computed = isinstance(value, str) and ("${" in value or "???" in value)
         if not isinstance(value, dict) or not value:
             yield Mined(

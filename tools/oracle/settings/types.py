@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tools.oracle.settings.source import Mined, UnresolvedError, as_literal, as_text, tail
+from tools.oracle.settings.source import Mined, as_literal, as_text, state_default, tail
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,10 +32,7 @@ _FLAG = re.compile(r"--[a-z][a-z0-9.]*(?:[-_][a-z0-9]+)*")
 def apply_words(sources: Sources, item: Mined, words: Mapping[str, ast.expr], module: Module) -> None:
     """Note at a flag what the words of its ``add_argument`` say."""
     if "default" in words:
-        try:
-            item.default, item.stated = sources.value(words["default"], module), True
-        except UnresolvedError:
-            item.stated = False
+        state_default(sources, item, words["default"], module)
     if "type" in words:
         _apply_reader(item, words["type"])
     elif item.type == "any" and "action" not in words and item.stated:
