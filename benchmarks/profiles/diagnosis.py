@@ -199,7 +199,7 @@ def altered(
                     alone.single(fault, [item for item in ours(after, None) if item[0] not in told])
         applied[name] = len({fault.node for fault in taken})
         kinds = list({fault.node: fault for fault in taken}.values())
-        for _ in range(pairs):
+        for _ in range(pairs if len(kinds) > 1 else 0):
             first, second = (kinds[i] for i in random.choice(len(kinds), 2, replace=False))
             related = {first.node, second.node}
             if first.node in second.chain or second.node in first.chain:

@@ -12,6 +12,7 @@ imported. How a release is mined stands in docs/knowledge.md.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import re
@@ -128,6 +129,7 @@ def _with_releases(given: argparse.Namespace, content: dict[str, Any] | None) ->
     if given.software not in PLANS:
         raise ValueError(f"no plan for {given.software!r}: one of {', '.join(PLANS)}")
     plan = PLANS[given.software]
+    gc.disable()  # syntax trees hold no rings, and are walked for each thousand of them otherwise
     paired = dict(item.split("=", 1) for item in given.beneath)
     for name in paired.keys() - set(plan.beneath):
         raise ValueError(f"--with {name}={paired[name]}: one of {', '.join(plan.beneath)}")

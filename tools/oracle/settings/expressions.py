@@ -29,7 +29,7 @@ from tools.oracle.settings.symbols import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.oracle.settings.functions import Function, Program
+    from tools.oracle.settings.functions import SourceFunction, FunctionIndex
     from tools.oracle.settings.symbols import Cases, Terms
 
 State = dict[str, "Cases"]
@@ -51,13 +51,13 @@ class Expressions:
         depth: Calls above it.
     """
 
-    def __init__(self, program: Program, target: str) -> None:
+    def __init__(self, program: FunctionIndex, target: str) -> None:
         self.program = program
         self.target = target
-        self.at: Function | None = None
+        self.at: SourceFunction | None = None
         self.depth = 0
 
-    def call(self, function: Function, given: State, state: State, depth: int) -> State:
+    def call(self, function: SourceFunction, given: State, state: State, depth: int) -> State:
         """The state after a function, with what it returns; only the setting itself lives on."""
         raise NotImplementedError
 
@@ -209,7 +209,7 @@ class Expressions:
                 state[TOLD] = self.value(word.value, state)
         return self._stated(node)
 
-    def _run_call(self, node: ast.Call, function: Function, state: State) -> Cases:
+    def _run_call(self, node: ast.Call, function: SourceFunction, state: State) -> Cases:
         name = tail(node.func)
         makes = function.node.name == "__post_init__"
         if makes:

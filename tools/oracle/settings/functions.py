@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
 
 HOOKS = frozenset({"run_hook", "run_post_process_pass"})
 """SGLang's functions that run one which they are given."""
+_DEF = re.compile(r"^def (\w+)", re.MULTILINE)
+_SETS = re.compile(r"declare_resolution|\bregister_\w+|\b(?:args|cfg|server_args|view|engine_args)\.\w+ = ")
+"""What stands in a module one of whose functions may set a setting."""
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
+class SourceFunction:
     """A function or method, with where it stands."""
 
     node: ast.FunctionDef
@@ -27,7 +31,7 @@ class Function:
     owner: ast.ClassDef | None = None
 
 
-class Program:
+class FunctionIndex:
     """The functions of a program by name, and which settings each sets, itself or through others."""
 
     def __init__(self, sources: Sources, names: Mapping[str, Mined]) -> None:
@@ -35,33 +39,34 @@ class Program:
         self.names = names
         self.settled: frozenset[str] = frozenset()
         self._sets: dict[int, frozenset[str]] = {}
-        self._functions: dict[str, list[Function]] = {}
+        self._modules: dict[str, list[Module]] = {}
         for module in sources.modules:
-            for node in module.tree.body:
-                if isinstance(node, ast.FunctionDef):
-                    self._functions.setdefault(node.name, []).append(Function(node, module))
+            for name in _DEF.findall(module.text):
+                self._modules.setdefault(name, []).append(module)
 
-    def named(self, name: str, near: Function | None = None) -> Function | None:
+    def named(self, name: str, near: SourceFunction | None = None) -> SourceFunction | None:
         """A function of a module, or the method of a class."""
         owner, _, method = name.rpartition(".")
         if owner:
             found = self.sources.class_named(owner, near.module if near else None)
             return self._method(*found, method) if found else None
-        known = self._functions.get(name, [])
-        here = [item for item in known if near is not None and item.module is near.module]
-        return here[0] if here else known[0] if len(known) == 1 else None
+        known = self._modules.get(name, [])
+        module = near.module if near and near.module in known else known[0] if len(known) == 1 else None
+        return next((item for item in _functions(module) if item.node.name == name), None) if module else None
 
-    def _method(self, owner: ast.ClassDef, module: Module, name: str, depth: int = 0) -> Function | None:
+    def _method(
+        self, owner: ast.ClassDef, module: Module, name: str, depth: int = 0
+    ) -> SourceFunction | None:
         for node in owner.body:
             if isinstance(node, ast.FunctionDef) and node.name == name:
-                return Function(node, module, owner)
+                return SourceFunction(node, module, owner)
         for base in owner.bases if depth < 4 else ():
             above = self.sources.class_named(tail(base), module)
             if above and (found := self._method(*above, name, depth + 1)):
                 return found
         return None
 
-    def called(self, node: ast.Call, near: Function) -> Function | None:
+    def called(self, node: ast.Call, near: SourceFunction) -> SourceFunction | None:
         """The function that a call runs, as far as a reader can tell; of a class, what follows its making."""
         name, owner = tail(node.func), near.owner
         if name in HOOKS:
@@ -73,7 +78,7 @@ class Program:
             return self.named(f"{inner}.{name}", near) if inner[:1].isupper() else None
         return self.named(f"{name}.__post_init__" if name[:1].isupper() else name, near)
 
-    def sets(self, function: Function, depth: int = 0) -> frozenset[str]:
+    def sets(self, function: SourceFunction, depth: int = 0) -> frozenset[str]:
         """Names of settings that a function sets, itself or through those that it calls."""
         mark = id(function.node)
         if mark not in self._sets and depth <= 12:
@@ -88,14 +93,19 @@ class Program:
 
     def set_apart(self) -> frozenset[str]:
         """Names that functions set which no call leads to: what a table of them makes of a model, say."""
-        functions = [item for found in self._functions.values() for item in found]
         return frozenset(
             name
-            for item in functions
+            for module in self.sources.modules
+            if _SETS.search(module.text)
+            for item in _functions(module)
             if id(item.node) not in self._sets
             for node in ast.walk(item.node)
             for name in set_by(node)
         )
+
+
+def _functions(module: Module) -> Iterator[SourceFunction]:
+    return (SourceFunction(node, module) for node in module.tree.body if isinstance(node, ast.FunctionDef))
 
 
 def set_by(node: ast.AST) -> Iterator[str]:

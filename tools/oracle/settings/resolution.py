@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tools.oracle.settings.expressions import RETURN, TOLD, Expressions, State
-from tools.oracle.settings.functions import Program, reads, set_by
+from tools.oracle.settings.functions import FunctionIndex, reads, set_by
 from tools.oracle.settings.source import tail
 from tools.oracle.settings.symbols import (
     COMPUTED,
@@ -34,7 +34,7 @@ from tools.oracle.settings.symbols import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tools.oracle.settings.functions import Function
+    from tools.oracle.settings.functions import SourceFunction
     from tools.oracle.settings.source import Mined, Sources
     from tools.oracle.settings.symbols import Cases, Terms
 
@@ -60,7 +60,7 @@ def add_resolutions(sources: Sources, entries: Iterable[str], settings: Iterable
         if item.place in {"flag", "env"}
         for spelling in (*item.aliases, item.key)
     }
-    program = Program(sources, names)
+    program = FunctionIndex(sources, names)
     begun = [found for entry in entries if (found := program.named(entry)) is not None]
     reached = frozenset[str]().union(*(program.sets(function) for function in begun))
     program.settled = reached
@@ -94,11 +94,11 @@ def _case(terms: Terms, value: Any) -> tuple[Any, ...]:
 class Follower(Expressions):
     """Follows one setting through functions."""
 
-    def __init__(self, program: Program, target: str) -> None:
+    def __init__(self, program: FunctionIndex, target: str) -> None:
         super().__init__(program, target)
         self.left = _BUDGET
 
-    def call(self, function: Function, given: State, state: State, depth: int) -> State:
+    def call(self, function: SourceFunction, given: State, state: State, depth: int) -> State:
         """The state after a function, with what it returns; only the setting itself lives on."""
         before, self.at, self.depth = (self.at, self.depth), function, depth
         inner: State = {TOLD: state[TOLD], **given}

@@ -165,6 +165,8 @@ def _of_symbol(left: Symbol, sign: str, right: Any) -> Cases:
         return split(UNKNOWN)  # what it resolves to is not known here
     if " " in str(right):
         return split(UNKNOWN)
+    if (left.name, right) == ("platform", "cuda"):  # which torch says of ROCm too
+        return (*(((f"platform == {one}",), True) for one in ("cuda", "rocm")), ((), False))
     return split(f"{left.name} {sign} {str(right).lower() if isinstance(right, bool) else right}")
 
 
@@ -181,7 +183,7 @@ def _among(left: Any, right: Any) -> Cases:
             case = _of_symbol(left, "==", one)
             if case == split(UNKNOWN):
                 return case
-            found.append(case[0])
+            found.extend(item for item in case if item[1])
         return (*found, ((), False))
     return split(UNKNOWN) if left is COMPUTED or isinstance(left, Bound) else (((), left in right),)
 
