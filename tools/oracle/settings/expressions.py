@@ -29,7 +29,7 @@ from tools.oracle.settings.symbols import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.oracle.settings.functions import SourceFunction, FunctionIndex
+    from tools.oracle.settings.functions import FunctionIndex, SourceFunction
     from tools.oracle.settings.symbols import Cases, Terms
 
 State = dict[str, "Cases"]
