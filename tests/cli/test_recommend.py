@@ -329,7 +329,7 @@ def test_a_plan_is_written_into_a_copy_of_the_script(run: Any, tmp_path: Path) -
     ran = run(*question, tuned)
     assert ran.code == 0
     assert ran.out.startswith(f"--- {script}\n+++ {tuned}\n")
-    assert "--tensor-parallel-size 2" in tuned.read_text()  # the first change: it is modelled to be faster
+    assert "--tensor-parallel-size 4" in tuned.read_text()  # the first change: it is modelled to be faster
     assert "--quantization" not in tuned.read_text()
     assert script.read_text() == SERVE
     again = run(*question, tuned)
