@@ -66,16 +66,6 @@ def test_few_rows_are_searched_in_the_log_without_faiss(tmp_path: Path) -> None:
     assert done.stdout.split() == ["False", "5", "False"]
 
 
-def test_distances_are_euclidean_and_ascend(built: ProblemIndex) -> None:
-    asked = vectors(1, seed=5)[0]
-    found = built.search(asked, 7)
-    assert found.keys.tolist() == nearest(vectors(ROWS), asked, 7)
-    assert found.distances == pytest.approx(
-        np.linalg.norm(vectors(ROWS)[found.keys - 1] - asked, axis=1), rel=1e-4
-    )
-    assert (np.diff(found.distances) >= 0).all()
-
-
 def test_more_asked_than_there_is(built: ProblemIndex) -> None:
     assert sorted(built.search(np.zeros(D, np.float32), ROWS + 50).keys) == list(range(1, ROWS + 1))
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from ingest.door.records import NameResolver, RecordError, Records
-from ingest.door.writing import to_record
 from kg.nouns.entities import Better, Kind, Status
 from kg.nouns.values import Settings
 
@@ -270,19 +269,6 @@ def test_a_fault_does_not_stick_to_the_next_record(names: NameResolver, record: 
     with pytest.raises(RecordError):
         records.case(bad)
     assert records.case(record).problem.hardware.count == 2
-
-
-def test_the_way_back_gives_the_same_case(names: NameResolver, record: Record) -> None:
-    record |= {"baseline": {"value": 7, "config": {"BLOCK_M": 32}}, "problem": {"current": {"a": 1}}}
-    case = Records(names).case(record)
-    again = to_record(case)
-    assert again["hardware"] == {
-        "name": "nvidia-a100",
-        "reported_name": "NVIDIA A100-PCIE-40GB",
-        "count": 2,
-        "traits": {"nodes": 1},
-    }
-    assert Records(names).case(again) == case
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Effects are sums: what goes in comes out again, in any order, and mean and variance are those of the gains."""
 
-import statistics
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -21,15 +20,6 @@ def dated(values: list[float], first: int = 0) -> list[DatedGain]:
         DatedGain(time=NOW + timedelta(days=first + k), id=f"o{first + k:03}", unats=to_unats(value))
         for k, value in enumerate(values)
     ]
-
-
-@settings(max_examples=30)
-@given(gains)
-def test_mean_and_variance_are_those_of_the_gains(values: list[float]) -> None:
-    for effect in (EMPTY.add(values), EMPTY.see(dated(values))):
-        assert effect.n == len(values)
-        assert effect.mean == pytest.approx(statistics.fmean(values), abs=1e-6)
-        assert effect.variance == pytest.approx(statistics.variance(values), abs=1e-5)
 
 
 @settings(max_examples=30)

@@ -144,17 +144,6 @@ def test_an_outcome_moves_the_effect_by_its_estimate_and_only_once(
     assert effects(empty_path) == ([effect], outcomes)
 
 
-def test_any_order_gives_the_same_effect(tmp_path: Path, logs: list[Logged]) -> None:
-    conclusions = told(logs)
-    found = []
-    for place, order in enumerate(([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1, 2, 0])):
-        path = tmp_path / f"w{place}"
-        Workspace.create(path, cache=tmp_path / "cache", text_model=None, with_shipped=False)
-        take_in(path, [conclusions[number] for number in order])
-        found.append(effects(path))
-    assert found[0] == found[1] == found[2]
-
-
 def test_an_outcome_is_an_activity_that_used_its_problem(empty_path: Path, logs: list[Logged]) -> None:
     [conclusion] = told(logs[:1])
     take_in(empty_path, [conclusion])

@@ -9,15 +9,6 @@ from tests.samples.readings import Reader
 
 ARGUMENTS = [["TENSOR", [1, 3, 8, 8], "float32"], [1, 1], None]
 ENTITY = [["tile_f", "sp", [6, 1, 32]], ["unroll", "ot", 512]]
-SAMPLES = {
-    "OLD_arm_cpu_v0.01.log": 13,
-    "OLD_cuda_v0.01.log": 13,
-    "arm_cpu_v0.08.log": 398,
-    "cuda_v0.10.log": 400,
-    "mali_v0.06.log": 398,
-    "rocm_v0.05.log": 180,
-    "vta_v0.10.log": 73,
-}
 
 
 def line(target: str = "cuda -model=rtx2080ti", costs: object = (2e-3,), error: object = 0) -> str:
@@ -146,14 +137,3 @@ def test_a_bad_line_spoils_no_other(tmp_path: Path, read_file: Reader, bad: str,
     (fault,) = report.faults
     assert fault.place == "line 2"
     assert reason in fault.reason
-
-
-def test_sample_counts(shared: Path, read_file: Reader) -> None:
-    counts = {}
-    for path in sorted((shared / "formats" / "tvm_autotvm_log").iterdir()):
-        cases, report = read_file(path)
-        assert report.bad == 0
-        assert all(case.measurement.status is Status.OK for case in cases)
-        assert all((case.measurement.value or 0) < 10 for case in cases)
-        counts[path.name] = len(cases)
-    assert counts == SAMPLES

@@ -6,14 +6,6 @@ from kg.nouns.values import Settings
 from tests.samples.readings import Reader
 
 CONFIG = {"BLOCK_M": 16, "num_warps": 4}
-SAMPLES = {
-    "{B=16,K=128,M=1,N=512,out_dtype=torch.bfloat16}_NVIDIA_H100_80GB_HBM3.json": 2,
-    "{B=16,K=128,M=1,N=512,out_dtype=torch.bfloat16}_NVIDIA_H800.json": 2,
-    "{B=16,K=128,M=16,N=512,out_dtype=torch.bfloat16}_NVIDIA_H100_80GB_HBM3.json": 6,
-    "{B=16,K=128,M=16,N=512,out_dtype=torch.bfloat16}_NVIDIA_H800.json": 10,
-    "{B=16,K=128,M=512,N=512,out_dtype=torch.bfloat16}_NVIDIA_H100_80GB_HBM3.json": 2,
-    "{B=16,K=512,M=1,N=128,out_dtype=torch.bfloat16}_NVIDIA_H100_80GB_HBM3.json": 1,
-}
 
 
 def table(folder: Path, text: str) -> Path:
@@ -57,14 +49,3 @@ def test_levels_end(tmp_path: Path, read_file: Reader) -> None:
     cases, report = read_file(table(tmp_path / "k", text))
     assert cases == []
     assert report.bad == 1
-
-
-def test_sample_counts(shared: Path, read_file: Reader) -> None:
-    folder = shared / "formats" / "lightllm_autotune" / "bmm_scaled_fp8"
-    counts = {}
-    for path in sorted(folder.iterdir()):
-        cases, report = read_file(path)
-        assert report.bad == 0
-        assert {case.problem.workload.operator for case in cases} == {"lightllm_bmm_scaled_fp8"}
-        counts[path.name] = len(cases)
-    assert counts == SAMPLES

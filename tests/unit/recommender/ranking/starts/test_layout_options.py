@@ -17,7 +17,6 @@ from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.network import Network
 from recommender.cost_model.priced_step import PricedStep
 from recommender.cost_model.question import Question
-from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.starts.layout_options import (
     LayoutQuestion,
     layout_options,
@@ -76,29 +75,6 @@ def options(
     name: str, phase: str, count: int = 8, memory: float = 1.0, links: float = 1.0
 ) -> tuple[PricedStep, ...]:
     return tuple(layout_options(question(name, phase, machine(count, memory=memory, links=links))))
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("count", [1, 6, 16])
-def test_a_layout_uses_all_devices_and_no_more_than_the_memory(case: tuple[str, str], count: int) -> None:
-    capacity = machine().device.memory_capacity * (1 if case[1] == "training" else USABLE_MEMORY)
-    found = options(*case, count)
-    for one in found:
-        assert one.layout.devices == count
-        assert 0 < one.memory_bytes <= capacity
-        assert count % one.layout.ep == 0
-    assert len({one.layout for one in found}) == len(found)
-
-
-@settings(deadline=None, max_examples=12)
-@given(
-    case=st.sampled_from(CASES),
-    memory=st.sampled_from([0.1, 0.2, 0.4, 0.8]),
-    more=st.sampled_from([1.0, 1.3, 2.0]),
-)
-def test_more_memory_never_makes_a_layout_unfit(case: tuple[str, str], memory: float, more: float) -> None:
-    less = {one.layout for one in options(*case, memory=memory)}
-    assert less <= {one.layout for one in options(*case, memory=memory * more)}
 
 
 @settings(deadline=None, max_examples=12)
