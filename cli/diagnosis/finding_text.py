@@ -141,4 +141,4 @@ def _factor(item: SettingFinding) -> str:
 
 
 def _remedy(item: SettingFinding) -> str:
-    return f"write {item.remedy}" if item.remedy else f"remove {item.removes or item.setting.key}"
+    return f"write {item.remedy}" if item.remedy else f"remove {', '.join(item.taken)}"

@@ -64,7 +64,7 @@ class _Reader(EntryParts):
             cost=self._labels(item, "cost") if "cost" in item else {},
             right=self._labels(item, "right") if "right" in item else {},
             remedy=item.text("remedy"),
-            removes=item.text("removes"),
+            removes=item.texts("removes"),
             source=self._source(item),
         )
         if not rule.settings:

@@ -62,7 +62,7 @@ class AuditRule:
         cost: What that costs, by language.
         right: Where it is right, by language.
         remedy: Setting to write in its place, as ``"--dtype auto"``; empty to take it away.
-        removes: What to take away where that is not the setting alone; empty for the setting.
+        removes: Settings to take away where that is not the setting alone; empty for the setting.
         source: Who says so.
     """
 
@@ -84,7 +84,7 @@ class AuditRule:
     cost: Mapping[str, str] = field(default_factory=dict)
     right: Mapping[str, str] = field(default_factory=dict)
     remedy: str = ""
-    removes: str = ""
+    removes: tuple[str, ...] = ()
     source: Source
 
     def is_of(self, programs: Mapping[str, str]) -> bool:

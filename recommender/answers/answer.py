@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
@@ -175,11 +175,10 @@ class Answer:
 
         if self.plan is None or self.problem.workload.model is None:
             raise InputError("no launch script follows from this answer: it is no plan for a model")
-        costs = [item for item in self.findings if script and item.is_taken_back]
-        removed = [item.removes or item.setting.key for item in costs if not item.remedy]
-        made = tuned_script(self.plan, script, name, new_name, removed=removed)
-        left = [item.by_hand for item in costs if item.remedy]
-        return replace(made, unwritten=(*made.unwritten, *left)) if left else made
+        findings = self.findings if script else ()
+        removed = [key for item in findings if item.is_taken_back for key in item.taken]
+        raised = {item.setting.key: item.raised for item in findings if item.is_below_told}
+        return tuned_script(self.plan, script, name, new_name, removed=removed, raised=raised)
 
     def to_frame(self) -> Any:
         """One row a recommendation, as a pandas data frame.

@@ -22,7 +22,7 @@ from recommender.ranking.plan_setting import Origin
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from recommender.ranking.change import Change
@@ -66,6 +66,7 @@ def tuned_script(
     new_name: str = "",
     *,
     removed: Sequence[str] = (),
+    raised: Mapping[str, str] | None = None,
 ) -> TunedScript:
     """The start of a plan, and its changes with a gain and no condition, written into a launch script.
 
@@ -75,6 +76,7 @@ def tuned_script(
         name: Of the script, for the diff.
         new_name: Of the new script, for the diff; that of the old one if empty.
         removed: Flags and variables that are taken away.
+        raised: New values of flags whose limits are below what is told.
 
     Raises:
         InputError: The plan does not fit, the script launches nothing in itself, or bash refuses the result.
@@ -95,7 +97,9 @@ def tuned_script(
         unwritten += [f"{key}: it needs a draft model of your own" for key in sorted(drafted)]
         written = [item for item in wanted.values() if item.key.partition(".")[0] not in drafted]
         kept = [key for key in removed if key not in {item.key for item in written}]
-        new = edited(script, replace(_edits(written), removed=tuple(kept)))
+        edits = _edits(written)
+        flags = {**{key: (value,) for key, value in (raised or {}).items()}, **edits.flags}
+        new = edited(script, replace(edits, flags=flags, removed=tuple(kept)))
         text, unwritten = new.text, [*unwritten, *new.unwritten]
         proof = f"read again: {new.commands} commands, {new.edits} settings changed, all else as it was"
         proof += _parsed(text, name)

@@ -82,7 +82,7 @@ def without_costs(
     for item in findings:
         names = {plain_key(item.setting.key), *case.forms[item.setting]}
         if item.is_below_told:
-            raised |= {name: read_value(item.remedy.rpartition(" ")[2], "int") for name in names}
+            raised |= {name: read_value(item.raised, "int") for name in names}
         elif item.is_taken_back or (limits and item.kind is FindingKind.LIMIT):
             gone |= names | {name.rpartition(".")[2] for name in names}
             gone |= {name.removeprefix("no_") for name in names}

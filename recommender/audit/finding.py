@@ -76,7 +76,7 @@ class SettingFinding:
     cost: Mapping[str, str] = field(default_factory=dict)
     right: Mapping[str, str] = field(default_factory=dict)
     remedy: str = ""
-    removes: str = ""
+    removes: tuple[str, ...] = ()
     default: str = ""
     source: str = ""
     told: str = ""
@@ -92,6 +92,11 @@ class SettingFinding:
         return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
 
     @property
+    def taken(self) -> tuple[str, ...]:
+        """The settings that are taken away, where nothing is written in their place."""
+        return self.removes or (self.setting.key,)
+
+    @property
     def is_taken_back(self) -> bool:
         """Whether a start is without the setting; a warning leaves the choice to the user."""
         return self.level is FindingLevel.ERROR and self.kind in _TAKEN_BACK
@@ -102,12 +107,9 @@ class SettingFinding:
         return self.kind is FindingKind.LIMIT and self.level is not FindingLevel.NOTE and bool(self.told)
 
     @property
-    def by_hand(self) -> str:
-        """What is left to do in a script that was written."""
-        where = "" if self.setting.line is None else f" in line {self.setting.line}"
-        return f"{self.written}{where}: " + (
-            f"write {self.remedy}" if self.remedy else "take it away by hand"
-        )
+    def raised(self) -> str:
+        """The value that takes what is told; empty where it is no limit below that."""
+        return self.remedy.rpartition(" ")[2] if self.is_below_told else ""
 
     @property
     def order(self) -> tuple[int, bool, float, int, int]:
@@ -131,7 +133,7 @@ class SettingFinding:
             "says": dict(self.says),
             "cost": dict(self.cost),
             "right": dict(self.right),
-            "remedy": {"write": self.remedy} if self.remedy else {"remove": self.removes or self.setting.key},
+            "remedy": {"write": self.remedy} if self.remedy else {"remove": list(self.taken)},
             "default": self.default or None,
             "priced": None if self.priced is None else self.priced.to_json(),
             "source": self.source,

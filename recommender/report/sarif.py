@@ -130,7 +130,7 @@ def audit_sarif(content: Content, version: str) -> dict[str, object]:
 
 def _do(item: Content) -> str:
     remedy = item["remedy"]
-    return f"write {remedy['write']}" if "write" in remedy else f"remove {remedy['remove']}"
+    return f"write {remedy['write']}" if "write" in remedy else f"remove {', '.join(remedy['remove'])}"
 
 
 def _cause(item: Content) -> _Result:
