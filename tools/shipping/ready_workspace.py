@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from embeddings.text_encoder import DEFAULT_MODEL
 from kg.errors import MissingDependencyError
 from recommender.files import WorkspaceFiles
-from recommender.store import ready_made
+from recommender.store import creation
 from recommender.store.encoding import keep_shipped_texts
 from recommender.workspace.workspace import Workspace
 
@@ -25,8 +25,8 @@ def main() -> None:
     with TemporaryDirectory() as place:
         layout = WorkspaceFiles(Path(place) / "workspace")
         Workspace.create(layout.root, cache=Path(place) / "cache", text_model=None, clock=lambda: made)
-        ready_made.pack(layout, target, _with_texts(layout, Path(place) / "texts"))
-    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB of {ready_made.made_from()}")
+        creation.pack_ready_made(layout, target, _with_texts(layout, Path(place) / "texts"))
+    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB of {creation.made_from()}")
 
 
 def _with_texts(layout: WorkspaceFiles, place: Path) -> Path | None:

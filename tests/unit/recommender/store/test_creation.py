@@ -18,7 +18,7 @@ from kg.nouns.entities import Problem
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of
 from recommender.files import WorkspaceFiles
-from recommender.store import ready_made
+from recommender.store import creation
 from recommender.store.encoding import keep_shipped_texts
 from recommender.store.inspection import Severity
 from recommender.store.upkeep.checkup import examine
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[4]
 @pytest.fixture(scope="module")
 def archive(shipped_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("ready") / "workspace.zip"
-    ready_made.pack(WorkspaceFiles(shipped_path), target, None)
+    creation.pack_ready_made(WorkspaceFiles(shipped_path), target, None)
     return target
 
 
@@ -41,7 +41,7 @@ def ships(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     shutil.copyfile(archive, copy)
 
     def with_archive(name: str) -> Traversable:
-        return copy if name == ready_made.NAME else resource(name)
+        return copy if name == creation.READY_MADE else resource(name)
 
     monkeypatch.setattr(data, "resource", with_archive)
     return copy
@@ -54,7 +54,7 @@ def test_it_is_the_workspace_that_would_be_made(ships: Path, shipped: Workspace,
         assert len(made.graph) == len(shipped.graph)
         assert made.snapshot.knowledge_version == shipped.snapshot.knowledge_version
     assert {result.severity for result in examine(WorkspaceFiles(place), deep=False)} == {Severity.OK}
-    assert WorkspaceFiles(place).read()["shipped"] == ready_made.made_from()["shipped"]
+    assert WorkspaceFiles(place).read()["shipped"] == creation.made_from()["shipped"]
     assert sorted(path.name for path in place.parent.iterdir()) == ["workspace"]
 
 
@@ -67,7 +67,7 @@ def test_one_that_does_not_fit_is_passed_over(fault: str, ships: Path, tmp_path:
         content[len(content) // 2] ^= 1
         ships.write_bytes(content)
     else:
-        note = ready_made.made_from() | ({"shipped": "old"} if fault == "other knowledge" else {"format": 0})
+        note = creation.made_from() | ({"shipped": "old"} if fault == "other knowledge" else {"format": 0})
         with ZipFile(ships) as there:
             parts = {name: there.read(name) for name in there.namelist()}
         parts["made-from.json"] = json.dumps(note).encode()
@@ -75,12 +75,12 @@ def test_one_that_does_not_fit_is_passed_over(fault: str, ships: Path, tmp_path:
             for name, part in parts.items():
                 changed.writestr(name, part)
     layout = WorkspaceFiles(tmp_path / "workspace")
-    assert not ready_made.unpack(layout, None)
+    assert not creation.unpack_ready_made(layout, None)
     assert not layout.root.exists()
 
 
 def test_a_checkout_has_none(tmp_path: Path) -> None:
-    assert not ready_made.unpack(WorkspaceFiles(tmp_path / "workspace"), None)
+    assert not creation.unpack_ready_made(WorkspaceFiles(tmp_path / "workspace"), None)
 
 
 @pytest.mark.long
