@@ -286,6 +286,8 @@ def _add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) ->
     contents = file_contents(started, given, beside)
     for content in contents.values():
         add_file(given, content)
+    for options, name in started.launcher_files():
+        add_file(options, contents.get(name, {}))
     return set(contents)
 
 
@@ -305,6 +307,7 @@ def file_contents(
     names = [str(given.values[name]) for name in started.signs.file if name in given.values]
     if POSITIONAL in started.signs.file or started.signs.reader == "megatron":
         names += [word for word in given.others if word.endswith((".yaml", ".yml", ".json"))]
+    names += [name for _, name in started.launcher_files()]
     for name in names or started.signs.beside:
         text = beside(name) if UNKNOWN not in name else None
         try:

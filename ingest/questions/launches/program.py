@@ -5,7 +5,7 @@ The signs are data: ``data/settings/launches.yaml``, with the document that each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
@@ -93,6 +93,13 @@ class StartedProgram:
         names: dict[str, list[str]] = {name: _launchers()[name].get(sizes, []) for name in self.launchers}
         stated = [self.launchers[name].positive(*options) for name, options in names.items()]
         return next((size for size in reversed(stated) if size is not None), None)
+
+    def launcher_files(self) -> Iterator[tuple[LaunchOptions, str]]:
+        """The files of settings that launchers are given, each with the options of its launcher."""
+        for name, options in self.launchers.items():
+            for option in _launchers()[name].get("file", ()):
+                if (file := options.text(option)) is not None:
+                    yield options, file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

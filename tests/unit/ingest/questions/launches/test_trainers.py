@@ -46,3 +46,14 @@ def test_adapters_are_said_and_files_that_are_there_are_read() -> None:
         "c: not read: the settings in z3.json",
     )
     assert not [note for note in read_launch("swift sft --train_type full", "c").notes if "adapters" in note]
+
+
+def test_the_configuration_of_a_launcher_states_devices_and_precision() -> None:
+    text = "accelerate launch --config_file fsdp.yaml run_clm.py --model_name_or_path a/B"
+    content = (
+        "distributed_type: FSDP\nnum_processes: 16\nmixed_precision: bf16\nfsdp_config: {fsdp_version: 2}"
+    )
+    told = read_launch(text, "c", beside={"fsdp.yaml": content}.get).question
+    assert (told["count"], told["precision"]) == (16, "bf16")
+    assert told["current"]["fsdp_config.fsdp_version"] == 2  # type: ignore[index]
+    assert "count" not in read_launch(text, "c").question
