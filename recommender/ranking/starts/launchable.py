@@ -32,6 +32,7 @@ _TO_FILL = re.compile(r"[A-Z][A-Z_]+")
 """A value that the user fills in, such as ``SERVER_RANK``."""
 _OF_OTHERS = re.compile(r"is unset|\bnot -")
 """In a conflict: what is missing."""
+_BELOW = re.compile(r"(--[\w-]+) < (--[\w-]+)")
 _PAIR = re.compile(r"\w+=[\w.-]+")
 _FIELDS = frozenset({SettingPlace.YAML, SettingPlace.CODE})
 
@@ -96,7 +97,7 @@ def launchable(
     for item in _unread(kept, start.framework):
         kept.remove(item)
         said.append(f"{item.key} is left out: its value cannot be written in a command")
-    return (start if len(kept) == len(start.settings) else replace(start, settings=tuple(kept))), said
+    return (start if kept == list(start.settings) else replace(start, settings=tuple(kept))), said
 
 
 def _taken(
@@ -156,12 +157,26 @@ def _without_conflicts(
         words = {plain_name(word) for word in conflict.split()}
         own = [item for item in kept if plain_name(item.key) in words and item.origin is not Origin.CURRENT]
         is_broken = conflict in broken_conflicts(release, {item.key: item.value for item in kept})
-        if own and is_broken:
+        if is_broken and (raised := _raised(kept, conflict)) is not None:
+            kept = [item for item in kept if item.key != raised.key] + [raised]
+        elif own and is_broken:
             kept.remove(own[-1])
             said.append(f"{own[-1].key} is left out: this release refuses {conflict}")
         elif is_broken and any(plain_name(item.key) in words for item in kept):
             said.append(f"your script sets what this release refuses: {conflict}")
     return kept, said
+
+
+def _raised(settings: Sequence[PlanSetting], conflict: str) -> PlanSetting | None:
+    """A size of ours that may not be below another, raised to it; None where the conflict is another."""
+    match = _BELOW.fullmatch(conflict)
+    if match is None:
+        return None
+    here = {item.key: item for item in settings}
+    low, high = here.get(match[1]), here.get(match[2])
+    if high is None or not isinstance(high.value, int) or (low and low.origin is Origin.CURRENT):
+        return None
+    return replace(low or replace(high, key=match[1], origin=Origin.KNOWLEDGE, source=""), value=high.value)
 
 
 def _unread(settings: Sequence[PlanSetting], framework: str) -> list[PlanSetting]:
