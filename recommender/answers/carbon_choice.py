@@ -7,11 +7,12 @@ curves, where users of the device can set it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ingest.formats.meters.table import Knowledge
 from kg.errors import InfeasibleError, InputError, MissingFactError
+from kg.nouns.codec import JsonNoun, in_json
 from kg.terms.units import J_PER_KWH
 from recommender.cost_model.change import modelled_change
 from recommender.cost_model.priced_step import price
@@ -27,7 +28,7 @@ from recommender.green.planner import make_plan
 from recommender.green.power_curve import clock_steps, shipped_curve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from kg.triples.hardware_tree import HardwareTree
@@ -105,8 +106,12 @@ class CarbonOption:
         }
 
 
+def _refused(pairs: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"configuration": name, "because": why} for name, why in pairs]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CarbonChoice:
+class CarbonChoice(JsonNoun):
     """Options, best first.
 
     Attributes:
@@ -116,19 +121,12 @@ class CarbonChoice:
         weights: Of speed (alpha) and of carbon (beta) in the scores.
     """
 
+    weights: tuple[float, float] = field(
+        default=(0.0, 1.0), metadata=in_json(write=lambda pair: {"alpha": pair[0], "beta": pair[1]})
+    )
     options: tuple[CarbonOption, ...]
-    refused: tuple[tuple[str, str], ...]
+    refused: tuple[tuple[str, str], ...] = field(metadata=in_json(write=_refused))
     notes: tuple[str, ...]
-    weights: tuple[float, float] = (0.0, 1.0)
-
-    def to_json(self) -> dict[str, object]:
-        """The choice for programs."""
-        return {
-            "weights": {"alpha": self.weights[0], "beta": self.weights[1]},
-            "options": [item.to_json() for item in self.options],
-            "refused": [{"configuration": name, "because": why} for name, why in self.refused],
-            "notes": list(self.notes),
-        }
 
 
 def choose_for_carbon(

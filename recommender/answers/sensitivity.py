@@ -19,13 +19,14 @@ the size of one group).
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.layers.layer_statistics import read_layers
 from kg.errors import InputError, NoEvidenceError
+from kg.nouns.codec import JsonNoun, in_json
 from recommender.cost_model.facts.device import precision
 from recommender.cost_model.settings.plans import GROUPS
 
@@ -115,7 +116,7 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerSensitivity:
+class LayerSensitivity(JsonNoun):
     """The answer about a file of layers: the ranking, and the search space that walks it.
 
     Attributes:
@@ -124,8 +125,8 @@ class LayerSensitivity:
         space: Parameters and constraints of a search file.
     """
 
-    ranking: Sensitivity
     low: str
+    ranking: Sensitivity = field(metadata=in_json(is_spread=True))
     space: Mapping[str, object]
 
     @property
@@ -133,10 +134,6 @@ class LayerSensitivity:
         """Parameters of the space that a search on the cost model does not know."""
         names = self.space["parameters"]
         return tuple(name for name in names if name not in GROUPS) if isinstance(names, dict) else ()
-
-    def to_json(self) -> dict[str, object]:
-        """The answer as JSON."""
-        return {"low": self.low, **asdict(self.ranking), "space": dict(self.space)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import plain
 from kg.nouns.gain import Gain
 from recommender.diagnosis.analysis import evidence_by_rank, new_losses, ratios, strongest, views
 from recommender.diagnosis.causes.confidence import confidence_of, parts
@@ -25,7 +26,6 @@ from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ingest.profiles.facts.place import FactPlace
     from ingest.profiles.facts.run import Missing, Profile
     from recommender.diagnosis.causes.findings import LikelyCause, Refuted
     from recommender.diagnosis.causes.network import CauseNetwork
@@ -163,7 +163,7 @@ class Diagnosis:
             "unequal_stages": None if self.stages is None else self.stages.to_json(),
             "next_measurement": None if self.next is None else self.next.to_json(),
             "causes": [self._finding(item) for item in self.findings],
-            "looked_at": [_evidence(item) for item in sorted(self.evidence.values(), key=lambda e: -e.share)],
+            "looked_at": [item.to_json() for item in sorted(self.evidence.values(), key=lambda e: -e.share)],
             "besides": [item.node for item in self.besides],
             "not_collected": [{"what": item.what, "how": item.how} for item in self.missing],
             "notes": self.notes,
@@ -188,7 +188,7 @@ class Diagnosis:
             },
             "fix_test": None if item.fix is None else item.fix.to_json(),
             "perhaps": [{"cause": name, "chance": round(chance, 4)} for name, chance in cause.perhaps],
-            "evidence": [_evidence(e) for e in cause.evidence],
+            "evidence": plain(cause.evidence),
         }
 
 
@@ -359,23 +359,3 @@ def _rank(view: View) -> dict[str, object]:
         ],
         "files": dict(rank.loads),
     }
-
-
-def _evidence(item: SoftEvidence) -> dict[str, object]:
-    return {
-        "node": item.node,
-        "says": item.says,
-        "shown": round(item.shown, 4),
-        "lost_us": round(item.lost_us, 3),
-        "share": round(item.share, 4),
-        "rank": item.rank,
-        "readings": [
-            {"metric": r.metric, "value": r.value if math.isfinite(r.value) else None, "unit": r.unit}
-            for r in item.readings
-        ],
-        "places": [_place_json(place) for place in item.places],
-    }
-
-
-def _place_json(place: FactPlace) -> dict[str, object]:
-    return {"file": place.file, "rows": list(place.rows)}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.nouns.codec import NOT_IN_JSON, OR_NULL, JsonNoun, in_json
 from recommender.diagnosis.rank.repairs import drop_kernels
 
 if TYPE_CHECKING:
@@ -23,12 +24,12 @@ class MetricReading:
     """One value of a metric that evidence rests on."""
 
     metric: str
-    value: float
+    value: float = field(metadata=OR_NULL)
     unit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SoftEvidence:
+class SoftEvidence(JsonNoun):
     """Soft evidence for one pattern or cause on one rank.
 
     Attributes:
@@ -49,18 +50,18 @@ class SoftEvidence:
     """
 
     node: str
-    shown: float
-    lost_us: float
-    share: float
     says: str
+    shown: float = field(metadata=in_json(digits=4))
+    lost_us: float = field(metadata=in_json(digits=3))
+    share: float = field(metadata=in_json(digits=4))
+    rank: int | None = None
     readings: tuple[MetricReading, ...] = ()
     places: tuple[FactPlace, ...] = ()
-    rank: int | None = None
-    fixed: Callable[[Rank], Rank] | None = None
-    is_setting: bool = False
-    lost_by_kernel_us: Floats | None = None
-    level: float | None = None
-    beyond_us: float | None = None
+    fixed: Callable[[Rank], Rank] | None = field(default=None, metadata=NOT_IN_JSON)
+    is_setting: bool = field(default=False, metadata=NOT_IN_JSON)
+    lost_by_kernel_us: Floats | None = field(default=None, metadata=NOT_IN_JSON)
+    level: float | None = field(default=None, metadata=NOT_IN_JSON)
+    beyond_us: float | None = field(default=None, metadata=NOT_IN_JSON)
 
 
 def step_evidence(

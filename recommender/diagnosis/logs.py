@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
 from recommender.diagnosis.log_programs import programs_marked
 from recommender.diagnosis.pressures import arguments_in
@@ -90,7 +91,7 @@ class SeenFault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenStatement:
+class SeenStatement(JsonNoun):
     """A statement of a released program that wrote lines of a log.
 
     Attributes:
@@ -103,11 +104,11 @@ class SeenStatement:
         values: Values of the last line by name.
     """
 
-    statement: KnownStatement
     programs: Mapping[str, str]
+    statement: KnownStatement = field(metadata=in_json(is_spread=True))
     lines: tuple[int, ...]
     count: int
-    last: int
+    last: int = field(metadata=NOT_IN_JSON)
     text: str
     values: Mapping[str, str]
 
@@ -116,22 +117,13 @@ class SeenStatement:
         """Whether it is an error, not a warning or a line of state."""
         return LEVELS.index(self.statement.level) <= GRAVE
 
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "programs": dict(self.programs),
-            "level": self.statement.level,
-            "where": self.statement.where,
-            "pattern": self.statement.pattern,
-            "lines": list(self.lines),
-            "count": self.count,
-            "text": self.text,
-            "values": dict(self.values),
-        }
+
+def _numbered(lines: Iterable[tuple[int, str]]) -> list[dict[str, object]]:
+    return [{"line": number, "text": text} for number, text in lines]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogReading:
+class LogReading(JsonNoun):
     """What is understood of a log.
 
     Attributes:
@@ -151,12 +143,12 @@ class LogReading:
     statements: tuple[SeenStatement, ...]
     states: tuple[SeenStatement, ...]
     programs: tuple[str, ...]
-    unknown: tuple[tuple[int, str], ...]
-    nearest: tuple[tuple[int, str], ...]
+    unknown: tuple[tuple[int, str], ...] = field(metadata=in_json(write=_numbered))
+    nearest: tuple[tuple[int, str], ...] = field(metadata=in_json(write=_numbered))
     looked_for: str
-    lines: int
+    lines: int = field(metadata=NOT_IN_JSON)
     arguments: Mapping[str, str] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict, metadata=NOT_IN_JSON)
 
     @property
     def names_error(self) -> bool:
@@ -167,19 +159,6 @@ class LogReading:
     def has_own_lines(self) -> bool:
         """Whether a released program's own lines are in it."""
         return bool(self.states or self.statements)
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "faults": [item.to_json() for item in self.faults],
-            "statements": [item.to_json() for item in self.statements],
-            "states": [item.to_json() for item in self.states],
-            "programs": list(self.programs),
-            "unknown": [{"line": number, "text": text} for number, text in self.unknown],
-            "nearest": [{"line": number, "text": text} for number, text in self.nearest],
-            "looked_for": self.looked_for,
-            "arguments": dict(self.arguments),
-        }
 
 
 class _Faults:

@@ -10,11 +10,12 @@ import csv
 import io
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
 import data
+from kg.nouns.codec import NOT_IN_JSON, JsonNoun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +38,7 @@ _UNIT = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownStatement:
+class KnownStatement(JsonNoun):
     """A statement of a released program.
 
     Attributes:
@@ -49,9 +50,9 @@ class KnownStatement:
         pattern: Its text around its values.
     """
 
-    program: str
-    since: str
-    until: str
+    program: str = field(metadata=NOT_IN_JSON)
+    since: str = field(metadata=NOT_IN_JSON)
+    until: str = field(metadata=NOT_IN_JSON)
     level: str
     where: str
     pattern: str

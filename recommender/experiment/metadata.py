@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError
-from kg.nouns.codec import Empty, JsonNoun, in_json
+from kg.nouns.codec import Empty, JsonNoun, in_json, noun_of
 from kg.nouns.values import Settings
 from recommender.measuring.masking import masked, masked_environment, masked_words
 from recommender.measuring.readings import OutputReading  # noqa: TC001  likewise
@@ -53,7 +53,7 @@ class Runs(JsonNoun):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentSubject:
+class ExperimentSubject(JsonNoun):
     """The subject of an experiment: changes, and the problem on which they are tried.
 
     Attributes:
@@ -134,38 +134,28 @@ def _read(content: Mapping[str, Any]) -> Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentMetadata:
+class ExperimentMetadata(JsonNoun):
     """The first line of a log without its design.
 
     Attributes:
-        runs: How its arms are run; None where measurements made elsewhere were recorded.
         subject: What it tries; None where that is not known.
+        runs: How its arms are run; None where measurements made elsewhere were recorded.
         machine: Where it was begun.
     """
 
-    runs: Runs | None = None
-    subject: ExperimentSubject | None = None
-    machine: Mapping[str, object] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, object]:
-        """The metadata as JSON."""
-        content: dict[str, object] = {"tried": self.subject.to_json() if self.subject else {}}
-        if self.runs is not None:
-            content["runs"] = self.runs.to_json()
-        if self.machine:
-            content["machine"] = dict(self.machine)
-        return content
+    subject: ExperimentSubject | None = field(
+        default=None, metadata=in_json("tried", write=lambda subject: subject.to_json() if subject else {})
+    )
+    runs: Runs | None = field(default=None, metadata=in_json(empty=Empty.OMITTED))
+    machine: Mapping[str, object] = field(default_factory=dict, metadata=in_json(empty=Empty.OMITTED))
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_json`.
+        """The inverse of :meth:`to_json`, from the first line of a log.
 
         Raises:
-            KeyError, TypeError, ValueError: It is none.
+            InputError: A part is missing, unknown or of another type.
         """
-        runs, subject = content.get("runs"), content.get("tried")
-        return cls(
-            runs=Runs.from_json(runs) if runs else None,
-            subject=ExperimentSubject.from_json(subject) if subject else None,
-            machine=content.get("machine", {}),
+        return noun_of(
+            cls, {name: content[name] for name in ("tried", "runs", "machine") if content.get(name)}
         )

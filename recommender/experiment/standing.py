@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import OR_NULL, fields_json, in_json
 from recommender.experiment.comparison import ArmPair, compare, effect, interval_of, log_of
 from recommender.experiment.design import CONTROL
 from recommender.experiment.mixture import pairs_needed, pairs_to_equivalence
@@ -37,7 +38,6 @@ class ExperimentState:
     """The state of an experiment.
 
     Attributes:
-        comparisons: Each treatment beside the control.
         best: The arm that is better than every other; empty if none is known to be.
         contenders: Arms that no other is known to beat; control included.
         rounds: Rounds that count.
@@ -45,16 +45,17 @@ class ExperimentState:
         pairs_left: Rounds that a decision is expected to need yet; None if it cannot be told.
         stop: Why it is over; empty while it is not.
         notes: What else is to be known.
+        comparisons: Each treatment beside the control.
     """
 
-    comparisons: tuple[ArmComparison, ...]
-    best: str
+    best: str = field(metadata=OR_NULL)
     contenders: tuple[str, ...]
     rounds: int
-    cost_s: float
+    cost_s: float = field(metadata=in_json(digits=3))
     pairs_left: int | None
-    stop: str
+    stop: str = field(metadata=OR_NULL)
     notes: tuple[str, ...]
+    comparisons: tuple[ArmComparison, ...] = field(metadata=in_json("treatments"))
 
     @property
     def verdict(self) -> Verdict:
@@ -71,18 +72,7 @@ class ExperimentState:
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
-        return {
-            "verdict": str(self.verdict),
-            "decided": self.is_decided,
-            "best": self.best or None,
-            "contenders": list(self.contenders),
-            "rounds": self.rounds,
-            "cost_s": round(self.cost_s, 3),
-            "pairs_left": self.pairs_left,
-            "stop": self.stop or None,
-            "notes": list(self.notes),
-            "treatments": [item.to_json() for item in self.comparisons],
-        }
+        return {"verdict": str(self.verdict), "decided": self.is_decided, **fields_json(self)}
 
 
 def standing(samples: Sequence[Sample], design: ExperimentDesign) -> ExperimentState:

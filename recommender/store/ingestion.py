@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ingest.completion import Completion, mark, read_marks
 from ingest.reading import FileReport, read
+from kg.nouns.codec import plain
 from kg.nouns.recipe import Recipe
 from kg.nouns.values import digest
 from kg.triples.finders import completion_marks, name_keys
@@ -69,9 +70,7 @@ class IngestSummary:
             "duration_s": round(self.duration_s, 3),
             "rows_good": self.good,
             "rows_bad": self.bad,
-            "rows_new": self.added.rows,
-            "rows_known": self.added.repeated,
-            "problems_new": self.added.problems,
+            **self.added.to_json(),
             "recipes": self.recipes,
             "files": [
                 {
@@ -80,7 +79,7 @@ class IngestSummary:
                     "known": report.is_known,
                     "rows_good": report.good,
                     "rows_bad": report.bad,
-                    "faults": [{"place": fault.place, "reason": fault.reason} for fault in report.faults],
+                    "faults": plain(report.faults),
                     "guesses": list(report.guesses),
                     "skipped": report.skipped or None,
                 }

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import tempfile
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from ingest.door.gain_limits import highest_gain, implausible_gain
 from kg.errors import InputError
-from kg.nouns.codec import JsonNoun
+from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.effects import UNATS_PER_NAT, Effect
 from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
@@ -88,7 +88,7 @@ class Conflict(JsonNoun):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
+class MergeResult(JsonNoun):
     """The result of a merge, done or simulated.
 
     Attributes:
@@ -103,25 +103,11 @@ class MergeResult:
 
     label: str
     dry_run: bool
-    added: Additions
-    knowledge: tuple[str, ...]
-    effects: int
+    added: Additions = field(metadata=in_json(is_spread=True))
+    knowledge: tuple[str, ...] = field(metadata=in_json("knowledge_new"))
+    effects: int = field(metadata=in_json("effects_merged"))
     conflicts: tuple[Conflict, ...]
     conflict_count: int
-
-    def to_json(self) -> dict[str, object]:
-        """Return the content as JSON-ready values."""
-        return {
-            "label": self.label,
-            "dry_run": self.dry_run,
-            "rows_new": self.added.rows,
-            "rows_known": self.added.repeated,
-            "problems_new": self.added.problems,
-            "knowledge_new": list(self.knowledge),
-            "effects_merged": self.effects,
-            "conflicts": [item.to_json() for item in self.conflicts],
-            "conflict_count": self.conflict_count,
-        }
 
 
 def merge(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kg.nouns.codec import plain
 from recommender.diagnosis.ledger.accounts import PARTS
 from recommender.diagnosis.ledger.unusual_steps import unusual_steps
 
 if TYPE_CHECKING:
-    from recommender.diagnosis.ledger.accounts import Account, RankLedger, RunLedger
+    from recommender.diagnosis.ledger.accounts import RankLedger, RunLedger
     from recommender.diagnosis.ledger.difference import LedgerDifference
-    from recommender.diagnosis.ledger.unusual_steps import UnusualSteps
 
 
 def ledger_content(
@@ -32,7 +32,7 @@ def ledger_content(
             "now_us": _rounded(difference.now_us),
             "changes": [
                 {
-                    **_account(item.account),
+                    **item.account._asdict(),
                     "before_us": _rounded(item.before_us),
                     "now_us": _rounded(item.now_us),
                     "changed": list(item.facts),
@@ -40,7 +40,7 @@ def ledger_content(
                 for item in difference.changes
             ],
         },
-        "unusual_steps": [_unusual(item) for item in unusual_steps(run)],
+        "unusual_steps": plain(unusual_steps(run)),
         "error": float(f"{run.error:.3g}"),
     }
 
@@ -55,24 +55,7 @@ def _rank(rank: RankLedger) -> dict[str, Any]:
         "steps": len(rank.steps),
         "step_us": _rounded(rank.mean_step_us),
         **{f"{part}_us": _rounded(us) for part, us in parts.items()},
-        "accounts": [{**_account(account), "us": _rounded(us)} for account, us in rank.mean_us.items()],
-    }
-
-
-def _account(account: Account) -> dict[str, str]:
-    return {"part": account.part, "operator": account.operator, "reason": account.reason}
-
-
-def _unusual(item: UnusualSteps) -> dict[str, Any]:
-    return {
-        "rank": item.rank,
-        "steps": list(item.steps),
-        "of": item.of,
-        "is_warm_up": item.is_warm_up,
-        "excess_us": _rounded(item.excess_us),
-        "share": round(item.share, 4),
-        "account": _account(item.account),
-        "account_us": _rounded(item.account_us),
+        "accounts": [{**account._asdict(), "us": _rounded(us)} for account, us in rank.mean_us.items()],
     }
 
 

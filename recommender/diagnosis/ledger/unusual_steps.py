@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.nouns.codec import JsonNoun, in_json
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ SIGMA = 1.4826
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnusualSteps:
+class UnusualSteps(JsonNoun):
     """Steps of one rank that take longer than its median step.
 
     Attributes:
@@ -39,10 +40,10 @@ class UnusualSteps:
     steps: tuple[str, ...]
     of: int
     is_warm_up: bool
-    excess_us: float
-    share: float
-    account: Account
-    account_us: float
+    excess_us: float = field(metadata=in_json(digits=3))
+    share: float = field(metadata=in_json(digits=4))
+    account: Account = field(metadata=in_json(write=lambda account: account._asdict()))
+    account_us: float = field(metadata=in_json(digits=3))
 
 
 def unusual_steps(run: RunLedger) -> list[UnusualSteps]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kg.nouns.codec import JsonNoun, in_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from recommender.ranking.change import Change, NotHere
     from recommender.ranking.start import StartConfiguration
 
 
+def _further(changes: Iterable[Change]) -> list[dict[str, object]]:
+    return [{"title": item.title, "strategy": item.strategy or None} for item in changes]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(JsonNoun):
     """A start configuration, alternatives, and changes in the order to test them.
 
     Attributes:
@@ -28,22 +34,13 @@ class Plan:
     understood: Mapping[str, object] = field(default_factory=dict)
     start: StartConfiguration
     alternatives: tuple[StartConfiguration, ...] = ()
-    changes: tuple[Change, ...] = ()
-    further: tuple[Change, ...] = ()
+    changes: tuple[Change, ...] = field(
+        default=(), metadata=in_json(write=lambda changes: [item.plan_json() for item in changes])
+    )
+    further: tuple[Change, ...] = field(default=(), metadata=in_json(write=_further))
     not_here: tuple[NotHere, ...] = ()
 
     @property
     def fits(self) -> bool:
         """Whether there is a configuration that fits; true where that cannot be told."""
         return self.start.fits is not False
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain content."""
-        return {
-            "understood": dict(self.understood),
-            "start": self.start.to_json(),
-            "alternatives": [item.to_json() for item in self.alternatives],
-            "changes": [item.plan_json() for item in self.changes],
-            "further": [{"title": item.title, "strategy": item.strategy or None} for item in self.further],
-            "not_here": [item.to_json() for item in self.not_here],
-        }

@@ -9,10 +9,11 @@ from __future__ import annotations
 import gc
 import logging
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from kg.lock import WriterLock
+from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
@@ -63,7 +64,7 @@ BATCH_ROWS = 4000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Additions:
+class Additions(JsonNoun):
     """Numbers of rows and problems that were new or known.
 
     Attributes:
@@ -72,9 +73,9 @@ class Additions:
         problems: Problems that were new.
     """
 
-    rows: int = 0
-    repeated: int = 0
-    problems: int = 0
+    rows: int = field(default=0, metadata=in_json("rows_new"))
+    repeated: int = field(default=0, metadata=in_json("rows_known"))
+    problems: int = field(default=0, metadata=in_json("problems_new"))
 
     def __add__(self, other: Additions) -> Additions:
         return Additions(
