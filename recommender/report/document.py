@@ -9,12 +9,12 @@ import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from kg.errors import InputError
-from kg.nouns.codec import JsonNoun
+from kg.nouns.codec import JsonNoun, fields_json, in_json, noun_of
 
 FORMAT = "tunegraph report"
 VERSION = 1
@@ -40,7 +40,7 @@ class ReportPart(JsonNoun):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportDocument:
+class ReportDocument(JsonNoun):
     """A report as plain content.
 
     Attributes:
@@ -55,19 +55,17 @@ class ReportDocument:
     made: str
     program: str
     parts: tuple[ReportPart, ...]
-    not_collected: tuple[tuple[str, str], ...] = ()
+    not_collected: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=in_json(
+            write=lambda pairs: [{"what": what, "how": how} for what, how in pairs],
+            read=lambda items: tuple((str(item["what"]), str(item["how"])) for item in items),
+        ),
+    )
 
     def to_json(self) -> dict[str, Any]:
         """Plain content; numbers that JSON lacks are null."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "title": self.title,
-            "made": self.made,
-            "program": self.program,
-            "parts": [part.to_json() for part in self.parts],
-            "not_collected": [{"what": what, "how": how} for what, how in self.not_collected],
-        }
+        content = {"format": FORMAT, "version": VERSION, **fields_json(self)}
         return {name: finite(value) for name, value in content.items()}
 
     @classmethod
@@ -85,18 +83,11 @@ class ReportDocument:
                 hint="read it with the program that wrote it",
             )
         try:
-            return cls(
-                title=str(raw["title"]),
-                made=str(raw["made"]),
-                program=str(raw["program"]),
-                parts=tuple(
-                    ReportPart(kind=str(it["kind"]), source=str(it["source"]), content=dict(it["content"]))
-                    for it in raw["parts"]
-                ),
-                not_collected=tuple((str(item["what"]), str(item["how"])) for item in raw["not_collected"]),
+            return noun_of(
+                cls, {name: value for name, value in raw.items() if name not in {"format", "version"}}
             )
-        except (KeyError, TypeError, ValueError) as fault:
-            raise InputError(f"{where}: is a damaged report ({fault!r})", hint="make it again") from None
+        except InputError as fault:
+            raise InputError(f"{where}: is a damaged report ({fault})", hint="make it again") from None
 
     @classmethod
     def read(cls, path: Path) -> Self:
