@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
+import data
+from ingest.knowledge.audit_rules import read_audit_rules
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import read_value
 from kg.nouns.values import Settings
 from kg.terms.purposes import plain_key
-from recommender.audit.rules import shipped_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +60,13 @@ class Audit:
             "notes": list(self.notes),
             **({} if self.upgrade is None else {"upgrade": self.upgrade.to_json()}),
         }
+
+
+@cache
+def shipped_rules() -> tuple[AuditRule, ...]:
+    """The rules that ship, by file and place."""
+    names = data.files("audit", ".yaml")
+    return tuple(rule for name in names for rule in read_audit_rules(data.text(name), name))
 
 
 def all_rules(own: Sequence[AuditRule] = ()) -> tuple[AuditRule, ...]:

@@ -289,7 +289,7 @@ class AskDesk(Desk):
         from kg.triples.finders import ModelFinder
         from recommender.applicability.question_facts import question_facts
         from recommender.audit.audit import all_rules
-        from recommender.audit.facts import audit_case
+        from recommender.audit.case import audit_case
         from recommender.audit.judge import judge_settings
         from recommender.audit.pricing import judged_by_memory
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingLevel
+from recommender.audit.audit import shipped_rules
 from recommender.audit.case import AuditCase
 from recommender.audit.finding import SettingFinding
 from recommender.audit.judge import judge_settings
-from recommender.audit.rules import shipped_rules
 from recommender.workspace.workspace import Workspace
 
 COSTLY = (

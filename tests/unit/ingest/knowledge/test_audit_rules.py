@@ -7,7 +7,7 @@ from ingest.knowledge.audit_rules import read_audit_rules
 from kg.errors import CaseFormatError
 from kg.nouns.audit import FindingKind
 from kg.terms.setting_registry import registry, softwares
-from recommender.audit.rules import shipped_rules
+from recommender.audit.audit import shipped_rules
 
 RULE = """sources: {us: {title: ours, url: "https://example.org"}}
 rules:

@@ -5,10 +5,10 @@ import pytest
 from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.terms.conditions import FactValue
+from recommender.audit.audit import shipped_rules
 from recommender.audit.case import AuditCase
 from recommender.audit.finding import SettingFinding
 from recommender.audit.judge import judge_settings
-from recommender.audit.rules import shipped_rules
 
 
 def judged(
@@ -68,40 +68,6 @@ def test_a_plugin_has_the_rules_of_what_it_extends() -> None:
     assert "eager-mode" in judged("vllm serve m --enforce-eager", "vllm-ascend", "0.23.0")
 
 
-def test_a_misspelt_flag_is_refused_and_says_what_was_meant() -> None:
-    found = judged("vllm serve m --gpu-memory-utilisation 0.9")["unknown-setting"]
-    assert found.kind is FindingKind.REFUSED
-    assert found.level is FindingLevel.ERROR
-    assert found.remedy == "--gpu-memory-utilization 0.9"
-
-
-def test_what_an_assumed_release_refuses_is_a_warning() -> None:
-    found = judged("vllm serve m --num-scheduler-steps 8", told=False)["removed-setting"]
-    assert found.level is FindingLevel.WARNING
-    assert "assumed" in found.says["en"]
-    assert "removed-setting" not in judged("vllm serve m --num-scheduler-steps 8", version="0.8.5")
-
-
-def test_a_flag_before_its_release_is_refused() -> None:
-    assert "later-setting" in judged("vllm serve m --async-scheduling", version="0.9.0")
-
-
-def test_a_leftover_variable_of_the_site_is_but_a_note() -> None:
-    assert judged("VLLM_USE_V1=1 vllm serve m")["removed-setting"].level is FindingLevel.NOTE
-
-
-def test_a_misspelt_variable_is_ignored_and_an_own_one_is_nobodys() -> None:
-    found = judged("VLLM_ASCEND_ENABLE_FLASHCOM=1 vllm serve m", "vllm-ascend", "0.11.0")
-    assert found["unknown-setting"].kind is FindingKind.IGNORED
-    assert judged("TEAM_NAME=serving vllm serve m") == {}
-
-
-def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
-    script = "python -m sglang.launch_server --model-path m --attention-backend magic"
-    assert judged(script, "sglang", "0.5.9")["value-not-taken"].kind is FindingKind.REFUSED
-    assert "value-not-taken" not in judged("vllm serve m --max-model-len auto")
-
-
 def test_limits_are_held_against_the_load_that_is_told() -> None:
     script = "vllm serve m --max-num-seqs 16 --max-model-len 2048 --data-parallel-size 2"
     found = judged(script, concurrency=400, input_len=3000, output_len=500)
@@ -117,11 +83,6 @@ def test_few_requests_are_right_for_few_users() -> None:
 
 def test_a_value_that_is_not_known_decides_nothing() -> None:
     assert judged("vllm serve m --max-num-seqs $(nproc) --gpu-memory-utilization $SHARE") == {}
-
-
-def test_a_number_that_is_missing_is_refused() -> None:
-    found = judged("vllm serve m --max-num-seqs --max-model-len 8192")["value-not-taken"]
-    assert found.setting.key == "--max-num-seqs"
 
 
 def test_contradictions_are_found_whichever_stands_first() -> None:

@@ -1,0 +1,89 @@
+"""What the registry of a release says of settings: misspelt, gone, not there yet, at odds."""
+
+from ingest.questions.launches.running import running_settings
+from kg.nouns.audit import FindingKind, FindingLevel
+from kg.terms.conditions import FactValue
+from recommender.audit.audit import shipped_rules
+from recommender.audit.case import AuditCase
+from recommender.audit.finding import SettingFinding
+from recommender.audit.judge import judge_settings
+
+
+def judged(
+    script: str, program: str = "vllm", version: str = "0.33.0", *, told: bool = True, **facts: FactValue
+) -> dict[str, SettingFinding]:
+    case = AuditCase(
+        settings=running_settings(script), program=program, version=version, is_told=told, facts=facts
+    )
+    return {item.rule: item for item in judge_settings(case, shipped_rules())}
+
+
+def test_a_gap_between_two_releases_that_have_a_setting_is_none() -> None:
+    script = "SGLANG_CRASH_ON_NUMA_BIND_FAILURE=1 python -m sglang.launch_server --model-path m"
+    assert judged(script, "sglang", "0.5.13") == {}
+    assert "later-setting" in judged(script, "sglang", "0.4.0")
+
+
+def test_a_field_in_the_wrong_object_says_where_it_belongs() -> None:
+    script = "vllm serve m --additional-config '{\"enable_static_kernel\": true}'"
+    found = judged(script, "vllm-ascend", "0.23.0")["unknown-setting"]
+    assert found.remedy == "additional_config.ascend_compilation_config.enable_static_kernel=true"
+
+
+def test_an_open_object_takes_what_it_is_given() -> None:
+    script = 'vllm serve m --hf-overrides \'{"anything": {"at": 1}}\''
+    assert judged(script) == {}
+
+
+def test_a_trainer_may_have_flags_of_its_own() -> None:
+    script = "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --seq-length 4096 --team-flag 1"
+    assert "unknown-setting" not in judged(script, "megatron-lm", "0.15.0")
+
+
+def test_what_the_release_refuses_together_is_an_error_of_a_server_and_a_note_of_a_trainer() -> None:
+    found = judged("vllm serve m --max-num-batched-tokens 64 --max-num-seqs 128")["refused-together"]
+    assert found.kind is FindingKind.CONTRADICTION
+    assert found.level is FindingLevel.ERROR
+    assert "refused-together" not in judged("vllm serve m --max-num-batched-tokens 4096 --max-num-seqs 128")
+    assert "refused-together" not in judged("vllm serve m --max-num-batched-tokens $N --max-num-seqs 128")
+    trainer = "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --seq-length 64 --bf16 --fp16"
+    assert judged(trainer, "megatron-lm", "0.19.0")["refused-together"].level is FindingLevel.NOTE
+
+
+def test_a_misspelt_flag_is_refused_and_says_what_was_meant() -> None:
+    found = judged("vllm serve m --gpu-memory-utilisation 0.9")["unknown-setting"]
+    assert found.kind is FindingKind.REFUSED
+    assert found.level is FindingLevel.ERROR
+    assert found.remedy == "--gpu-memory-utilization 0.9"
+
+
+def test_what_an_assumed_release_refuses_is_a_warning() -> None:
+    found = judged("vllm serve m --num-scheduler-steps 8", told=False)["removed-setting"]
+    assert found.level is FindingLevel.WARNING
+    assert "assumed" in found.says["en"]
+    assert "removed-setting" not in judged("vllm serve m --num-scheduler-steps 8", version="0.8.5")
+
+
+def test_a_flag_before_its_release_is_refused() -> None:
+    assert "later-setting" in judged("vllm serve m --async-scheduling", version="0.9.0")
+
+
+def test_a_leftover_variable_of_the_site_is_but_a_note() -> None:
+    assert judged("VLLM_USE_V1=1 vllm serve m")["removed-setting"].level is FindingLevel.NOTE
+
+
+def test_a_misspelt_variable_is_ignored_and_an_own_one_is_nobodys() -> None:
+    found = judged("VLLM_ASCEND_ENABLE_FLASHCOM=1 vllm serve m", "vllm-ascend", "0.11.0")
+    assert found["unknown-setting"].kind is FindingKind.IGNORED
+    assert judged("TEAM_NAME=serving vllm serve m") == {}
+
+
+def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
+    script = "python -m sglang.launch_server --model-path m --attention-backend magic"
+    assert judged(script, "sglang", "0.5.9")["value-not-taken"].kind is FindingKind.REFUSED
+    assert "value-not-taken" not in judged("vllm serve m --max-model-len auto")
+
+
+def test_a_number_that_is_missing_is_refused() -> None:
+    found = judged("vllm serve m --max-num-seqs --max-model-len 8192")["value-not-taken"]
+    assert found.setting.key == "--max-num-seqs"
