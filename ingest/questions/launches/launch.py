@@ -191,6 +191,7 @@ def _started(
     found: list[Launch] = []
     unknown: list[UnknownStart] = []
     notes = list(script.notes)
+    installed: list[str] = []
     for command in commands:
         words, names = command.words, [PurePosixPath(word).name for word in command.words]
         environment = reaching(words, names, command.environment)
@@ -203,12 +204,14 @@ def _started(
             found += [replace(one, command=command) for one in deeper]
             notes += more if deeper else []
             continue
+        if "install" in words:
+            installed += [word for word in words if "==" in word]
         started = started_program(words)
         if isinstance(started, UnknownStart):
             unknown.append(started)
         elif started is not None:
             facts = _facts(started, environment, script.used, place, beside)
-            facts = _released(facts, (*words, command.image))
+            facts = _released(facts, (*words, command.image, *installed))
             found.append(
                 Launch(
                     facts=facts,

@@ -27,8 +27,9 @@ _VISIBLE = (
     "CUDA_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES",
 )
-_BATCH = re.compile(r"^#SBATCH\s+(--?[\w-]+)(?:[= ]\s*(\S+))?", re.MULTILINE)
+_BATCH = re.compile(r"^#SBATCH\s+(--[\w-]+|-[A-Za-z])(?:[= ]\s*)?(\S+)?", re.MULTILINE)
 _BATCH_NODES, _BATCH_EACH = ("-N", "--nodes"), ("--gpus-per-node", "--gres", "--gpus-per-task")
+_BATCH_ALL = ("--gpus", "-G")
 _DIGITS = 10
 """Of no number of devices."""
 
@@ -92,4 +93,6 @@ def batch_job(text: str) -> tuple[int, int]:
         digits = re.findall(r"\d+", said.rpartition(":")[2])
         return int(digits[0]) if digits and len(digits[0]) < _DIGITS else 0
 
-    return number(_BATCH_NODES) or bool(number(_BATCH_EACH)), number(_BATCH_EACH)
+    each, whole = number(_BATCH_EACH), number(_BATCH_ALL)
+    nodes = number(_BATCH_NODES) or int(bool(each or whole))
+    return nodes, each or (whole // nodes if nodes else 0)

@@ -71,7 +71,14 @@ def test_a_program_by_its_signs(command: str, program: str, phase: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["torchrun train.py --x 1", "deepspeed --num_gpus 8 train.py", "torchrun -m a.b"]
+    "command",
+    [
+        "torchrun train.py --x 1",
+        "deepspeed --num_gpus 8 train.py",
+        "torchrun -m a.b",
+        "torchrun train.py --num_layers 12 --hidden_size 768",
+        "torchrun t.py --lora_rank 8 --target_modules q",
+    ],
 )
 def test_a_launcher_alone_tells_no_program(command: str) -> None:
     assert isinstance(started_program(shlex.split(command)), UnknownStart)

@@ -50,3 +50,9 @@ def test_a_field_of_an_object_keeps_its_place() -> None:
     script = """vllm serve a/b --additional-config '{"c": {"d": 1}, "e": {"enabled": true}}' --port 1"""
     question = read_launch(script, "run.sh").question
     assert question["places"] == {"d": "additional_config.c.d", "e": "additional_config.e.enabled"}
+
+
+def test_the_release_that_the_script_installs_is_the_one_that_runs() -> None:
+    text = "pip install -q vllm==0.8.5 torch==2.6\nvllm serve a/B"
+    assert read_launch(text, "c").question["software"] == {"vllm": "0.8.5"}
+    assert read_launch("pip install sglang==0.5.2\nvllm serve a/B", "c").question["software"] == {"vllm": ""}
