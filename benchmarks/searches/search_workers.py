@@ -4,17 +4,13 @@
 
 The objective is a command that looks a configuration up in the enumerated space of a shipped search file of the
 cost model (modelled, not measured) and sleeps for about ``--seconds``: what workers share is waiting, as on a
-cluster. Each run is 40 evaluations, cold, with ``tunegraph search worker`` in processes of their own. Beside them:
-as many threads that draw at random among all that is allowed, with no log at all; and as many processes with
-Optuna's TPE (``constant_liar``) on the same server, to which configurations outside of the space and repetitions
-cost nothing. Then a search of which one worker is killed with -9 and, where the server is this program's own, the
-server as well.
+cluster. Each run is 40 evaluations, cold, with ``tunegraph search worker`` in processes of their own. Then a search
+of which one worker is killed with -9 and, where the server is this program's own, the server as well.
 
 Time runs from the beginning of the first evaluation to the end of the first that is within 1 % (5 %) of the best of
 the space; a miss counts as the end of the run. ``workers_time_ratio`` is the mean over seeds with several workers
-over that with one. ``diversity`` is the mean share of parameters that differ between configurations that are
-evaluated at the same time. ``--alone`` leaves out what stands beside, and ends each search at 1 %, so that more seeds
-(from ``--first`` on) take less time. The last line is JSON.
+over that with one. ``--alone`` ends each search at 1 %, so that more seeds (from ``--first`` on) take less time. The
+last line is JSON.
 """
 
 import argparse
@@ -27,8 +23,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +33,6 @@ from benchmarks import harness
 from benchmarks.protocols.processes import children_import_from_here, one_thread
 from kg.nouns.values import Settings
 from recommender.search.log.study import SearchLog
-
-MODULE = "benchmarks.searches.search_workers"
-"""What a child process runs."""
 
 BUDGET = 40
 FILE = "bert-large-8x910"
@@ -78,7 +69,6 @@ class Surface:
         self.task = world.task
         self.bound = world.limits[0].maximum
         self.values = {item: (row[0], row[-1]) for item, row in world.values.items() if row is not None}
-        self.every = list(world.values)
         self.best = max(value for value, memory in self.values.values() if memory <= self.bound)
         with contextlib.closing(sqlite3.connect(folder / "surface.db")) as table, table:
             table.execute("create table surface (key text primary key, throughput real, memory real)")
@@ -87,9 +77,9 @@ class Surface:
         (folder / "lookup.py").write_text(LOOKUP)
         raw = read_task_file(FILE).raw
         self.raw: dict[str, Any] = {key: raw[key] for key in ("parameters", "constraints", "default")}
-        self.command = [sys.executable, "-S", "-E", "lookup.py", "surface.db", f"{seconds:g}"]
+        command = [sys.executable, "-S", "-E", "lookup.py", "surface.db", f"{seconds:g}"]
         self.raw |= {
-            "command": [*self.command, *(f"{name}={{{name}}}" for name in self.task.space.names)],
+            "command": [*command, *(f"{name}={{{name}}}" for name in self.task.space.names)],
             "metrics": {
                 "throughput": {"path": "throughput", "unit": "tokens/s"},
                 "peak_memory": {"path": "memory", "unit": "B"},
@@ -104,10 +94,6 @@ class Surface:
         """How far below the best, as a share of it; inf where it fails or breaks the limit."""
         value, memory = self.values.get(settings, (0.0, np.inf))
         return 1 - value / self.best if memory <= self.bound else np.inf
-
-    def evaluate(self, settings: Settings) -> None:
-        """Run the command, as a search does."""
-        subprocess.run([*self.command, *words(settings)], cwd=self.folder, capture_output=True, check=False)
 
     def time_to(self, tried: Tried, near: float) -> tuple[float, int, bool]:
         """Seconds and evaluations until within a share of the best, and whether it was reached at all."""
@@ -180,87 +166,6 @@ def searched(
     return tried, first - started
 
 
-def at_random(surface: Surface, seed: int, count: int) -> Tried:
-    """As many threads that draw without a log."""
-    order = np.random.default_rng([seed, 6]).permutation(len(surface.every))[:BUDGET]
-    started = time.time()
-
-    def one(place: int) -> tuple[float, float, Settings]:
-        begun = time.time() - started
-        surface.evaluate(surface.every[place])
-        return begun, time.time() - started, surface.every[place]
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, order))
-
-
-def with_tpe(surface: Surface, url: str, name: str, seed: int, count: int) -> Tried:
-    """As many processes of Optuna's TPE."""
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(storage=url, study_name=name, direction="maximize")
-    arguments = [
-        sys.executable,
-        "-m",
-        MODULE,
-        "--storage",
-        url,
-        "--tpe",
-        name,
-        "--folder",
-        str(surface.folder),
-    ]
-    several = [subprocess.Popen([*arguments, "--seeds", str(10 * seed + k)]) for k in range(count)]
-    for one in several:
-        one.wait()
-    trials = [item for item in study.get_trials(deepcopy=False) if item.user_attrs.get("evaluated")]
-    first = min(item.user_attrs["began"] for item in trials)
-    return [
-        (x.user_attrs["began"] - first, x.user_attrs["ended"] - first, Settings(x.params)) for x in trials
-    ]
-
-
-def tpe_worker(url: str, name: str, seed: int, folder: Path) -> None:
-    """One process of Optuna's TPE; the surface is what the folder holds."""
-    import optuna
-
-    from recommender.search.run.task_file import TaskFile
-    from recommender.search.run.task_reader import read_task
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    raw = yaml.safe_load((folder / "search.yaml").read_text())
-    space = read_task(TaskFile(raw, name="tpe")).space
-    bound = float(raw["limits"][0].partition("<=")[2].removesuffix("B"))
-    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=10, constant_liar=True)
-    study = optuna.load_study(storage=url, study_name=name, sampler=sampler)
-    command = [word for word in raw["command"] if "{" not in word]
-    for _ in range(50 * BUDGET):
-        known = study.get_trials(deepcopy=False)
-        begun = [item for item in known if "began" in item.user_attrs]
-        if len(begun) >= BUDGET:
-            return
-        trial = study.ask()
-        chosen: dict[str, object] = {}
-        for parameter in space.parameters:
-            if parameter.when and chosen.get("tensor_parallel", 2) == 1:
-                continue
-            chosen[parameter.name] = trial.suggest_categorical(parameter.name, list[Any](parameter.values))
-        settings = Settings(chosen)
-        again = [item for item in begun if Settings(item.params) == settings and item.values]
-        if space.violated(settings) is not None or again:
-            study.tell(trial, again[0].value if again else 0.0)
-            continue
-        trial.set_user_attr("began", time.time())
-        done = subprocess.run(
-            [*command, *words(settings)], cwd=folder, capture_output=True, text=True, check=False
-        )
-        told = json.loads(done.stdout) if done.returncode == 0 else {"throughput": 0.0, "memory": np.inf}
-        trial.set_user_attr("ended", time.time())
-        trial.set_user_attr("evaluated", True)
-        study.tell(trial, told["throughput"] if told["memory"] <= bound else 0.0)
-
-
 def crashed(
     surface: Surface, url: str, workspace: Path, count: int, server: Any, seed: int
 ) -> dict[str, object]:
@@ -294,25 +199,6 @@ def crashed(
     }
 
 
-def diversity(tried: Tried, *, in_a_row: int = 0) -> float:
-    """Mean share of parameters that differ: of what overlaps in time, or of so many in a row."""
-    if in_a_row:
-        ordered = [settings for _, _, settings in sorted(tried, key=lambda item: item[0])]
-        pairs = [
-            (a, b)
-            for place in range(len(ordered))
-            for a, b in [(ordered[place], later) for later in ordered[place + 1 : place + in_a_row]]
-        ]
-    else:
-        pairs = [(a[2], b[2]) for a, b in combinations(tried, 2) if a[0] < b[1] and b[0] < a[1]]
-    return float(np.mean([differ(a, b) for a, b in pairs]))
-
-
-def differ(a: Settings, b: Settings) -> float:
-    names = {*a, *b}
-    return sum(a.get(name) != b.get(name) for name in names) / len(names)
-
-
 def twice(tried: Tried) -> int:
     return len(tried) - len({settings for _, _, settings in tried})
 
@@ -335,10 +221,6 @@ def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) ->
             )
             runs[kind].append(tried)
             starts[kind].append(start_s)
-        if not options.alone:
-            runs.setdefault("random", []).append(at_random(surface, seed, count))
-            tpe = with_tpe(surface, url, f"tpe-{mark}-{seed}", seed, count)
-            runs.setdefault("tpe", []).append(tpe)
         for kind, courses in runs.items():
             reached = [surface.time_to(courses[-1], near) for near in NEAR]
             told = "  ".join(
@@ -357,9 +239,6 @@ def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) ->
             row[f"missed_{100 * near:.0f}"] = sum(not hit for _, _, hit in reached)
         row["time_all_mean_s"] = round(float(np.mean([max(x for _, x, _ in tried) for tried in several])), 2)
         row["evaluated_twice"] = sum(map(twice, several))
-        row["diversity"] = round(
-            float(np.mean([diversity(x, in_a_row=count if kind == "one" else 0) for x in several])), 3
-        )
         figures[kind] = row
     one, four = figures["one"], figures["several"]
     figures["workers_time_ratio"] = round(four["time_to_1_mean_s"] / one["time_to_1_mean_s"], 3)
@@ -367,8 +246,7 @@ def measure(options: argparse.Namespace, url: str, server: Any, folder: Path) ->
     ratio = round(four["time_all_mean_s"] / one["time_all_mean_s"], 3)
     figures["workers_time_ratio_all"] = None if options.alone else ratio
     figures["start_s"] = {kind: round(float(np.mean(found)), 2) for kind, found in starts.items()}
-    figures["diversity"] = {kind: figures[kind]["diversity"] for kind in runs}
-    figures |= crashed(surface, url, workspace, count, server, options.first)
+    figures |= crashed(surface, url, workspace, count, server, first)
     figures["evaluated_twice"] += one["evaluated_twice"] + four["evaluated_twice"]
     return figures
 
@@ -385,14 +263,9 @@ def main() -> None:
         harness.option("--seeds", type=int, default=8),
         harness.option("--seconds", type=float, default=1.0, help="how long an evaluation sleeps"),
         harness.option("--first", type=int, help="the first seed; by --seed if none"),
-        harness.option("--alone", action="store_true", help="only workers, and only to 1 %%"),
-        harness.option("--tpe", help=argparse.SUPPRESS),
-        harness.option("--folder", type=Path, help=argparse.SUPPRESS),
+        harness.option("--alone", action="store_true", help="only to 1 %%"),
         quick="one seed, a quarter of the sleep",
     )
-    if options.tpe:
-        tpe_worker(options.storage, options.tpe, options.seeds, options.folder)
-        return
     if options.quick:
         options.seeds, options.seconds = 1, options.seconds / 4
     with contextlib.ExitStack() as stack:

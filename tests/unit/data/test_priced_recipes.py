@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.cost_models.recipe_questions import recipe_question, representative
+from tests.samples.recipe_questions import recipe_question, representative
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import TuningError
 from kg.nouns.recipe import Recipe, Role
