@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.samples.recipe_questions import recipe_question, representative
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import TuningError
 from kg.nouns.recipe import Recipe, Role
 from recommender.cost_model.estimate import estimate_question
 from recommender.store.shipped_knowledge import recipes
+from tests.samples.recipe_questions import recipe_question, representative
 
 
 @pytest.fixture(scope="module")
