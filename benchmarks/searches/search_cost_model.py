@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
-from benchmarks.searches.hypervolume_gain import worth
+from benchmarks.searches.hypervolume_gain import hypervolume, worth
 from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.questions.aims import KnownOperator
 from kg.errors import UnknownEntityError
@@ -32,7 +32,7 @@ from recommender.cost_model.estimate import estimate_question
 from recommender.ranking.measured.near_runs import NearRuns
 from recommender.retrieval.neighbours import Retriever
 from recommender.search.engine import proposal as proposing
-from recommender.search.engine.pareto import hypervolume, non_dominated
+from recommender.search.engine.pareto import non_dominated
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
 from recommender.search.run.assembly import model_of_task

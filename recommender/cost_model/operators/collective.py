@@ -7,7 +7,7 @@ Times are microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -38,18 +38,6 @@ PRIOR = MappingProxyType(
 """Starting values for a 16-device A3-like node (HCCL, aiconfigurator-npu, machine A)."""
 
 KERNELS = ((0, 2, 4, 5), (1, 2, 3, 5), (0, 1, 2, 3, 4, 5))
-
-
-def codes(operations: Sequence[str]) -> NDArray[np.int64]:
-    """Numbers of operations by name.
-
-    Raises:
-        InputError: An unknown operation.
-    """
-    unknown = sorted({name for name in operations if name not in OPERATIONS})
-    if unknown:
-        raise InputError(f"no collective named {unknown[0]!r}", hint=f"known: {', '.join(OPERATIONS)}")
-    return np.array([OPERATIONS[name] for name in operations], dtype=np.int64)
 
 
 def analytic(x: Floats, constants: Mapping[str, float]) -> tuple[Floats, Floats]:

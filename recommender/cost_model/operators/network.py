@@ -43,8 +43,6 @@ CARDS_SHARE = (0.61, 0.43, 0.38)
 """Share of PCIe's nominal rate that an all-reduce of 1 GB reaches on the server of RTX PRO 6000. On that of
 L40S, whose cards talk through the host, it is 0.60, 0.16 and 0.06: hosts differ more than devices."""
 MEASURED_RANKS = 32.0
-LARGE = 16 * 2**20
-"""From here on a measured table is extended by its last slope."""
 
 
 def joined_by_pcie(facts: Mapping[str, float | str]) -> bool:
