@@ -1,5 +1,7 @@
 """Laws of the shipped tuning knowledge and of the effects that rest on it."""
 
+from __future__ import annotations
+
 import csv
 import json
 import math
