@@ -180,24 +180,6 @@ class Answer:
         raised = {item.setting.key: item.raised for item in findings if item.is_below_told}
         return tuned_script(self.plan, script, name, new_name, removed=removed, raised=raised)
 
-    def to_frame(self) -> Any:
-        """One row a recommendation, as a pandas data frame.
-
-        Raises:
-            MissingDependencyError: pandas is not installed.
-        """
-        from kg.errors import MissingDependencyError
-
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingDependencyError("a frame needs pandas", hint="pip install pandas") from None
-        rows = []
-        for item in self.recommendations:
-            gain = item.gain.to_json() if item.gain else {}
-            rows.append({"id": item.id, "title": item.title, **gain, **item.configuration.to_json()})
-        return pd.DataFrame(rows)
-
     def __str__(self) -> str:
         """The answer in short: where to start, its alternatives, what to change, what was assumed."""
         work = self.problem.workload

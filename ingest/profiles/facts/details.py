@@ -23,10 +23,7 @@ class Iteration:
         model: Id of the graph; empty if unknown.
         length_us: From the end of the iteration before (or its own first forward operator) to its end.
         end_ns: When it ended, nanoseconds since an epoch.
-        compute_us: From its first forward to its last backward operator.
-        refresh_us: From there to its end.
         data_us: From the end of the iteration before to its first forward operator: waiting for data.
-        reduces: Begin in nanoseconds and length in microseconds of each stretch of gradient reduction.
         place: File and rows that state it.
         device: Number of the device; empty if unknown.
     """
@@ -35,10 +32,7 @@ class Iteration:
     model: str
     length_us: float
     end_ns: int | None
-    compute_us: float | None
-    refresh_us: float | None
     data_us: float | None
-    reduces: tuple[tuple[int, float], ...]
     place: FactPlace
     device: str = ""
 
@@ -51,7 +45,6 @@ class CollectiveSum:
         kind: The type, such as ``"hcom_allReduce_"``.
         count: How many ran.
         total_us: How long they took together, waiting included.
-        min_us: The shortest.
         mean_us: One on average.
         max_us: The longest.
         share: Of the time of all communication, 0 to 1.
@@ -62,7 +55,6 @@ class CollectiveSum:
     kind: str
     count: int
     total_us: float
-    min_us: float | None
     mean_us: float | None
     max_us: float | None
     share: float | None
@@ -78,7 +70,6 @@ class CacheUse:
         name: Name of the operator (l2_cache), or its type (counters of a table of kernels).
         count: Over how many runs the rates are averaged.
         hit_rate: Requests that hit, 0 to 1; None if not collected, as on every Atlas A2 sample of l2_cache.
-        victim_rate: Read misses that threw out a line, by requests; may exceed 1 on Atlas A2 and A3.
         place: File and rows that state it.
         device: Number of the device; empty if unknown.
     """
@@ -86,7 +77,6 @@ class CacheUse:
     name: str
     count: int
     hit_rate: float | None
-    victim_rate: float | None
     place: FactPlace
     device: str = ""
 
@@ -142,14 +132,12 @@ class FusedOperator:
     Attributes:
         name: Of the fused operator.
         parts: Names of the operators it was made of.
-        memory_kb: Input, output, weight and workspace together, kilobytes (2**10).
         place: File and rows that state it.
         device: Number of the device; ``"host"`` for what the host compiled.
     """
 
     name: str
     parts: tuple[str, ...]
-    memory_kb: float | None
     place: FactPlace
     device: str = ""
 
@@ -259,21 +247,11 @@ class DataStage:
         number: Its id in the pipeline.
         name: Of the operation.
         workers: Threads or processes that do it.
-        queue_size: Elements in its output queue on average; None where it has none.
-        queue_use: How full that queue was, 0 to 1.
-        queue_empty: Share of time in which it was empty, 0 to 1.
-        cpu: Share of one processor that each worker used, 0 to 1.
-        children: Ids of the operations that feed it.
     """
 
     number: int
     name: str
     workers: int | None
-    queue_size: float | None
-    queue_use: float | None
-    queue_empty: float | None
-    cpu: float | None
-    children: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,17 +260,11 @@ class DataPipeline:
 
     Attributes:
         stages: Its operations, the one nearest to the device first.
-        batch_ms: Time for a batch on average.
-        pipeline_ms: Of that, getting it from the pipeline.
-        push_ms: Of that, pushing it to the device's queue.
         warning: The operation that MindSpore itself calls the bottleneck; empty if none.
         place: File and rows that state it.
     """
 
     stages: tuple[DataStage, ...]
-    batch_ms: float | None
-    pipeline_ms: float | None
-    push_ms: float | None
     warning: str
     place: FactPlace
 

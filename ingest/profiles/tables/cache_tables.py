@@ -29,17 +29,16 @@ def is_cache_table(header: frozenset[str]) -> bool:
 
 def read_caches(path: Path, file: str, on_fault: Callable[[str], None]) -> list[CacheUse]:
     """Rates averaged over the runs of each operator."""
-    held: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
+    held: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for line, row in read_table(path, on_fault):
         key = row.get("Device_id", ""), row["Op Name"]
-        held.setdefault(key, []).append((line, number(row["Hit Rate"]), number(row["Victim Rate"])))
+        held.setdefault(key, []).append((line, number(row["Hit Rate"])))
     return [
         CacheUse(
             name=name,
             count=len(rows),
-            hit_rate=_mean([hit for _, hit, _ in rows]),
-            victim_rate=_mean([victim for _, _, victim in rows]),
-            place=FactPlace(file, tuple(line for line, _, _ in rows[:ROWS])),
+            hit_rate=_mean([hit for _, hit in rows]),
+            place=FactPlace(file, tuple(line for line, _ in rows[:ROWS])),
             device=device,
         )
         for (device, name), rows in held.items()
@@ -82,7 +81,6 @@ def of_kernels(kernels: Kernels) -> list[CacheUse]:
                 name=label.labels[int(code)],
                 count=len(rows),
                 hit_rate=float(rates[rows].mean()),
-                victim_rate=None,
                 place=FactPlace(kernels.file, tuple(int(row) for row in kernels.rows[rows[:ROWS]])),
             )
         )

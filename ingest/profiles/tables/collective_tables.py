@@ -29,7 +29,6 @@ def read_sums(path: Path, file: str, on_fault: Callable[[str], None]) -> list[Co
                 kind=row.get("OP Type", ""),
                 count=count(row.get("Count")),
                 total_us=total,
-                min_us=optional_number(row.get("Min Time(us)")),
                 mean_us=optional_number(row.get("Avg Time(us)")),
                 max_us=optional_number(row.get("Max Time(us)")),
                 share=None if share is None else share / 100,

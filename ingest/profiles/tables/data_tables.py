@@ -76,35 +76,19 @@ def pipeline(
         cells = [optional_size(cell) for cell in summary.get(key, [])]
         return [*cells, *[None] * len(names)][: len(names)]
 
-    children = [*summary.get("children_ids", []), *[""] * len(names)]
-    workers, sizes = column("num_workers"), column("queue_average_size")
-    uses, empties = column("queue_utilization_pct"), column("queue_empty_freq_pct")
-    cpu = column("avg_cpu_pct_per_worker")
+    workers = column("num_workers")
     stages = tuple(
         DataStage(
             number=numbers[at], name=name, workers=None if workers[at] is None else round(workers[at] or 0),
-            queue_size=sizes[at], queue_use=_share(uses[at]), queue_empty=_share(empties[at]),
-            cpu=_share(cpu[at]), children=tuple(int(n) for n in re.findall(r"\d+", str(children[at]))),
         )
         for at, name in enumerate(names)
     )  # fmt: skip
     warnings = [str(item) for item in summary.get("bottleneck_warning", []) if item]
     return DataPipeline(
         stages=stages,
-        batch_ms=_first(summary.get("per_batch_time")),
-        pipeline_ms=_first(summary.get("per_pipeline_time")),
-        push_ms=_first(summary.get("per_push_queue_time")),
         warning=warnings[0] if warnings else "",
         place=FactPlace(file),
     )
-
-
-def _share(percent: float | None) -> float | None:
-    return None if percent is None else percent / 100
-
-
-def _first(cells: Sequence[object] | None) -> float | None:
-    return optional_size(cells[0]) if cells else None
 
 
 def read_raw(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipeline | None:
@@ -119,14 +103,11 @@ def read_raw(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipe
             DataStage(
                 number=round(identity), name=row.get("op_type", ""),
                 workers=None if workers is None else round(workers),
-                queue_size=optional_size(row.get("output_queue_average_size")),
-                queue_use=optional_size(row.get("output_queue_usage_rate")), queue_empty=None, cpu=None,
-                children=tuple(int(n) for n in re.findall(r"\d+", row.get("children_id", ""))),
             )
         )  # fmt: skip
     if not stages:
         return None
-    return DataPipeline(stages=tuple(stages), batch_ms=None, pipeline_ms=None, push_ms=None, warning="",
+    return DataPipeline(stages=tuple(stages), warning="",
                         place=FactPlace(file))  # fmt: skip
 
 

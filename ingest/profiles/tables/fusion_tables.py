@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ingest.profiles.cells import optional_number, read_table
+from ingest.profiles.cells import read_table
 from ingest.profiles.facts.details import FusedOperator
 from ingest.profiles.facts.place import FactPlace
 
@@ -23,7 +23,6 @@ def read_fused(path: Path, file: str, on_fault: Callable[[str], None]) -> list[F
             parts=tuple(
                 part.strip() for part in row["Original Ops"].replace(";", ",").split(",") if part.strip()
             ),
-            memory_kb=optional_number(row.get("Memory Total(KB)")),
             place=FactPlace(file, (line,)),
             device=row.get("Device_id", ""),
         )

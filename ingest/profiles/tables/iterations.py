@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, StepTime
 
 WAITING = "Data Aug Bound"
-_REDUCE_START, _REDUCE = "Reduce Start(us)", "Reduce Duration(us)"
 
 
 def is_iteration_table(header: frozenset[str]) -> bool:
@@ -40,27 +39,13 @@ def read_iterations(path: Path, file: str, on_fault: Callable[[str], None]) -> l
                 model=row.get("Model ID", ""),
                 length_us=length,
                 end_ns=nanoseconds(row.get("Iteration End(us)")),
-                compute_us=optional_size(row.get("FP to BP Time(us)")),
-                refresh_us=optional_size(row.get("Iteration Refresh(us)")),
                 data_us=optional_size(row.get("Data Aug Bound(us)")),
-                reduces=tuple(_reduces(row)),
                 place=FactPlace(file, (line,)),
                 device=row.get("Device_id", ""),
             )
         )
     if without:
         on_fault(f"{path.name}: {without} rows have no length of an iteration, and are left out")
-    return found
-
-
-def _reduces(row: Mapping[str, str]) -> list[tuple[int, float]]:
-    found = []
-    for name, cell in row.items():
-        if name.partition("#")[0] != _REDUCE_START:
-            continue
-        start, lasted = nanoseconds(cell), duration_us(row.get(name.replace(_REDUCE_START, _REDUCE)))
-        if start is not None and not math.isnan(lasted):
-            found.append((start, lasted))
     return found
 
 

