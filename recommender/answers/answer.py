@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
-from kg.nouns.codec import JsonNoun, in_json
+from kg.nouns.codec import JsonNoun, in_json, plain
 from kg.nouns.entities import WorkloadKind
 from kg.nouns.gain import factor_text, rounded_factor
 from kg.nouns.situation import Situation
@@ -157,10 +157,7 @@ class Answer:
             "situation": self.situation.to_json(),
             "support": dict(self.support),
             "findings": [item.to_json() for item in self.findings],
-            "unchecked_limits": [
-                {"metric": limit.metric, "maximum": limit.maximum, "unit": limit.unit}
-                for limit in self.unchecked
-            ],
+            "unchecked_limits": plain(self.unchecked),
             "refused": [item.to_json() for item in self.refused],
             "neighbours": [dict(item) for item in self.neighbours],
         }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.nouns.codec import OR_NULL, JsonNoun, in_json
 from kg.nouns.look_up import Standing
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import Purpose, plain_key, purpose
@@ -39,7 +40,7 @@ class UpgradeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UpgradeChange:
+class UpgradeChange(JsonNoun):
     """What an upgrade makes of one setting.
 
     Attributes:
@@ -54,26 +55,13 @@ class UpgradeChange:
     """
 
     kind: UpgradeKind
-    key: str
+    key: str = field(metadata=in_json("setting"))
     line: int | None = None
-    before: str = ""
-    after: str = ""
-    since: str = ""
-    source: str = ""
-    strategy: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "kind": str(self.kind),
-            "setting": self.key,
-            "line": self.line,
-            "before": self.before or None,
-            "after": self.after or None,
-            "since": self.since or None,
-            "source": self.source or None,
-            "strategy": self.strategy or None,
-        }
+    before: str = field(default="", metadata=OR_NULL)
+    after: str = field(default="", metadata=OR_NULL)
+    since: str = field(default="", metadata=OR_NULL)
+    source: str = field(default="", metadata=OR_NULL)
+    strategy: str = field(default="", metadata=OR_NULL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

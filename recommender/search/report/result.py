@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
+from kg.nouns.codec import plain
 from kg.nouns.entities import Better, Status
 from recommender.search.engine.pareto import non_dominated
 from recommender.search.evaluations import cost_of, half_width
@@ -200,10 +201,7 @@ class Result:
             "search": self.log.name,
             "log": self.log.storage,
             "objectives": [_objective(item) for item in self.task.objectives],
-            "limits": [
-                {"metric": item.metric, "maximum": item.maximum, "unit": item.unit}
-                for item in self.task.limits
-            ],
+            "limits": plain(self.task.limits),
             "state": {
                 "ended": len(self.evaluations),
                 "running": states.count("RUNNING"),
