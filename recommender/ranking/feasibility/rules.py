@@ -122,7 +122,8 @@ def number_format(
 
     Only of chips whose matrix unit is described whole is it known what they lack: those of Ascend. NVIDIA's
     compute bfloat16 from compute capability 8.0 on, fp8 from 8.9 (CUDA C++ Programming Guide, compute
-    capabilities); weights that are only stored in fp8 are served on any.
+    capabilities), AMD's fp8 from CDNA 3 and RDNA 4 on (ROCm, data types and precision support). Weights that
+    are only stored in fp8 are served on any.
     """
     source = f"facts of {device}: tunegraph kb query hardware-facts --with hardware={device}"
     if problem.workload.precision == BF16 and _lacks_bf16(device, facts):
@@ -139,8 +140,8 @@ def number_format(
 
     chip = Device(device, facts)
     if not chip.ascend:
-        lacks = chip.amd and "peak_bf16_flops" in facts and "peak_fp8_flops" not in facts
-        lacks = lacks or (not chip.amd and _is_before(facts, (8, 9)))
+        of_amd = chip.amd and not re.match("gfx(9[45]|12)", str(facts["compute_capability"]))
+        lacks = "peak_fp8_flops" not in facts and (of_amd or _is_before(facts, (8, 9)))
         if lacks and problem.workload.kind is WorkloadKind.TRAINING:
             reason = f"{device} has no fp8 matrix unit"
             yield Broken(rule=NUMBER_FORMAT, reason=reason, source=source)

@@ -314,7 +314,15 @@ def test_a_format_that_is_told_is_refused_whatever_runs() -> None:
 
 @pytest.mark.parametrize(
     ("capability", "is_refused"),
-    [("8.0", True), ("8.9", False), ("9.0", False), ("gfx90a", True), ("", False)],
+    [
+        ("8.0", True),
+        ("8.9", False),
+        ("9.0", False),
+        ("gfx90a", True),
+        ("gfx1100", True),
+        ("gfx942", False),
+        ("", False),
+    ],
 )
 def test_training_in_fp8_is_refused_on_chips_that_are_known_to_lack_it(
     capability: str, is_refused: bool
