@@ -10,7 +10,7 @@ second, nouns by their fields in turn. ``in_json`` says in a field's metadata wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -202,7 +202,7 @@ def _forms(cls: type[Any]) -> list[tuple[str, FieldForm]]:
 @_once_a_class
 def _readers(cls: type[Any]) -> dict[str, tuple[str, Reader, bool]]:
     """For each key: the field, what reads its value, and whether it is needed."""
-    hints, forms = get_type_hints(cls, localns={"Mapping": Mapping}), dict(_forms(cls))
+    hints, forms = get_type_hints(cls, localns={"Mapping": Mapping, "Sequence": Sequence}), dict(_forms(cls))
     return {
         form.name or item.name: (
             item.name,
@@ -229,6 +229,8 @@ def _reader(hint: Any) -> Reader:
         return lambda value: None if value is None and NoneType in parts else _first(some, value)
     if origin is tuple:
         return _tuple_reader(parts)
+    if origin is Sequence:
+        return _tuple_reader((*parts, ...))
     if origin is not None and issubclass(origin, Mapping):
         item = _reader(parts[1])
         return lambda value: {str(name): item(one) for name, one in _of(dict, value).items()}
@@ -238,8 +240,8 @@ def _reader(hint: Any) -> Reader:
         return lambda value: _of(int | float, value)
     if issubclass(hint, Enum | Path):
         return lambda value: hint(_of(str, value))
-    if issubclass(hint, JsonNoun):
-        reader: Reader = hint.from_json
+    if issubclass(hint, datetime | JsonNoun):
+        reader: Reader = hint.fromisoformat if issubclass(hint, datetime) else hint.from_json
         return reader
     return lambda value: _of(hint, value)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from kg.nouns.codec import JsonNoun, in_json
 from recommender.green.history import SLOT_S
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ PRIOR_JOBS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitOutcome:
+class WaitOutcome(JsonNoun):
     """A job that waited and ran.
 
     Attributes:
@@ -33,26 +34,18 @@ class WaitOutcome:
     """
 
     region: str
-    arrived: datetime
-    spans: tuple[tuple[datetime, datetime], ...]
+    arrived: datetime = field(metadata=in_json(write=datetime.isoformat))
+    spans: tuple[tuple[datetime, datetime], ...] = field(
+        metadata=in_json(write=lambda spans: [[end.isoformat() for end in span] for span in spans])
+    )
     promised: float
 
     @classmethod
     def from_line(cls, line: str) -> Self | None:
         """The outcome of a line of the log; None of a damaged one."""
         try:
-            content: Any = json.loads(line)
-            spans = tuple(
-                (datetime.fromisoformat(begin), datetime.fromisoformat(end))
-                for begin, end in content["spans"]
-            )
-            return cls(
-                region=str(content["region"]),
-                arrived=datetime.fromisoformat(content["arrived"]),
-                spans=spans,
-                promised=float(content["promised"]),
-            )
-        except (ValueError, LookupError, TypeError):
+            return cls.from_json(json.loads(line))
+        except ValueError:
             return None
 
     def append_to(self, path: Path) -> None:
@@ -61,14 +54,8 @@ class WaitOutcome:
         Raises:
             OSError: It cannot be written.
         """
-        content = {
-            "region": self.region,
-            "arrived": self.arrived.isoformat(),
-            "spans": [[begin.isoformat(), end.isoformat()] for begin, end in self.spans],
-            "promised": self.promised,
-        }
         with path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(content) + "\n")
+            stream.write(json.dumps(self.to_json()) + "\n")
 
     def kept(self, series: IntensitySeries) -> float | None:
         """Saving against a start at its arrival; None where the series does not have those hours yet."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self
 from urllib.parse import quote
 
+from kg.nouns.codec import JsonNoun, in_json
 from kg.whole_files import write_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitState:
+class WaitState(JsonNoun):
     """What a waiter keeps over its own restart.
 
     Attributes:
@@ -27,28 +28,19 @@ class WaitState:
     """
 
     state: str
-    deadline: datetime
-    command: Sequence[str]
-    waiter: int
+    deadline: datetime = field(metadata=in_json(write=datetime.isoformat))
+    command: Sequence[str] = ()
+    waiter: int = 0
     process: int | None = None
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
         """The state in a file; None where there is none, or a damaged one."""
         try:
-            content: Any = json.loads(path.read_text(encoding="utf-8"))
-            deadline = datetime.fromisoformat(content["deadline"])
-            if deadline.tzinfo is None:
-                return None
-            return cls(
-                state=str(content["state"]),
-                deadline=deadline,
-                command=content.get("command", ()),
-                waiter=content.get("waiter", 0),
-                process=content.get("process"),
-            )
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            state = cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
             return None
+        return state if state.deadline.tzinfo is not None else None
 
     def write(self, path: Path) -> None:
         """Keep it.
@@ -56,14 +48,7 @@ class WaitState:
         Raises:
             OSError: It cannot be written.
         """
-        content = {
-            "state": self.state,
-            "deadline": self.deadline.isoformat(),
-            "command": list(self.command),
-            "waiter": self.waiter,
-            "process": self.process,
-        }
-        write_json(path, content)
+        write_json(path, self.to_json())
 
 
 class HeldLock:

@@ -1,5 +1,5 @@
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +37,8 @@ class Whole(JsonNoun):
     folder: Path = Path("a")
     words: tuple[str, ...] | str | None = None
     by_name: Mapping[str, Part] = field(default_factory=dict)
+    at: datetime = datetime(2026, 1, 2, tzinfo=UTC)
+    more: Sequence[int] = (1,)
     secret: int = field(default=1, metadata=NOT_IN_JSON)
     note: str = field(default="", metadata=OR_NULL)
     role: str = field(default="", metadata=in_json("the_role", empty=Empty.OMITTED))
@@ -59,6 +61,8 @@ CONTENT = {
     "folder": "a",
     "words": ["a", "b"],
     "by_name": {"p": {"name": "y", "share": 0.5}},
+    "at": "2026-01-02T00:00:00+00:00",
+    "more": [1],
     "note": None,
     "sign": None,
     "double": 4,
@@ -80,6 +84,7 @@ def test_what_was_written_is_read() -> None:
         2,
         Better.LOWER,
     )
+    assert (whole.at, whole.more) == (WHOLE.at, (1,))
     assert Whole.from_json({"better": "lower", "words": "text"}).words == "text"
 
 
