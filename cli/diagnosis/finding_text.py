@@ -54,7 +54,7 @@ def show_briefly(findings: Sequence[SettingFinding]) -> None:
         return
     say("What runs now costs you:")
     for item in matter[:_MOST]:
-        cure = _remedy(item).replace(" --", " ", 1)  # as the titles of changes name a flag
+        cure = _remedy(item).replace(" --", " ")  # as the titles of changes name a flag
         say(f"  {cure}{_where(item)}: {_in(item.says)}")
         if item.priced is not None:
             say(f"    {_factor(item)}")

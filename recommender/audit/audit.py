@@ -93,6 +93,7 @@ def without_costs(
         if item.is_below_told:
             raised |= {name: read_value(item.raised, "int") for name in names}
         elif item.is_taken_back or (limits and item.kind is FindingKind.LIMIT):
+            names |= {plain_key(name) for name in item.taken}
             gone |= names | {name.rpartition(".")[2] for name in names}
             gone |= {name.removeprefix("no_") for name in names}
             precision = None if item.kind is FindingKind.PRECISION else precision

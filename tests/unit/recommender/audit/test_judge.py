@@ -102,3 +102,11 @@ def test_errors_come_first() -> None:
     found = judged("vllm serve m --enforce-eager --no-enable-prefix-caching --max-num-seqs 2")
     levels = [list(FindingLevel).index(item.level) for item in found.values()]
     assert levels == sorted(levels)
+
+
+def test_a_finding_says_what_the_release_does_without_it() -> None:
+    assert judged("vllm serve m --enforce-eager")["eager-mode"].default == "--enforce-eager=false"
+    found = judged("vllm serve m --no-enable-prefix-caching")["prefix-caching-off"]
+    assert found.default == "--enable-prefix-caching=true"
+    assert judged("vllm serve m --gpu-memory-utilization 0.3")["memory-share-low"].default.endswith("=0.92")
+    assert judged("NCCL_DEBUG=TRACE vllm serve m")["nccl-debug"].default == ""

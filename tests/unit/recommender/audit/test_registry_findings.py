@@ -87,3 +87,21 @@ def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
 def test_a_number_that_is_missing_is_refused() -> None:
     found = judged("vllm serve m --max-num-seqs --max-model-len 8192")["value-not-taken"]
     assert found.setting.key == "--max-num-seqs"
+
+
+def test_a_flag_that_is_like_none_is_refused_without_a_guess() -> None:
+    found = judged("vllm serve m --zzz 1")["unknown-setting"]
+    assert "did you mean" not in found.says["en"]
+    assert found.remedy == ""
+
+
+def test_a_flag_that_is_a_little_like_another_names_it() -> None:
+    found = judged("vllm serve m --max-model-length 10")["unknown-setting"]
+    assert "--max-model-len" in found.says["en"]
+
+
+def test_many_choices_are_told_in_part() -> None:
+    script = "python -m sglang.launch_server --model-path m --attention-backend magic"
+    says = judged(script, "sglang", "0.5.9")["value-not-taken"].says["en"]
+    assert says.count(", ") == 8
+    assert says.endswith(", ...")
