@@ -111,7 +111,7 @@ def facts_at_hand(
 
     facts: list[LaunchFacts] = []
     if smi is not None:
-        from ingest.questions.launches.smi import read_smi
+        from ingest.questions.smi import read_smi
 
         facts.append(read_smi(texts.read_text(smi), smi.name))
     if config_json is not None:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from ingest.questions.aims import KnownOperator, limits_of, objective_of
 from ingest.questions.bounds import check_settings, check_sizes, check_traits, device_count
 from ingest.questions.launches.launch_facts import facts_of
-from ingest.questions.launches.releases import plain_release, release_of_image
+from ingest.questions.releases import plain_release, release_of_image
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Hardware, Problem, Workload, WorkloadKind
 from kg.nouns.situation import FactOrigin, Situation, StatedFact

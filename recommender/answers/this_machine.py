@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from ingest.questions.launches.smi import read_smi
+from ingest.questions.smi import read_smi
 from kg.errors import InputError
 from recommender.applicability.framework import LIBRARY
 from recommender.measuring.environment import device_listing, processor

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.launch_facts import LaunchFacts, merge_facts
 from ingest.questions.launches.model_config import SIZES, read_config
-from ingest.questions.launches.smi import read_smi
+from ingest.questions.smi import read_smi
 from kg.errors import InputError
 
 WORDS = st.sampled_from(

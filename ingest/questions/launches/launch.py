@@ -24,9 +24,9 @@ from ingest.questions.launches.program import (
     program_signs,
     started_program,
 )
-from ingest.questions.launches.releases import release_of_image
 from ingest.questions.launches.shell import UNKNOWN, Script, ShellCommand, read_script
 from ingest.questions.launches.variables import batch_job, reaching, settings_among, visible_devices
+from ingest.questions.releases import release_of_image
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.setting import SettingPlace
 from kg.terms.meanings import long_names, plain_name, programs

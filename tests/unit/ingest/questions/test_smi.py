@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.questions.launches.smi import read_smi
+from ingest.questions.smi import read_smi
 from kg.errors import InputError
 
 

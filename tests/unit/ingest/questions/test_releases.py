@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.questions.launches.launch import read_launch
-from ingest.questions.launches.releases import plain_release, release_of_image
+from ingest.questions.releases import plain_release, release_of_image
 
 
 @pytest.mark.parametrize(
