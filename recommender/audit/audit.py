@@ -7,7 +7,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import data
-from ingest.knowledge.audit_rules import read_audit_rules
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import read_value
 from kg.nouns.values import Settings
@@ -65,6 +64,8 @@ class Audit:
 @cache
 def shipped_rules() -> tuple[AuditRule, ...]:
     """The rules that ship, by file and place."""
+    from ingest.knowledge.audit_rules import read_audit_rules  # a question without settings parses no YAML
+
     names = data.files("audit", ".yaml")
     return tuple(rule for name in names for rule in read_audit_rules(data.text(name), name))
 
