@@ -6,6 +6,9 @@ import pytest
 
 from benchmarks.answers.served_work import DeploymentDomain, DeploymentQuestion, Deployments, Work
 from kg.errors import MissingFactError
+from kg.nouns.knowledge import Model
+from kg.triples.model_facts import facts_of
+from kg.triples.serialisation import from_graph
 from recommender.ranking.deployments.deployment import RatedDeployment
 from recommender.workspace.workspace import Workspace
 
@@ -15,7 +18,8 @@ DOMAIN = DeploymentDomain(frameworks=("sglang", "vllm"), counts=(2,), most_at_on
 
 def rated(shipped: Workspace, work: Work) -> list[RatedDeployment]:
     asked = DeploymentQuestion(work=work, domain=DOMAIN)
-    return Deployments(shipped.hardware, shipped.snapshot.sizes_of).rate(asked)
+    graph = shipped.graph
+    return Deployments(shipped.hardware, lambda model: facts_of(from_graph(graph, Model, model))).rate(asked)
 
 
 def test_every_engine_is_asked_with_drafts_and_without(shipped: Workspace) -> None:

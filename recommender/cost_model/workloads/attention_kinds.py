@@ -180,8 +180,6 @@ def cache_bytes(settings: Mapping[str, Floats]) -> Floats:
     return np.asarray(CACHE_BYTES, dtype=np.float64)[settings["precision_cache"].astype(np.int64)]
 
 
-Floats = NDArray[np.float64]
-
 LATENT_SHARE = 0.654  # of the peak in MLA prefill on the 910C (arXiv:2506.12708)
 GATHER_SHARE = 0.485
 """Share of the nominal bandwidth at which the cores gather. Each has a row at a time: 88 us for 3 to 24 rows,
