@@ -80,6 +80,7 @@ spec:
     assert found(manifest)["NCCL_DEBUG"][0] == "TRACE"
     two = "vllm serve m --max-num-seqs 1 &\nvllm serve m --max-num-seqs 2 &\n"
     assert [item.value for item in running_settings(two, server=2)] == ["2"]
+    assert [item.value for item in running_settings(two)] == ["1"]
 
 
 def test_a_dotted_flag_is_a_field() -> None:
