@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.answers.served_work import DeploymentDomain, DeploymentQuestion, Deployments, Work
-from kg.errors import MissingFactError
+from kg.errors import MissingFactError, UnknownEntityError
 from kg.nouns.knowledge import Model
 from kg.triples.model_facts import facts_of
 from kg.triples.serialisation import from_graph
@@ -18,8 +18,14 @@ DOMAIN = DeploymentDomain(frameworks=("sglang", "vllm"), counts=(2,), most_at_on
 
 def rated(shipped: Workspace, work: Work) -> list[RatedDeployment]:
     asked = DeploymentQuestion(work=work, domain=DOMAIN)
-    graph = shipped.graph
-    return Deployments(shipped.hardware, lambda model: facts_of(from_graph(graph, Model, model))).rate(asked)
+
+    def sizes_of(model: str) -> dict[str, float | str]:
+        try:
+            return facts_of(from_graph(shipped.graph, Model, model))
+        except UnknownEntityError:
+            return {}
+
+    return Deployments(shipped.hardware, sizes_of).rate(asked)
 
 
 def test_every_engine_is_asked_with_drafts_and_without(shipped: Workspace) -> None:
