@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "figures-rotating.md"
 RUNS = ROOT / "benchmarks" / "figures.jsonl"
 TABLE = ROOT / "benchmarks" / "figures.yaml"
-HEAD = "figure | development | nested | rotating"
+HEAD = "figure | development | nested | last draw, mean of all"
 KINDS = {"d": "development", "n": "nested", "r": "rotating"}
 NEAR = 0.01
 
@@ -120,11 +120,13 @@ def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
         if not mine and "page" not in bench:
             continue
         page = f" ([page]({bench['page']}))" if "page" in bench else ""
-        yield f"**{name}**{page} | {_draw(rotating[-1]) if rotating else '-'}"
+        drawn = f"{_draw(rotating[-1])}, draws {len(rotating)}" if rotating else "-"
+        yield f"**{name}**{page} | {drawn}"
         for label in bench["figures"]:
             values = [row["figures"]["rotating"].get(label) for row in rotating]
             known = [value for value in values if value is not None]
-            of_many = f"; mean of {len(known)}: {_shown(mean(known, 6))}" if len(known) > 1 else ""
+            fewer = f" ({len(known)})" if len(known) < len(values) else ""
+            of_many = f", {_shown(mean(known, 6))}{fewer}" if len(known) > 1 else ""
             cells = [_whole(bench, every, kind, label) for kind in ("development", "nested")]
             cells.append((_shown(values[-1]) if values else "-") + of_many)
             if set(cells) != {"-"}:

@@ -1,6 +1,7 @@
 """Pages of docs/ are short, stand in the index under one of four headings, and are where the code says."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,10 @@ FOLDERS = ("benchmarks", "cli", "data", "embeddings", "ingest", "kg", "recommend
 SUFFIXES = {".py", ".ttl", ".yaml"}
 ELSEWHERE = {"performance-summary.md", "performance-summary-archive.md"}  # pages of other repositories
 
+_PATH = re.compile(
+    r"(?<![\w/.])((?:tools|benchmarks|tests|data|examples)(?:/[\w-]+)+(?:\.[a-z]+)?)(?![\w/*{-])"
+)
+_MODULE = re.compile(r"python -m ((?:tools|benchmarks|tests)(?:\.\w+)+)")
 _MENTION = re.compile(r"(?<![\w/.])docs/([\w-]+\.md)")
 
 
@@ -45,3 +50,13 @@ def test_pages_that_the_code_names_exist() -> None:
     }
     assert dead == set()
     assert len(files) > 500
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_files_and_modules_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    paths = [name for name in _PATH.findall(text) if name.islower()]  # capitals stand for a name
+    places = [*paths, *(name.replace(".", "/") for name in _MODULE.findall(text))]
+    assert [
+        name for name in places if not (ROOT / name).exists() and not (ROOT / f"{name}.py").exists()
+    ] == []
