@@ -1,9 +1,9 @@
 """What a program puts in the place of a setting that nobody tells, by the device where it depends on that.
 
 The registry holds *cases* by release (``resolved``), the first that holds wins: terms of a device
-(``platform == npu``, ``memory >= 70`` in GiB, ``device has h100``), of other settings, taken as nobody tells
-them, and ``?`` for what no reader of the sources can judge. A value counts as the default only where every
-case that may hold gives it.
+(``platform == npu``, ``memory >= 70`` in GiB, ``device has h100``), ``plain decoder`` for a model that writes
+text by attention alone, of other settings, taken as nobody tells them, and ``?`` for what no reader of the
+sources can judge. A value counts as the default only where every case that may hold gives it.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
         return None
     hardware = facts.get("hardware")
     names = {str(name) for name in hardware} if isinstance(hardware, AbstractSet) else set()
+    if term == "plain decoder":
+        return _is_plain(facts) or None
     if term.startswith("platform == "):
         platform = next((_PLATFORMS[name] for name in names & _PLATFORMS.keys()), None)
         return None if platform is None else term.endswith(f" {platform}")
@@ -75,6 +77,18 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
     if term.startswith("device "):
         return None if not names else any(term.rpartition(" ")[2] in name for name in names)
     return _of_settings(term, found)
+
+
+def _is_plain(facts: Mapping[str, object]) -> bool:
+    """Whether the model is known to write text by attention alone."""
+    kinds, attention = facts.get("model"), facts.get("attention")
+    return (
+        isinstance(kinds, AbstractSet)
+        and isinstance(attention, AbstractSet)
+        and bool(kinds & {"decoder", "moe-decoder"})
+        and bool(attention)
+        and not attention & {"linear", "none"}
+    )
 
 
 def _of_settings(term: str, found: LookUp) -> bool | None:

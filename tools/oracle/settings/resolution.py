@@ -2,9 +2,9 @@
 
 Each setting that they settle is followed alone, from its stated default through these functions, as a list of
 *cases*: terms that must hold and the value then; the first that holds wins. Terms are our words:
-``platform == cpu``, ``memory >= 70`` (of a device, GiB), ``device has h100``, other settings as in refusals,
-and ``?`` for whatever else a condition asks. A value that depends on anything else is computed; nothing is
-guessed.
+``platform == cpu``, ``memory >= 70`` (of a device, GiB), ``device has h100``, ``plain decoder``, other
+settings, and ``?`` for whatever else a condition asks. A value that depends on anything else is computed;
+nothing is guessed.
 """
 
 from __future__ import annotations

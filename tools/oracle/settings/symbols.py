@@ -27,7 +27,7 @@ _PLATFORMS = {
     "is_xpu": ("xpu",), "is_npu": ("npu",), "is_hpu": ("hpu",), "is_mps": ("mps",), "is_musa": ("musa",),
     "is_cuda_alike": ("cuda", "rocm"), "is_neuron": ("neuron",),
 }  # fmt: skip
-_DEVICE = (UNKNOWN, "platform", "memory", "device")
+_DEVICE = (UNKNOWN, "platform", "memory", "device", "plain")
 _FOREIGN = {f"platform == {name}" for name in ("tpu", "xpu", "hpu", "mps", "musa", "neuron")}
 """Platforms that nobody here asks about: their tables are not followed."""
 _MEASURES = {
@@ -37,6 +37,10 @@ _MEASURES = {
     "get_amdgpu_memory_capacity": ("memory", 1 / 1024),
     "get_device_name": ("device", 0.0),
 }
+_OF_MODEL = {
+    "is_chunked_prefill_supported": True, "is_prefix_caching_supported": True, "is_encoder_decoder": False,
+}  # fmt: skip
+"""What vLLM asks of a model, as it is for one that writes text by attention alone."""
 _SIGNS: dict[type[ast.cmpop], tuple[str, Any]] = {
     ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt),
     ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
@@ -98,6 +102,8 @@ def measured(node: ast.expr) -> Cases | None:
     if isinstance(node, ast.Call) and name in _MEASURES:
         subject, scale = _MEASURES[name]
         return (((), Symbol(subject, scale)),)
+    if name in _OF_MODEL:
+        return ((("plain decoder",), _OF_MODEL[name]), ((), COMPUTED))
     if isinstance(node, ast.Name) and name == "usage_context":
         return (((), SERVER),)
     if isinstance(node, ast.Attribute) and tail(node.value) in OWNERS and name in {"device", "device_type"}:

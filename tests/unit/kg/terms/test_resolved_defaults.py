@@ -55,6 +55,15 @@ def test_what_nobody_can_judge_hides_the_default() -> None:
     assert not is_default(found(ResolvedCase(value=8, bound="least")), 8, H100)
 
 
+@pytest.mark.parametrize(
+    ("attention", "default"), [({"grouped"}, True), ({"grouped", "linear"}, False), (set(), False)]
+)
+def test_what_a_model_takes_is_known_of_plain_decoders(attention: set[str], default: bool) -> None:
+    cases = (ResolvedCase(when="plain decoder", value=True), ResolvedCase(computed=True))
+    facts = {**H100, "model": frozenset({"decoder"}), "attention": frozenset(attention)}
+    assert is_default(found(*cases, kind="bool"), "true", facts) is default
+
+
 def test_other_settings_count_as_nobody_told_them() -> None:
     shipped = found(ResolvedCase(when="--performance-mode == throughput", value=512), ResolvedCase(value=256))
     here = LookUp(standing=Standing.TAKEN, release="0.32.0", setting=shipped.setting)

@@ -36,7 +36,7 @@ class EngineArgs:
         if self.kernels is None:
             self.kernels = model.kernels
         if self.cache is None:
-            self.cache = True
+            self.cache = model.is_prefix_caching_supported
         if self.refused is None and self.mode == "no":
             raise ValueError("refused")
 LOADER = "auto" + "-fast"
@@ -70,7 +70,7 @@ def test_constants_tables_and_what_is_computed(tmp_path: Path) -> None:
         "loader": (("", "auto-fast"),),
         "graph": (("", "full"),),
         "kernels": (("",),),
-        "cache": (("", True),),
+        "cache": (("plain decoder", True), ("",)),
         "sizes": (("", 4),),
     }
 
