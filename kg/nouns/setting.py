@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kg.nouns.release import release_key
@@ -59,6 +59,16 @@ class ResolvedCase:
     value: Value = None
     computed: bool = False
     bound: str = ""
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether it holds of a server of any text model, whatever the device."""
+        return self.when in {"", "plain decoder"}
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it waits for another setting, or for a server without a device."""
+        return "platform == cpu" in self.when or self.when.removeprefix("not ").startswith("-")
 
     def __str__(self) -> str:
         value = "computed" if self.computed else f"{f'at {self.bound} ' if self.bound else ''}{self.value}"
@@ -136,10 +146,21 @@ class Setting:
         return next((item for end, item in self.before if key < release_key(end)), self)
 
     def default_in(self, release: str) -> SettingDefault | None:
-        """The default in a release; None where the program states none."""
+        """The default in a release; None where the program states none.
+
+        Where it states nothing but that it is unset, what it puts in its place, if no device decides that.
+        """
         key = release_key(release)
         earlier = [item for item in self.defaults if release_key(item.release) <= key]
-        return earlier[-1] if earlier else None
+        stated = earlier[-1] if earlier else None
+        if stated is None or stated.computed or stated.value is not None:
+            return stated
+        for case in self.resolved_in(release):
+            if case.is_usual:
+                return stated if case.computed or case.bound else replace(stated, value=case.value)
+            if not case.is_told:
+                break
+        return stated
 
     def resolved_in(self, release: str) -> tuple[ResolvedCase, ...]:
         """What the program puts in place of the default in a release; empty where that is all it does."""

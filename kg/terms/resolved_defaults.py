@@ -35,15 +35,16 @@ def is_default(found: LookUp, value: Value, facts: Mapping[str, object]) -> bool
         value: As told.
         facts: Of the question; ``hardware`` and ``memory_bytes`` are those of the device.
     """
-    if found.is_default(value):
-        return True
+    usual = found.is_default(value)
     if found.setting is None or found.standing is not Standing.TAKEN or found.negated:
-        return False
+        return usual
     cases = list(possible(found, facts))
     kind = found.setting.type
-    return bool(cases) and all(
+    fits = bool(cases) and all(
         not case.computed and case.bound != "least" and same_value(value, case.value, kind) for case in cases
     )
+    asks_model = any("plain decoder" in case.when for case in cases) and bool(facts.get("attention"))
+    return fits if asks_model else fits or usual
 
 
 def possible(found: LookUp, facts: Mapping[str, object]) -> Iterator[ResolvedCase]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kg.nouns.setting import Setting, SettingDefault, SettingPlace
+from kg.nouns.setting import ResolvedCase, Setting, SettingDefault, SettingPlace
 from kg.nouns.values import Value
 
 
@@ -85,3 +85,37 @@ def test_what_no_program_can_have_is_refused() -> None:
         setting(type="number")
     with pytest.raises(ValueError, match="before it came"):
         setting(since="2.0", removed="1.0")
+
+
+@pytest.mark.parametrize(
+    ("cases", "value"),
+    [
+        ([ResolvedCase(value=8)], 8),
+        (
+            [
+                ResolvedCase(when="? and platform == cpu", value=1),
+                ResolvedCase(when="plain decoder", value=8),
+            ],
+            8,
+        ),
+        ([ResolvedCase(when="--mode == fast", value=16), ResolvedCase(value=8)], 8),
+        ([ResolvedCase(when="memory >= 70", value=16), ResolvedCase(value=8)], None),
+        ([ResolvedCase(when="?", value=16), ResolvedCase(value=8)], None),
+        ([ResolvedCase(value=8, bound="most")], None),
+        ([ResolvedCase(computed=True)], None),
+    ],
+)
+def test_an_unset_default_is_what_takes_its_place_where_no_device_decides(
+    cases: list[ResolvedCase], value: object
+) -> None:
+    item = setting(
+        type="int",
+        defaults=(SettingDefault(release="1.0"),),
+        resolved=(("1.0", tuple(cases)), ("2.0", ())),
+    )
+    found = item.default_in("1.5")
+    assert found is not None
+    assert found.value == value
+    later = item.default_in("2.0")
+    assert later is not None
+    assert later.value is None

@@ -56,7 +56,7 @@ def test_what_nobody_can_judge_hides_the_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attention", "default"), [({"grouped"}, True), ({"grouped", "linear"}, False), (set(), False)]
+    ("attention", "default"), [({"grouped"}, True), ({"grouped", "linear"}, False), (set(), True)]
 )
 def test_what_a_model_takes_is_known_of_plain_decoders(attention: set[str], default: bool) -> None:
     cases = (ResolvedCase(when="plain decoder", value=True), ResolvedCase(computed=True))
