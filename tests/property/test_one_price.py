@@ -54,18 +54,19 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
     raw = {**raw, "software": {start.framework: start.version}}
     words = {name: value for name, value in raw.items() if name not in {"phase", "limits"}}
 
-    record = workspace.ask.estimate(words, phase=raw["phase"], settings=settings).records[0]
-    assert record["throughput"] == pytest.approx(shown["throughput"].value)
-    ratio = record["time_interval_90_s"][1] / record["time_s"]
+    step = workspace.ask.estimate(words, phase=raw["phase"], settings=settings).steps[0]
+    throughput = step.results["throughput"]
+    assert throughput == pytest.approx(shown["throughput"].value)
+    ratio = step.time_interval_s[1] / step.results["step_time_s"]
     assert ratio == pytest.approx(shown["throughput"].high / shown["throughput"].value, rel=1e-12)
     for name in ("tpot", "ttft"):
         if name in shown:
-            assert record[f"{name}_s"] == pytest.approx(shown[name].value)
+            assert step.results[f"{name}_s"] == pytest.approx(shown[name].value)
 
-    assert price(answer.priced)[0].throughput == pytest.approx(record["throughput"])
+    assert price(answer.priced)[0].throughput == pytest.approx(throughput)
     predicted = workspace.predict(problem, 5)
     assert predicted.now is not None
-    assert predicted.now.throughput == pytest.approx(record["throughput"])
+    assert predicted.now.throughput == pytest.approx(throughput)
     assert predicted.start == f"{start.layout} with {start.framework} {start.version}"
 
     file = {
@@ -81,14 +82,14 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
     assert isinstance(source, TaskModel)
     assert source.cost_model is not None
     assert source.cost_model.kind is Kind.MODELLED
-    assert source.cost_model.records([Settings()])[0]["throughput"] == pytest.approx(record["throughput"])
+    assert source.cost_model.records([Settings()])[0]["throughput"] == pytest.approx(throughput)
 
     screen = HypothesisScreen(workspace.graph, workspace.hardware, workspace.snapshot.near_runs.about)
     asked, _ = workspace.problem({**raw, "current": settings})
     size = "batch" if raw["phase"] == "serving" else "micro_batch"
     change = {size: max(1, int(str(settings[size]).partition(".")[0]) // 2)}
-    two = workspace.ask.estimate(words, phase=raw["phase"], settings=settings, compare=[{}, change]).records
-    expected = math.log(two[1]["throughput"] / two[0]["throughput"])
+    two = workspace.ask.estimate(words, phase=raw["phase"], settings=settings, compare=[{}, change]).steps
+    expected = math.log(two[1].results["throughput"] / two[0].results["throughput"])
     assert screen.check(asked, Settings(change)).gain == pytest.approx(expected, abs=1e-12)
     return answer
 

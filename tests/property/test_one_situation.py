@@ -43,7 +43,7 @@ def test_one_question_has_one_price_and_one_list_of_assumptions(
     predicted, estimated = shipped.predict(problem), shipped.ask.estimate(raw)
     assert predicted.now is not None
     assert predicted.now.throughput == pytest.approx(expected, rel=1e-3)
-    assert estimated.records[0]["throughput"] == pytest.approx(expected, rel=1e-3)
+    assert estimated.steps[0].results["throughput"] == pytest.approx(expected, rel=1e-3)
     line = assumption_line(answer.assumed)
     assert line
     assert assumption_line(predicted.assumed) == assumption_line(estimated.assumed) == line
@@ -58,4 +58,4 @@ def test_one_question_has_one_price_and_one_list_of_assumptions(
         {**raw, "count": widest.devices}, settings={**degrees, "batch": int(at_once / layout.dp)}
     )
     if answer.problem.hardware.count == widest.devices:
-        assert again.records[0]["throughput"] == pytest.approx(widest.throughput, rel=1e-3)
+        assert again.steps[0].results["throughput"] == pytest.approx(widest.throughput, rel=1e-3)

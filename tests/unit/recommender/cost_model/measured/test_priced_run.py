@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kg.errors import InputError
 from recommender.cost_model.measured.priced_run import PricedRun
 from recommender.cost_model.measured.step_place import StepPlace
 
@@ -22,5 +23,5 @@ def test_a_run_comes_back_from_json() -> None:
 
 @pytest.mark.parametrize("content", [{}, {**RUN.to_json(), "place": {"engine": "vllm"}}])
 def test_what_is_no_run_is_refused(content: dict[str, object]) -> None:
-    with pytest.raises((KeyError, TypeError)):
+    with pytest.raises(InputError, match="is missing"):
         PricedRun.from_json(content)

@@ -29,7 +29,7 @@ from recommender.cost_model.settings.plans import PIECEWISE, SERVING, TRAINING
             {"tensor_parallel_size": 4, "enforce_eager": True, "enable_expert_parallel": True,
              "quantization": "ascend", "max_num_seqs": 16, "use_flash_attn": True},
             "serving",
-            {"tensor_parallel": 4, "graph": 0, "expert_parallel": 4, "precision": "int8", "batch": 16},
+            {"tensor_parallel": 4, "graph": 0, "expert_parallel": 16, "precision": "int8", "batch": 16},
             ("use_flash_attn",),
         ),
         ({"cudagraph_mode": "FULL_DECODE_ONLY", "tp-size": 2}, "serving", {"graph": 1, "tensor_parallel": 2}, ()),
