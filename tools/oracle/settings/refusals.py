@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 _SIGNS = {ast.Gt: ">", ast.GtE: ">=", ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "==": "!=", "!=": "=="}
-_MOST = 8
-"""Ways of one refusal beyond which it is left out."""
 _OWNERS = {
     "args",
     "self",
@@ -52,29 +50,14 @@ def add_refusals(
         names[name] = item.key
     for name in doubled:
         names.pop(name, None)
-    for keys, text in _refusals(sources, names, _by_module(by_key.values(), names)):
+    for keys, text in _refusals(sources, names):
         for key in keys:
             if key in by_key and text not in by_key[key].conflicts:
                 by_key[key].conflicts = (*by_key[key].conflicts, text)
 
 
-def _by_module(settings: Iterable[Mined], names: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Fields by their name, for the module that states their class, where the name alone does not tell."""
-    found: dict[str, dict[str, str]] = {}
-    for item in settings:
-        name = item.key.rpartition(".")[2]
-        if item.place == "json" and item.key.count(".") == 1 and name not in names:
-            known = found.setdefault(item.path, {})
-            known[name] = "" if name in known else item.key
-    return found
-
-
-def _refusals(
-    sources: Sources, everywhere: Mapping[str, str], apart: Mapping[str, Mapping[str, str]]
-) -> Iterator[tuple[set[str], str]]:
+def _refusals(sources: Sources, names: Mapping[str, str]) -> Iterator[tuple[set[str], str]]:
     for module in sources.having("raise ", "assert ", "incompatible_check", "dependency_check"):
-        here = {name: key for name, key in apart.get(module.path, {}).items() if key}
-        names = {**everywhere, **here}
         owners: list[ast.ClassDef | ast.Module] = [*module.classes.values(), module.tree]
         for owner in owners:
             feature = _feature(owner) if isinstance(owner, ast.ClassDef) else ""
@@ -117,33 +100,30 @@ def _check(call: ast.Call, names: Mapping[str, str], feature: str) -> Iterator[l
 
 
 def _terms(tests: list[tuple[ast.expr, bool]], names: Mapping[str, str]) -> Iterator[list[tuple[str, str]]]:
-    yield from _all([_ways(test, names, truth=truth) for test, truth in tests])
+    found: list[tuple[str, str]] = []
+    for test, truth in tests:
+        terms = _term(test, names, truth=truth)
+        if terms is None:
+            return
+        found.extend(terms)
+    yield found
 
 
-def _ways(node: ast.expr, names: Mapping[str, str], *, truth: bool) -> list[list[tuple[str, str]]]:
-    """The ways in which a condition holds by settings alone, each as settings with what is said of them."""
+def _term(node: ast.expr, names: Mapping[str, str], *, truth: bool) -> list[tuple[str, str]] | None:
+    """A condition as settings with what is said of them; None if it is about anything else."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return _ways(node.operand, names, truth=not truth)
+        return _term(node.operand, names, truth=not truth)
     if isinstance(node, ast.BoolOp):
-        parts = [_ways(value, names, truth=truth) for value in node.values]
+        if isinstance(node.op, ast.And) != truth:
+            return None  # an alternative: not one expression
+        parts = [_term(value, names, truth=truth) for value in node.values]
         return (
-            _all(parts) if isinstance(node.op, ast.And) == truth else [way for part in parts for way in part]
+            None if any(part is None for part in parts) else [term for part in parts for term in part or ()]
         )
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        terms = _comparison(node, names, truth=truth)
-        return [] if terms is None else [terms]
+        return _comparison(node, names, truth=truth)
     key = _key(node, names)
-    return [] if key is None else [[(key, key if truth else f"not {key}")]]
-
-
-def _all(parts: list[list[list[tuple[str, str]]]]) -> list[list[tuple[str, str]]]:
-    """The ways in which all of some conditions hold; none where they are too many to say."""
-    found: list[list[tuple[str, str]]] = [[]]
-    for part in parts:
-        found = [[*way, *more] for way in found for more in part]
-        if len(found) > _MOST:
-            return []
-    return found
+    return None if key is None else [(key, key if truth else f"not {key}")]
 
 
 def _comparison(node: ast.Compare, names: Mapping[str, str], *, truth: bool) -> list[tuple[str, str]] | None:
