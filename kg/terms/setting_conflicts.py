@@ -45,7 +45,7 @@ def broken_conflicts(release: ReleaseSettings, settings: Mapping[str, Value]) ->
     for layer in release.layers():
         for key in settings:
             found = layer.registry.find(key, None, layer.release)
-            for conflict in () if found is None else found.setting.as_in(layer.release).conflicts:
+            for conflict in () if found is None else found.setting.conflicts:
                 if all(_holds(term, values, layer) for term in conflict.split(" and ")):
                     broken[conflict] = None
     return list(broken)
