@@ -69,22 +69,22 @@ class ReportDocument(JsonNoun):
         return {name: finite(value) for name, value in content.items()}
 
     @classmethod
-    def from_json(cls, raw: object, where: str = "report") -> Self:
+    def from_json(cls, content: object, where: str = "report") -> Self:
         """The inverse of :meth:`to_json`.
 
         Raises:
             InputError: It is no report, or one of a later version.
         """
-        if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise InputError(f"{where}: holds no report", hint="a page or JSON file of tunegraph report")
-        if raw.get("version") != VERSION:
+        if content.get("version") != VERSION:
             raise InputError(
-                f"{where}: is a report of version {raw.get('version')}, this program reads {VERSION}",
+                f"{where}: is a report of version {content.get('version')}, this program reads {VERSION}",
                 hint="read it with the program that wrote it",
             )
         try:
             return noun_of(
-                cls, {name: value for name, value in raw.items() if name not in {"format", "version"}}
+                cls, {name: value for name, value in content.items() if name not in {"format", "version"}}
             )
         except InputError as fault:
             raise InputError(f"{where}: is a damaged report ({fault})", hint="make it again") from None

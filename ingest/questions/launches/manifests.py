@@ -58,7 +58,8 @@ def image_commands(text: str) -> list[ShellCommand]:
         said[name] = rest.strip()
         if name == "ENV":
             words = [word for one in read_script(f"env {rest}").commands for word in one.words[1:]]
-            environment |= dict(word.partition("=")[::2] for word in words if "=" in word)
+            pairs = (word.partition("=") for word in words if "=" in word)
+            environment |= {variable: value for variable, _, value in pairs}
     if "FROM" not in said or not {"CMD", "ENTRYPOINT"} & set(said):
         return []
     image = said["FROM"].split()[0]

@@ -59,7 +59,7 @@ def test_what_never_differs_is_no_column_and_what_divides_has_its_ratio() -> Non
         design.configurations([Settings({"tp": 4})]),
     )
     assert magnitude(4096 / 4) in joined[0].tolist()
-    assert DesignColumns.from_json(design.to_json()) == design  # type: ignore[arg-type]
+    assert DesignColumns.from_json(design.to_json()) == design
 
 
 def test_configurations_that_are_all_alike_leave_nothing_to_learn() -> None:

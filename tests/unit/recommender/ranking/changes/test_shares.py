@@ -3,6 +3,7 @@
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -93,7 +94,7 @@ def test_a_source_that_repeats_itself_in_a_workspace_has_one_vote(empty_path: Pa
     lines = []
     for place, (source, (factor, times)) in enumerate(gains.items()):
         for number in range(times):
-            gain = {"kind": "measured", "strategy": "tile-it", "baseline": {"value": factor}}
+            gain: dict[str, Any] = {"kind": "measured", "strategy": "tile-it", "baseline": {"value": factor}}
             lines.append(case_line(1.0, size=1000 * place + number, block=8, source=source, **gain))
     (empty_path.parent / "cases.jsonl").write_text("".join(lines))
     with Workspace.editor(empty_path, cache=empty_path.parent) as editor:
