@@ -90,7 +90,7 @@ SCRIPTS = {
     "sglang": ("python -m sglang.launch_server --model-path m {flags}", {
         "tp": ["--tp-size", "--tp", "--tensor-parallel-size"], "pp": ["--pp-size", "--pp", "--pipeline-parallel-size"],
         "dp": ["--dp-size", "--dp", "--data-parallel-size"], "ep": ["--ep-size", "--ep", "--expert-parallel-size"]}),
-    "megatron-lm": ("torchrun --nproc_per_node 8 pretrain.py --num-layers 8 {flags}", {
+    "megatron-lm": ("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 {flags}", {
         "tp": ["--tensor-model-parallel-size"], "pp": ["--pipeline-model-parallel-size"],
         "cp": ["--context-parallel-size"], "ep": ["--expert-model-parallel-size"]}),
 }  # fmt: skip

@@ -21,6 +21,7 @@ from kg.nouns.values import Settings
 from kg.triples.model_facts import facts_of
 from kg.triples.names import Names, ResolvedModel, ResolvedName
 from kg.triples.serialisation import from_graph
+from recommender.cost_model.measured.priced_run import PricedRun
 from recommender.cost_model.question import QuestionFacts
 from recommender.measuring.environment import capture
 from recommender.measuring.masking import masked_environment, masked_words
@@ -381,4 +382,5 @@ def with_measured_runs(
         MissingFactError: A size of the model is unknown.
     """
     runs = about(question_of_section(section)).measured.runs
-    return {**section, "measured": [run.to_json() for run in runs]} if runs else dict(section)
+    kept = [PricedRun(place=run.place, group=run.group, log_ratio=run.log_ratio) for run in runs]
+    return {**section, "measured": [run.to_json() for run in kept]} if kept else dict(section)
