@@ -16,7 +16,7 @@ _DIGITS = 3
 def judge_prices(reply: Reply, line: CommandLine, folder: Path) -> dict[str, str | None]:
     """Whether other commands have the price that the plan has; None where the plan has none."""
     own = expected(reply, "throughput")
-    if not reply.is_answered or own is None:
+    if not reply.is_answered or own is None or _is_without(reply):
         return dict.fromkeys(PRICES)
     predicted = line.run(reply.situation.argv("predict", folder))
     estimated = line.run(reply.situation.argv("estimate", folder))
@@ -25,6 +25,11 @@ def judge_prices(reply: Reply, line: CommandLine, folder: Path) -> dict[str, str
         "price of estimate": _compared(own, estimated, estimated_price(estimated)),
         "price of size": _size_price(reply, own, line, folder),
     }
+
+
+def _is_without(reply: Reply) -> bool:
+    """Whether the start is without what runs and only costs: the others price what runs."""
+    return any(item["level"] == "error" for item in reply.content.get("findings") or ())
 
 
 def _size_price(reply: Reply, own: float, line: CommandLine, folder: Path) -> str | None:

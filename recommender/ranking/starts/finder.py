@@ -394,6 +394,10 @@ class StartFinder:
 def _has_own_launcher(recipe: Recipe) -> bool:
     """Whether it configures another program of the framework, whose settings do not go with its flags.
 
-    MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism.
+    MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism, or
+    their fields as flags with dots.
     """
-    return any(item.where is SettingPlace.YAML for item in recipe.settings)
+    return any(
+        item.where is SettingPlace.YAML or (item.where is SettingPlace.FLAG and "." in item.key)
+        for item in recipe.settings
+    )
