@@ -71,16 +71,26 @@ def shared_cases() -> Path:
     return found
 
 
-@pytest.fixture(scope="session")
-def compiler() -> str:
-    """The C compiler. Where there is none, what needs it is left out at a desk and fails in CI."""
-    found = shutil.which("cc")
+def _needed(program: str, missing: str) -> str:
+    """The path of a program. Where there is none, what needs it is left out at a desk and fails in CI."""
+    found = shutil.which(program)
     if found is None:
-        missing = "no C compiler (cc) to build the kernels with: install gcc or clang"
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
     return found
+
+
+@pytest.fixture(scope="session")
+def compiler() -> str:
+    """The C compiler."""
+    return _needed("cc", "no C compiler (cc) to build the kernels with: install gcc or clang")
+
+
+@pytest.fixture(scope="session")
+def bash() -> str:
+    """The shell that runs launch scripts."""
+    return _needed("bash", "no bash to run the scripts with")
 
 
 @pytest.fixture(scope="session")

@@ -54,7 +54,8 @@ def check(
     raw = _read(asked)
     running = launch_settings(script, question.server)
     with open_workspace(context) as workspace:
-        audit = workspace.ask.check(with_defaults(context, workspace, raw), running, rules=own, to=target)
+        raw = with_defaults(context, workspace, raw)
+        audit = workspace.launches.check(raw, running, rules=own, to=target)
     content = {"path": script, **audit.to_json()}
     if sarif:
         from recommender.report.sarif import audit_sarif

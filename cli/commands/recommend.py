@@ -141,7 +141,11 @@ def recommend(
         raw = _for_engine(with_defaults(context, workspace, raw), form)
         problem, notes = workspace.problem(raw)
         running = launch_settings(question.from_command, question.server)
-        answer = workspace.ask.recommend(problem, k, notes=notes, space=declared, running=running)
+        answer = (
+            workspace.launches.recommend(problem, running, k, notes=notes)
+            if running and declared is None
+            else workspace.ask.recommend(problem, k, notes=notes, space=declared)
+        )
         is_remembered = workspace.remember(answer, raw, k)
         green = _for_carbon(workspace, answer, by, lasts, region, power_limit, weigh)
     if html is not None:

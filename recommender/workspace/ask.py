@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.questions.problems import problem_from, resolved_problem
-from kg.errors import AmbiguousEntityError, InfeasibleError, InputError, NoEvidenceError, UnknownEntityError
+from kg.errors import AmbiguousEntityError, InputError, NoEvidenceError, UnknownEntityError
 from kg.triples.iris import hardware_iri, model_iri
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.questions.aims import KnownOperator
-    from ingest.questions.launches.running import RunningSetting
-    from kg.nouns.audit import AuditRule
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
@@ -33,10 +30,6 @@ if TYPE_CHECKING:
     from recommender.answers.explanation.explanation import Explanation
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.answers.this_machine import MachineFacts
-    from recommender.audit.audit import Audit
-    from recommender.audit.case import AuditCase
-    from recommender.audit.finding import SettingFinding
-    from recommender.cost_model.question import Question
     from recommender.experiment.preparing import ExperimentRequest, PreparedTest
     from recommender.ranking.starts.starts import Starts
     from recommender.retrieval.neighbours import Neighbour
@@ -173,7 +166,6 @@ class AskDesk(Desk):
         *,
         notes: Sequence[str] = (),
         space: SearchSpace | None = None,
-        running: Sequence[RunningSetting] = (),
     ) -> Answer:
         """Recommend k configurations, best first, with expected gain, interval and evidence.
 
@@ -182,141 +174,16 @@ class AskDesk(Desk):
             k: How many at most.
             notes: What was assumed when the question was read.
             space: The configurations that a kernel or operator can take; None for what is known of it.
-            running: Settings of the launch that runs: those that only cost are findings, and no part of the
-                start.
 
         Raises:
             InputError: There is a space, and the question is about a whole model.
             NoEvidenceError: Nothing known is near enough; the hint says what to measure.
             InfeasibleError: All that is known was refused; the message names the rules.
         """
-        from recommender.audit.audit import without_costs
-        from recommender.audit.pricing import priced_findings
-
         problem, notes = self.understood(problem, notes)
-        case, findings = self._judged(problem, running) if running else (None, ())
-        if case is not None:
-            problem = without_costs(problem, case, findings)
-        answer = self.snapshot.recommender.answer(
+        return self.snapshot.recommender.answer(
             problem, k, model=self.model_facts(problem), notes=notes, space=space
         )
-        if case is None:
-            return answer
-        question = answer.priced if not _has_limit(findings) else self._unlimited(problem, case, findings)
-        return replace(answer, findings=priced_findings(findings, case, question))
-
-    def _unlimited(
-        self, problem: Problem, case: AuditCase, findings: Sequence[SettingFinding]
-    ) -> Question | None:
-        """What would run without the settings of the findings, limits among them; None without a price."""
-        from recommender.audit.audit import without_costs
-
-        try:
-            starts = self.decision(without_costs(problem, case, findings, limits=True))
-        except (InputError, NoEvidenceError, InfeasibleError):
-            return None
-        return None if starts is None else starts.question
-
-    def check(
-        self,
-        raw: Mapping[str, object],
-        running: Sequence[RunningSetting],
-        *,
-        rules: Sequence[AuditRule] = (),
-        to: tuple[str, str] | None = None,
-    ) -> Audit:
-        """Judge the settings of a launch: what they switch off, what that costs here, where it is right.
-
-        Args:
-            raw: The question as for :meth:`problem`; without hardware, or about an unknown model, nothing is
-                priced.
-            running: Settings of the launch (``ingest.questions.launches.running``).
-            rules: Of a user, beside those that ship.
-            to: A program and its release: what that makes of the launch is told as well.
-
-        Raises:
-            UnknownEntityError: Hardware or a program that is not known.
-            InputError: ``to`` is of another program, or the release that runs is not told.
-        """
-        from kg.nouns.knowledge import Strategy
-        from kg.terms.purposes import plain_key
-        from kg.triples.serialisation import all_of
-        from recommender.audit.upgrade import upgrade
-
-        audit = self._audit(raw, running, rules)
-        if to is None:
-            return audit
-        helpful = {
-            f"{item.software} {plain_key(item.parameter)}": strategy.id
-            for strategy in all_of(self.graph, Strategy)
-            for item in strategy.sets
-        }
-        return replace(audit, upgrade=upgrade(audit.case, *to, helpful))
-
-    def _audit(
-        self, raw: Mapping[str, object], running: Sequence[RunningSetting], rules: Sequence[AuditRule]
-    ) -> Audit:
-        """The audit of a launch."""
-        from recommender.audit.audit import Audit
-        from recommender.audit.pricing import priced_findings
-
-        hardware = raw.get("hardware")
-        if not hardware:
-            case, findings = self._judged(None, running, raw=raw, rules=rules)
-            return Audit(case=case, findings=findings)
-        self.names.hardware(str(hardware))
-        try:
-            problem, notes = self.problem(raw)
-        except InputError as fault:
-            case, findings = self._judged(None, running, raw=raw, rules=rules)
-            return Audit(case=case, findings=findings, place=str(hardware), notes=(f"not priced: {fault}",))
-        case, findings = self._judged(problem, running, rules=rules)
-        if findings:
-            findings = priced_findings(findings, case, self._unlimited(problem, case, findings))
-        count = problem.hardware.count
-        place = f"{count} x {problem.hardware.name}" if count else problem.hardware.name
-        return Audit(case=case, findings=findings, place=place, notes=notes)
-
-    def _judged(
-        self,
-        problem: Problem | None,
-        running: Sequence[RunningSetting],
-        *,
-        raw: Mapping[str, object] | None = None,
-        rules: Sequence[AuditRule] = (),
-    ) -> tuple[AuditCase, tuple[SettingFinding, ...]]:
-        """A launch and the findings on it, before they are priced."""
-        from kg.triples.finders import ModelFinder
-        from recommender.applicability.question_facts import question_facts
-        from recommender.audit.audit import all_rules
-        from recommender.audit.case import audit_case
-        from recommender.audit.judge import judge_settings
-        from recommender.audit.pricing import judged_by_memory
-
-        framework, stated, asked = None, None, dict(raw or {})
-        if problem is not None:
-            stated = question_facts(problem, self.hardware, ModelFinder(self.graph).of(problem))
-            asked |= {"software": problem.software, "traits": problem.workload.traits}
-            with suppress(NoEvidenceError):
-                situation = self.snapshot.recommender.planner.starts.situation(problem)
-                framework = None if situation is None else situation.framework
-        name = problem.hardware.name if problem is not None else str(asked.get("hardware") or "")
-        path = self.hardware.path(self.names.hardware(name).id) if name else ()
-        case = audit_case(running, asked, framework=framework, stated=stated, hardware=path)
-        findings = judge_settings(case, all_rules(rules))
-        question = self._question(problem) if any(item.spare for item in findings) else None
-        return case, judged_by_memory(findings, case, question)
-
-    def _question(self, problem: Problem | None) -> Question | None:
-        """What runs, as the cost model is asked about it; None where it cannot be."""
-        from recommender.cost_model.question import Question
-
-        if problem is None:
-            return None
-        try:
-            return Question.of(problem, self.model_facts(problem), self.hardware)
-        except (InputError, NoEvidenceError):
-            return None
 
     def decision(self, problem: Problem) -> Starts | None:
         """The start that the plan for a question begins with, priced; None where no framework runs it.
@@ -517,9 +384,3 @@ class AskDesk(Desk):
             return self.recommend(problem, notes=notes)
 
         return release_diff(text, AnswerFile(self.snapshot.layout.questions).all_questions(), ask)
-
-
-def _has_limit(findings: Sequence[SettingFinding]) -> bool:
-    from kg.nouns.audit import FindingKind
-
-    return any(item.kind is FindingKind.LIMIT for item in findings)

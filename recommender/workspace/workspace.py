@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from recommender.store.ingestion import IngestSummary, Options
     from recommender.workspace.grids import CarbonDesk
     from recommender.workspace.knowledge import KnowledgeDesk
+    from recommender.workspace.launches import LaunchDesk
     from recommender.workspace.pages import PagesDesk
     from recommender.workspace.profiles import ProfileDesk
     from recommender.workspace.searches import SearchDesk
@@ -188,6 +189,13 @@ class Workspace:
         return AskDesk(self)
 
     @property
+    def launches(self) -> LaunchDesk:
+        """Launches that run, judged and answered."""
+        from recommender.workspace.launches import LaunchDesk
+
+        return LaunchDesk(self)
+
+    @property
     def profiles(self) -> ProfileDesk:
         """Profiles and logs."""
         from recommender.workspace.profiles import ProfileDesk
@@ -260,12 +268,12 @@ class Workspace:
         rules: Sequence[AuditRule] = (),
         to: tuple[str, str] | None = None,
     ) -> Audit:
-        """Judge the settings of a launch script, given as its text. See :meth:`AskDesk.check`."""
+        """Judge the settings of a launch script, given as its text. See :meth:`LaunchDesk.check`."""
         from ingest.questions.launches.launch import read_launch
         from ingest.questions.launches.running import running_settings
 
         raw = {**read_launch(script, "script").question, **(question or {})}
-        return self.ask.check(raw, running_settings(script), rules=rules, to=to)
+        return self.launches.check(raw, running_settings(script), rules=rules, to=to)
 
     def predict(self, question: Asked, k: int = 5, *, notes: Sequence[str] = ()) -> Prediction:
         """Predict throughput, memory, energy and carbon of an answer. See :meth:`AskDesk.predict`."""

@@ -123,8 +123,8 @@ def test_a_start_is_without_what_its_findings_take_back(
     }
     with Workspace.open(shipped_path, cache=shipped_path.parent / "cache") as shipped:
         problem, _ = shipped.problem(raw)
-        answer = shipped.ask.recommend(problem, running=running)
-        check = shipped.ask.check(raw, running)
+        answer = shipped.launches.recommend(problem, running)
+        check = shipped.launches.check(raw, running)
     assert {item.rule for item in answer.findings} == {item.rule for item in check.findings}
     pasted = "\n".join(answer.starts[0].paste_lines)
     for item in answer.findings:

@@ -6,7 +6,6 @@ people write flags, variables and launches; what the editor cannot prove it must
 
 import os
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -74,9 +73,7 @@ def made(rng: random.Random) -> str:
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("bash") is None:
-        pytest.skip("bash is not here")
+def bench(bash: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stub")
     for name in ("vllm", "client"):
         (folder / name).write_text(STUB)

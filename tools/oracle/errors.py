@@ -45,6 +45,8 @@ _STATE = re.compile(
 )
 
 
+_INSTALLED = re.compile(r"(?<!\S)/(?:opt|usr|home|root|mnt|data)/\S+")
+"""A place on somebody's machine: it says nothing of the fault."""
 _SENTENCE = re.compile(r"(?<!\{)\{\w*(?:msg|message|hint|suffix|note|reasons?|advice)\}")
 """Values that are sentences."""
 _SETTING = re.compile(
@@ -119,6 +121,7 @@ def shorten(template: str) -> str | None:
     """The pattern of a template: one line of it, words around its values; None where too little is left."""
     lines = [re.sub(r"\s+", " ", re.sub(r"\x1b\[[\d;]*m", "", line)).strip() for line in template.split("\n")]
     line = _SENTENCE.sub(f" {GAP} ", max(lines, key=_tells))
+    line = _INSTALLED.sub(f" {GAP} ", line)
     line = re.sub(r"(\{\w+\})(?:\{\w+\})+", r"\1", line.replace("...", GAP)).replace(GAP, f" {GAP} ")
     chunks = line.split()
     slots = [place for place, chunk in enumerate(chunks) if _holds_slot(chunk)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ _SMALL = 150
 """Lines of a function that is run only for its value."""
 
 
-class Expressions:
+class Expressions(ABC):
     """Values of expressions of the function that is read.
 
     Attributes:
@@ -57,9 +58,9 @@ class Expressions:
         self.at: SourceFunction | None = None
         self.depth = 0
 
+    @abstractmethod
     def call(self, function: SourceFunction, given: State, state: State, depth: int) -> State:
         """The state after a function, with what it returns; only the setting itself lives on."""
-        raise NotImplementedError
 
     def test(self, node: ast.expr, state: State) -> Cases:
         """Whether a condition holds, by cases."""

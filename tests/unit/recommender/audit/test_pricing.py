@@ -20,7 +20,7 @@ MEGATRON = """torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-paralle
 
 def checked(shipped: Workspace, script: str, hardware: str, **told: Any) -> dict[str, SettingFinding]:
     raw = {**read_launch(script, "launch.sh").question, "hardware": hardware, **told}
-    return {item.rule: item for item in shipped.ask.check(raw, running_settings(script)).findings}
+    return {item.rule: item for item in shipped.launches.check(raw, running_settings(script)).findings}
 
 
 def test_the_library_judges_a_text(shipped: Workspace) -> None:
@@ -79,7 +79,7 @@ def test_recomputation_is_a_finding_where_the_memory_holds_the_work_without_it(
 def test_what_the_memory_is_not_known_for_is_a_note(shipped: Workspace) -> None:
     script = MEGATRON.format(tp=8, length=2048)
     raw = read_launch(script, "launch.sh").question
-    found = {item.rule: item for item in shipped.ask.check(raw, running_settings(script)).findings}
+    found = {item.rule: item for item in shipped.launches.check(raw, running_settings(script)).findings}
     assert found["full-recomputation"].level is FindingLevel.NOTE
 
 
@@ -98,5 +98,7 @@ def test_zero_offload_is_judged_by_the_share_of_the_weights(shipped: Workspace) 
         text = script.format(model=model)
         read = {"ds.json": content}.get
         raw = {**read_launch(text, "launch.sh", beside=read).question, "hardware": "a100-sxm4-80gb"}
-        found = {item.rule for item in shipped.ask.check(raw, running_settings(text, beside=read)).findings}
+        found = {
+            item.rule for item in shipped.launches.check(raw, running_settings(text, beside=read)).findings
+        }
         assert ("zero-offload-of-what-fits" in found) is rule, model

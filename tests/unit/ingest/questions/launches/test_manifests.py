@@ -90,7 +90,7 @@ UNIT = """
 [Service]
 Environment="NCCL_P2P_DISABLE=1" HF_HOME=/data
 Environment=HCCL_BUFFSIZE=200
-ExecStart=-/opt/bin/vllm serve a/B \\
+ExecStart=-/usr/bin/vllm serve a/B \\
     --tensor-parallel-size 4
 Restart=always
 """

@@ -1,0 +1,164 @@
+"""Launches that run: what their settings cost, and the answer without what only costs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kg.errors import InfeasibleError, InputError, NoEvidenceError
+from kg.nouns.audit import FindingKind
+from recommender.audit.audit import Audit, all_rules, without_costs
+from recommender.audit.case import audit_case
+from recommender.audit.judge import judge_settings
+from recommender.audit.pricing import judged_by_memory, priced_findings
+from recommender.workspace.ask import AskDesk
+from recommender.workspace.desk import Desk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ingest.questions.launches.running import RunningSetting
+    from kg.nouns.audit import AuditRule
+    from kg.nouns.entities import Problem
+    from recommender.answers.answer import Answer
+    from recommender.audit.case import AuditCase
+    from recommender.audit.finding import SettingFinding
+    from recommender.cost_model.question import Question
+
+
+class LaunchDesk(Desk):
+    """Launches that run, judged and answered."""
+
+    __slots__ = ()
+
+    @property
+    def ask(self) -> AskDesk:
+        """Questions and their answers."""
+        return AskDesk(self.workspace)
+
+    def recommend(
+        self, problem: Problem, running: Sequence[RunningSetting], k: int = 5, *, notes: Sequence[str] = ()
+    ) -> Answer:
+        """The answer for a launch, with the findings on it: the start is without what only costs.
+
+        Args:
+            problem: The question that the launch asks.
+            running: Its settings (``ingest.questions.launches.running``).
+            k: How many configurations at most.
+            notes: What was assumed when the question was read.
+
+        Raises:
+            InputError, NoEvidenceError, InfeasibleError: As :meth:`AskDesk.recommend`.
+        """
+        problem, notes = self.ask.understood(problem, notes)
+        case, findings = self._judged(problem, running)
+        problem = without_costs(problem, case, findings)
+        answer = self.ask.recommend(problem, k, notes=notes)
+        has_limit = any(item.kind is FindingKind.LIMIT for item in findings)
+        question = self._unlimited(problem, case, findings) if has_limit else answer.priced
+        return replace(answer, findings=priced_findings(findings, case, question))
+
+    def _unlimited(
+        self, problem: Problem, case: AuditCase, findings: Sequence[SettingFinding]
+    ) -> Question | None:
+        """What would run without the settings of the findings, limits among them; None without a price."""
+        try:
+            starts = self.ask.decision(without_costs(problem, case, findings, limits=True))
+        except (InputError, NoEvidenceError, InfeasibleError):
+            return None
+        return None if starts is None else starts.question
+
+    def check(
+        self,
+        raw: Mapping[str, object],
+        running: Sequence[RunningSetting],
+        *,
+        rules: Sequence[AuditRule] = (),
+        to: tuple[str, str] | None = None,
+    ) -> Audit:
+        """Judge the settings of a launch: what they switch off, what that costs here, where it is right.
+
+        Args:
+            raw: The question as for :meth:`AskDesk.problem`; without hardware, or about an unknown model,
+                nothing is priced.
+            running: Settings of the launch (``ingest.questions.launches.running``).
+            rules: Of a user, beside those that ship.
+            to: A program and its release: what that makes of the launch is told as well.
+
+        Raises:
+            UnknownEntityError: Hardware or a program that is not known.
+            InputError: ``to`` is of another program, or the release that runs is not told.
+        """
+        from kg.nouns.knowledge import Strategy
+        from kg.terms.purposes import plain_key
+        from kg.triples.serialisation import all_of
+        from recommender.audit.upgrade import upgrade
+
+        audit = self._audit(raw, running, rules)
+        if to is None:
+            return audit
+        helpful = {
+            f"{item.software} {plain_key(item.parameter)}": strategy.id
+            for strategy in all_of(self.graph, Strategy)
+            for item in strategy.sets
+        }
+        return replace(audit, upgrade=upgrade(audit.case, *to, helpful))
+
+    def _audit(
+        self, raw: Mapping[str, object], running: Sequence[RunningSetting], rules: Sequence[AuditRule]
+    ) -> Audit:
+        """The audit of a launch."""
+        hardware = raw.get("hardware")
+        if not hardware:
+            case, findings = self._judged(None, running, raw=raw, rules=rules)
+            return Audit(case=case, findings=findings)
+        self.names.hardware(str(hardware))
+        try:
+            problem, notes = self.ask.problem(raw)
+        except InputError as fault:
+            case, findings = self._judged(None, running, raw=raw, rules=rules)
+            return Audit(case=case, findings=findings, place=str(hardware), notes=(f"not priced: {fault}",))
+        case, findings = self._judged(problem, running, rules=rules)
+        if findings:
+            findings = priced_findings(findings, case, self._unlimited(problem, case, findings))
+        count = problem.hardware.count
+        place = f"{count} x {problem.hardware.name}" if count else problem.hardware.name
+        return Audit(case=case, findings=findings, place=place, notes=notes)
+
+    def _judged(
+        self,
+        problem: Problem | None,
+        running: Sequence[RunningSetting],
+        *,
+        raw: Mapping[str, object] | None = None,
+        rules: Sequence[AuditRule] = (),
+    ) -> tuple[AuditCase, tuple[SettingFinding, ...]]:
+        """A launch and the findings on it, before they are priced."""
+        from kg.triples.finders import ModelFinder
+        from recommender.applicability.question_facts import question_facts
+
+        framework, stated, asked = None, None, dict(raw or {})
+        if problem is not None:
+            stated = question_facts(problem, self.hardware, ModelFinder(self.graph).of(problem))
+            asked |= {"software": problem.software, "traits": problem.workload.traits}
+            with suppress(NoEvidenceError):
+                situation = self.snapshot.recommender.planner.starts.situation(problem)
+                framework = None if situation is None else situation.framework
+        name = problem.hardware.name if problem is not None else str(asked.get("hardware") or "")
+        path = self.hardware.path(self.names.hardware(name).id) if name else ()
+        case = audit_case(running, asked, framework=framework, stated=stated, hardware=path)
+        findings = judge_settings(case, all_rules(rules))
+        question = self._priced(problem) if any(item.spare for item in findings) else None
+        return case, judged_by_memory(findings, case, question)
+
+    def _priced(self, problem: Problem | None) -> Question | None:
+        """What runs, as the cost model is asked about it; None where it cannot be."""
+        from recommender.cost_model.question import Question
+
+        if problem is None:
+            return None
+        try:
+            return Question.of(problem, self.ask.model_facts(problem), self.hardware)
+        except (InputError, NoEvidenceError):
+            return None
