@@ -101,7 +101,9 @@ def tuned_script(
         flags = {**{key: (value,) for key, value in (raised or {}).items()}, **edits.flags}
         new = edited(script, replace(edits, flags=flags, removed=tuple(kept)))
         text, unwritten = new.text, [*unwritten, *new.unwritten]
-        proof = f"read again: {new.commands} commands, {new.edits} settings changed, all else as it was"
+        commands = f"{new.commands} command{'s' * (new.commands != 1)}"
+        changed = f"{new.edits} setting{'s' * (new.edits != 1)} changed"
+        proof = f"read again: {commands}, {changed}, all else as it was"
         proof += _parsed(text, name)
     else:
         text = _NEW + "\n".join(_pasted(plan, chosen)) + "\n"
@@ -197,9 +199,12 @@ def _edits(settings: Iterable[PlanSetting]) -> ScriptEdits:
 
 
 def _reasons(settings: Sequence[PlanSetting], chosen: Sequence[Change]) -> Iterable[str]:
+    named: set[str] = set()
     for item in settings:
         share = "" if item.agreement is None else f", {item.agreement:.0%} of them by weight"
-        yield f"{item.key}: {item.origin}{share}" + (f" <{item.source}>" if item.source else "")
+        is_new = bool(item.source) and item.source not in named
+        named.add(item.source)
+        yield f"{item.key}: {item.origin}{share}" + (f" <{item.source}>" if is_new else "")
     for change in chosen:
         gain = change.gain
         said = "" if gain is None else f"{factor_text(gain)}, chance {gain.probability_of_gain:.0%}, "

@@ -91,7 +91,7 @@ def test_what_only_costs_is_taken_away_and_a_placeholder_is_never_written() -> N
     made = tuned_script(plan, "vllm serve m --enforce-eager\n", removed=["--enforce-eager"])
     assert made.text == "vllm serve m\n"
     assert made.unwritten == ("speculative_config: it needs a draft model of your own",)
-    assert made.proof.startswith("read again: 1 commands, 1 settings changed, all else as it was")
+    assert made.proof.startswith("read again: 1 command, 1 setting changed, all else as it was")
 
 
 def test_a_script_keeps_its_mode(tmp_path: Path) -> None:
@@ -107,3 +107,9 @@ def test_another_layout_is_tested_before_it_is_written() -> None:
     made = tuned_script(replace(PLAN, changes=(layout,)), SCRIPT)
     assert "--tensor-parallel-size" not in made.text
     assert made.unwritten == ("Divide it as TP 2: test it first",)
+
+
+def test_a_source_is_named_once() -> None:
+    cited = [replace(flag(key, 1), source="https://a.b/c") for key in ("--one", "--two")]
+    plan = replace(PLAN, changes=(), start=replace(PLAN.start, settings=tuple(cited)))
+    assert [line.endswith("<https://a.b/c>") for line in tuned_script(plan, SCRIPT).reasons] == [True, False]
