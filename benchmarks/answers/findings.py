@@ -184,7 +184,7 @@ def audit(
 ) -> tuple[SettingFinding, ...] | None:
     """The findings on a launch; None where the question is refused."""
     try:
-        return workspace.ask.check(raw, running).findings
+        return workspace.launches.check(raw, running).findings
     except TuningError as error:
         print(f"refused: {error}")
         return None
