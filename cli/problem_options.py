@@ -90,8 +90,10 @@ class ProblemOptions:
             "objective": self.objective,
         }
         is_other = self.model is not None and not _is_alike(str(raw.get("model") or self.model), self.model)
-        if is_other and self.config_json is None:
-            raw.pop("sizes", None)  # they are those of the model that the texts name
+        if is_other and self.config_json is None and raw.pop("sizes", None):
+            said = raw.get("notes")
+            note = f"the sizes of the text are not those of {self.model}: they are left out"
+            raw["notes"] = [*(said if isinstance(said, list) else ()), note]
         told: dict[str, object] = {name: value for name, value in plain.items() if value is not None}
         tables: dict[str, dict[str, object]] = {
             "shape": pairs("--shape", self.shape),

@@ -16,12 +16,14 @@ from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.releases import plain_release, release_of_image
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Hardware, Problem, Workload, WorkloadKind
+from kg.nouns.release import release_order
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Settings, Value, as_value
 from kg.terms.model_name import quantised_format, read_name
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
 from kg.terms.precisions import canonical_precision, is_precision
+from kg.terms.setting_registry import registry, softwares
 from kg.terms.tasks import task_of
 from kg.terms.units import share_of
 from kg.triples.model_facts import SIZED
@@ -204,6 +206,11 @@ class _Reader:
                 stated[name] = plain_release(version) if isinstance(version, str) else version or ""
         releases = {name: ascend_release(name, str(version)) for name, version in stated.items()}
         for name, release in releases.items():
+            if release and name in softwares() and not release_order(release):
+                raise InputError(
+                    f"software: {name}: {release!r} names no release",
+                    hint=f"the newest that is known: {registry(name).releases[-1]}",
+                )
             if release != str(stated[name]):
                 self.notes.append(f"{name} {stated[name]} is taken for its newest Ascend release, {release}")
         return Settings(

@@ -335,3 +335,14 @@ def test_a_plan_is_written_into_a_copy_of_the_script(run: Any, tmp_path: Path) -
     again = run(*question, tuned)
     assert (again.code, again.out) == (2, "")
     assert f"{tuned} exists" in again.fault
+
+
+def test_sizes_of_a_text_that_are_not_those_of_the_told_model_are_said(run: Any, tmp_path: Path) -> None:
+    script = tmp_path / "train.sh"
+    script.write_text(
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 80 --hidden-size 8192 "
+        "--num-attention-heads 64 --seq-length 4096\n"
+    )
+    ran = run("recommend", "--from-command", script, "--model", "qwen3-8b", "--hardware", "h100-sxm")
+    assert ran.code == 0
+    assert "the sizes of the text are not those of qwen3-8b" in ran.err

@@ -179,6 +179,7 @@ def test_one_fault_keeps_its_kind_and_hint() -> None:
         ({"bottlenecks": {"wait": True}}, "is not a share"),
         ({"bottlenecks": {"wait": math.nan}}, "nan is not a finite number"),
         ({"software": {"torch": 2.1}}, "write the version in quotes"),
+        ({"software": {"vllm": "banana"}}, "names no release"),
     ],
 )
 def test_what_is_wrong_is_named(raw: dict[str, Any], says: str) -> None:
