@@ -338,7 +338,7 @@ def test_a_plan_is_written_into_a_copy_of_the_script(run: Any, tmp_path: Path) -
 
 
 def test_sizes_of_a_text_that_are_not_those_of_the_told_model_are_said(run: Any, tmp_path: Path) -> None:
-    script = tmp_path / "train.sh"
+    script = tmp_path / "pretrain_llama2_70b.sh"
     script.write_text(
         "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 80 --hidden-size 8192 "
         "--num-attention-heads 64 --seq-length 4096\n"
