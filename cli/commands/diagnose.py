@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recommender.answers.diagnose import DiagnosisAnswer
     from recommender.answers.remedies import Remedy
     from recommender.diagnosis.diagnosis import Diagnosis, Finding
+    from recommender.diagnosis.next_measurement import NextMeasurement
     from recommender.retrieval.past_cases import PastCase
 
 
@@ -121,7 +122,6 @@ def _check_form(form: str, *, as_json: bool) -> None:
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
     from cli import output
     from cli.diagnosis.ledger_text import show_difference, show_idle_frames, show_ledger, show_memory
-    from cli.diagnosis.path_text import show_next, show_path, show_stages
 
     found, profile = answer.diagnosis, answer.profile
     if found.has_times:
@@ -133,15 +133,14 @@ def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
         else:
             show_difference(found.difference, is_full=is_full)
         show_idle_frames(profile, is_full=is_full)
-        show_path(found.path, is_full=is_full)
-        show_stages(found.stages)
         if not found.findings:
             say(_nothing(found))
     show_memory(profile)
     causes = zip(found.findings, answer.remedies, answer.cases, strict=True)
     for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)
-    show_next(found.next)
+    if found.next is not None:
+        _show_next(found.next)
     if found.besides:
         say("Seen besides, at no cost that shows")
         output.table(("what", "how it shows"), ((item.node, item.says) for item in found.besides))
@@ -151,6 +150,15 @@ def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
         output.table(("what", "how to collect it"), ((item.what, item.how) for item in found.missing))
     for text in found.notes:
         output.note(text)
+
+
+def _show_next(item: NextMeasurement) -> None:
+    from cli import output
+
+    say("What to measure next")
+    open_part = f"{item.open_us / 1e3:.2f} ms, {item.share:.0%} of the step"
+    output.table(("how", "tells", "open"), [(item.how, item.tells, open_part)])
+    say()
 
 
 def _nothing(found: Diagnosis) -> str:

@@ -125,7 +125,6 @@ def _show_import(stored: StoredRegion) -> None:
 @app.command()
 def plan(
     context: typer.Context,
-    words: WordsArgument = None,
     duration: DurationOption = "1h",
     by: ByOption = "+24h",
     region: RegionOption = "",
@@ -135,10 +134,6 @@ def plan(
     power: Annotated[
         float | None, typer.Option("--power", min=0, help="Watt of the job: gives grams of CO2.")
     ] = None,
-    format: Annotated[
-        str, typer.Option("--format", help="Hand over to: at, cron, systemd, slurm, k8s, kueue, json.")
-    ] = "",
-    name: Annotated[str, typer.Option("--name", help="Name of the job in the hand-over.")] = "green-job",
     as_json: JsonOption = False,
 ) -> None:
     """Say when a job should run, and what that saves.
@@ -146,16 +141,9 @@ def plan(
     Example: tunegraph green plan --region DE --duration 8h --by +24h
     """
     from cli import output
-    from recommender.green.handover import WRITERS, hand_over
 
-    if format and format not in WRITERS:
-        raise InputError(f"--format {format!r}", hint=f"one of: {', '.join(WRITERS)}")
     job = _job(duration, by, split=split, least_run=least_run, restart=restart)
     made = _green(context).plan(job, region=region)
-    if format:
-        _notes(made)
-        print(hand_over(made, format, words or (), name), end="")
-        return
     grams = _grams(made, power)
     if as_json:
         output.as_json(

@@ -145,57 +145,6 @@ def add(
 
 
 @app.command()
-def coverage(
-    context: typer.Context,
-    most: Annotated[int, typer.Option("--most", min=1, help="How many suggestions.")] = 10,
-    as_json: JsonOption = False,
-) -> None:
-    """Show thin evidence, duplicates, and what to measure next.
-
-    Example: tunegraph kb coverage
-    """
-    from cli import output
-
-    with open_workspace(context) as workspace:
-        found = workspace.knowledge.coverage(most=most)
-    if as_json:
-        output.as_json(found.to_json())
-        return
-    output.table(
-        (
-            "kind",
-            "operator",
-            "hardware",
-            "problems",
-            "rows",
-            "measured",
-            "compared",
-            "devices",
-            "else nearest",
-        ),
-        (
-            (
-                item.workload,
-                item.operator,
-                item.family,
-                f"{item.problems:,}",
-                f"{item.rows:,}",
-                f"{item.measured_share:.0%}",
-                f"{item.compared:,}",
-                len(item.devices),
-                item.nearest_else.replace("_", " "),
-            )
-            for item in found.areas
-        ),
-    )
-    for text in found.repeats:
-        output.note(text)
-    say("\nWhat to measure next:")
-    for place, text in enumerate(found.suggestions, 1):
-        say(f"{place}. {text}")
-
-
-@app.command()
 def effects(
     context: typer.Context,
     strategy: Annotated[str, typer.Option("--strategy", help="Only effects of this strategy.")] = "",

@@ -95,11 +95,6 @@ class AnswerFile:
             AnsweredQuestion(id=str(a), question=str(b), k=int(str(c)), version=str(d)) for a, b, c, d in rows
         ]
 
-    def all_questions(self) -> list[str]:
-        """Return every question as JSON, newest first, each once."""
-        rows = self._read("SELECT question FROM asked GROUP BY question ORDER BY max(rowid) DESC")
-        return [str(question) for (question,) in rows]
-
     def content(self, recommendation_id: str) -> str | None:
         """Return the content of a recommendation as JSON; None if it is not kept."""
         rows = self._read("SELECT content FROM chosen WHERE id = ?", recommendation_id)

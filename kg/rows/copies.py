@@ -44,23 +44,6 @@ _SIZES = """
     WHERE p.operator IN (SELECT value FROM json_each(?1)) AND p.batch <= ?2 AND t.batch <= ?2
     GROUP BY p.operator, p.metric, p.task_id, p.count, p.hardware
 """
-_REPEATED = """
-    WITH repeated AS (
-        SELECT problem, cost, configuration FROM trials INDEXED BY best_first
-        WHERE rank IN (0, 1) GROUP BY problem, rank, cost, configuration HAVING count(*) > 1
-    )
-    SELECT p.operator, one.text, other.text, count(*)
-    FROM repeated
-    JOIN trials AS a ON a.problem = repeated.problem AND a.configuration = repeated.configuration
-         AND a.cost IS repeated.cost AND a.rank IN (0, 1)
-    JOIN trials AS b ON b.problem = a.problem AND b.configuration = a.configuration AND b.metric = a.metric
-         AND b.cost IS a.cost AND b.rank = a.rank AND b.source > a.source
-    JOIN problems AS p ON p.key = a.problem
-    JOIN words AS one ON one.key = a.source
-    JOIN words AS other ON other.key = b.source
-    WHERE a.batch <= ?1 AND b.batch <= ?1
-    GROUP BY p.operator, a.source, b.source ORDER BY count(*) DESC, one.text, other.text
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,21 +65,6 @@ class CopiedDevice:
     origin: str
     rows: int
     shared: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepeatedRows:
-    """Rows that two sources both have, word for word.
-
-    Attributes:
-        operator: Operator of the rows.
-        sources: Ids of both sources.
-        rows: How many.
-    """
-
-    operator: str
-    sources: tuple[str, str]
-    rows: int
 
 
 def mark_copied_devices(trials: TrialStore, operators: Iterable[str]) -> None:
@@ -124,15 +92,6 @@ def copied_devices(trials: TrialStore) -> list[CopiedDevice]:
             operator=operator, metric=metric, device=device, origin=origin, rows=alike, shared=shared
         )
         for operator, metric, device, origin, alike, shared in rows
-    ]
-
-
-def repeated_rows(trials: TrialStore) -> list[RepeatedRows]:
-    """Return timed rows and choices that two sources share, most first; walks over all rows."""
-    rows = trials.file.read(_REPEATED, trials.acknowledged)
-    return [
-        RepeatedRows(operator=operator, sources=(one, other), rows=number)
-        for operator, one, other, number in rows
     ]
 
 

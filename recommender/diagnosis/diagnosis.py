@@ -12,12 +12,10 @@ from recommender.diagnosis.analysis import evidence_by_rank, new_losses, ratios,
 from recommender.diagnosis.causes.confidence import confidence_of, parts
 from recommender.diagnosis.causes.findings import LIKELY, likely_causes
 from recommender.diagnosis.causes.posterior import infer
-from recommender.diagnosis.critical.next_measurement import next_measurement
-from recommender.diagnosis.critical.path import critical_path
-from recommender.diagnosis.critical.stages import unequal_stages
 from recommender.diagnosis.ledger.accounts import keep_ledger
 from recommender.diagnosis.ledger.content import ledger_content
 from recommender.diagnosis.ledger.difference import subtract_ledgers
+from recommender.diagnosis.next_measurement import next_measurement
 from recommender.diagnosis.rank.comparison import doubts, pair_up
 from recommender.diagnosis.rank.identity import rank_name
 from recommender.diagnosis.repair.fix_tests import fix_test, weigh
@@ -29,12 +27,10 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.run import Missing, Profile
     from recommender.diagnosis.causes.findings import LikelyCause, Refuted
     from recommender.diagnosis.causes.network import CauseNetwork
-    from recommender.diagnosis.critical.next_measurement import NextMeasurement
-    from recommender.diagnosis.critical.path import CriticalPath
-    from recommender.diagnosis.critical.stages import UnequalStages
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.ledger.accounts import RunLedger
     from recommender.diagnosis.ledger.difference import LedgerDifference
+    from recommender.diagnosis.next_measurement import NextMeasurement
     from recommender.diagnosis.rank.view import View
     from recommender.diagnosis.repair.fix_tests import EvidenceByNode, FixTest
     from recommender.diagnosis.thresholds import Thresholds
@@ -80,8 +76,6 @@ class Diagnosis:
         least: Share of the step from which a cause is significant.
         against: Path of the profile that it was compared with; empty without.
         doubts: Reasons against the comparison.
-        path: The critical path of a step over the ranks; None where no rank meets another.
-        stages: The pipeline stage of most work; None where stages compute alike.
         next: The measurement that would tell most of what is open; None where little is.
         ledger: Every microsecond of its steps, booked once.
         before: The ledger of the earlier run; None without.
@@ -100,8 +94,6 @@ class Diagnosis:
     difference: LedgerDifference | None = None
     against: str = ""
     doubts: tuple[str, ...] = ()
-    path: CriticalPath | None = None
-    stages: UnequalStages | None = None
     next: NextMeasurement | None = None
 
     @property
@@ -159,8 +151,6 @@ class Diagnosis:
             "significant_share": self.least,
             "ranks": [_rank(view) for view in self.views],
             "ledger": ledger_content(self.ledger, self.before, self.difference),
-            "critical_path": None if self.path is None else self.path.to_json(),
-            "unequal_stages": None if self.stages is None else self.stages.to_json(),
             "next_measurement": None if self.next is None else self.next.to_json(),
             "causes": [self._finding(item) for item in self.findings],
             "looked_at": [item.to_json() for item in sorted(self.evidence.values(), key=lambda e: -e.share)],
@@ -217,7 +207,6 @@ def diagnose(
         else new_losses(now, sooner, thresholds)
     )
     ledger, ledger_before = keep_ledger(profile), None if before is None else keep_ledger(before)
-    path = critical_path(profile)
     posterior = infer(network, ratios(evidence, least))
     tested = _test_causes(
         profile,
@@ -243,9 +232,7 @@ def diagnose(
         else subtract_ledgers((profile, ledger), (before, ledger_before)),
         against="" if before is None else before.path,
         doubts=() if before is None else tuple(doubts(now, sooner)),
-        path=path,
-        stages=unequal_stages(ledger),
-        next=next_measurement(profile, ledger, path),
+        next=next_measurement(profile, ledger),
     )
 
 

@@ -15,7 +15,6 @@ from recommender.report.sections import (
     estimate,
     experiment,
     green,
-    neighbourhood,
     prediction,
     provenance,
     search,
@@ -55,7 +54,7 @@ def page(document: ReportDocument, *, language: str = "en") -> str:
             "nothing to report", hint="name a profile, the log of a search, an A/B test or a JSON answer"
         )
     words = Words(language)
-    drawn = [section for place in range(len(document.parts)) for section in _drawn(document, place, words)]
+    drawn = [_drawn(document, place, words) for place in range(len(document.parts))]
     if numbers := provenance.draw(document.parts, words):
         drawn.append(("numbers", words(provenance.TITLE), numbers, -1))
     if document.not_collected:
@@ -130,8 +129,8 @@ def check_parts(parts: Iterable[ReportPart], where: str) -> None:
             raise unfit(where, fault) from None
 
 
-def _drawn(document: ReportDocument, place: int, words: Words) -> list[tuple[str, Markup, Markup, int]]:
-    """Anchor, title, body and place of the sections of one part; a part that is empty has none."""
+def _drawn(document: ReportDocument, place: int, words: Words) -> tuple[str, Markup, Markup, int]:
+    """Anchor, title, body and place of the section of one part."""
     part = document.parts[place]
     alike = [at for at, other in enumerate(document.parts) if other.kind == part.kind]
     number = alike.index(place) + 1
@@ -140,7 +139,4 @@ def _drawn(document: ReportDocument, place: int, words: Words) -> list[tuple[str
     title = words(heading)
     if len(alike) > 1:
         title = joined([title, ": ", name(part.source, 60)])
-    found = [(anchor, title, draw(part.content, words), place)]
-    if part.kind == "answer" and (graph := neighbourhood.draw(part.content, words)):
-        found.append((f"evidence-{number}", words(neighbourhood.TITLE), graph, place))
-    return found
+    return anchor, title, draw(part.content, words), place

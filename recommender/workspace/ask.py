@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.starts import Starts
     from recommender.retrieval.neighbours import Neighbour
     from recommender.space.space import SearchSpace
-    from recommender.store.release_diff import ReleaseDiff
 
 
 class AskDesk(Desk):
@@ -373,14 +372,3 @@ class AskDesk(Desk):
         from recommender.answers.sensitivity import rank_file
 
         return rank_file(file, grouping=grouping, low=low, budget=budget)
-
-    def release_diff(self, text: str) -> ReleaseDiff:
-        """What a change of release makes of the questions asked; see ``recommender.store.release_diff``."""
-        from kg.rows.answers import AnswerFile
-        from recommender.store.release_diff import release_diff
-
-        def ask(raw: Mapping[str, object]) -> Answer:
-            problem, notes = self.problem(raw)
-            return self.recommend(problem, notes=notes)
-
-        return release_diff(text, AnswerFile(self.snapshot.layout.questions).all_questions(), ask)

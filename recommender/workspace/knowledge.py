@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kg.triples.validation import Violation
     from recommender.store.ingestion import IngestSummary, Options
     from recommender.store.lineage import Lineage
-    from recommender.store.lists.coverage import Coverage
     from recommender.store.lists.name_lists import NameList
     from recommender.store.lists.support import ProgramSupport
     from recommender.store.merging import MergeResult
@@ -58,12 +57,6 @@ class KnowledgeDesk(Desk):
     def terms(self, language: str) -> dict[str, str]:
         """Names of strategies, bottlenecks, devices and the like in a language, by their English names."""
         return labels_by_english(self.graph, language)
-
-    def coverage(self, *, most: int = 10) -> Coverage:
-        """Find thin evidence, repeated rows, and the most useful next measurements."""
-        from recommender.store.lists.coverage import coverage
-
-        return coverage(self.graph, self.trials, self.hardware, most=most)
 
     def support(self, program: str = "", hardware: str = "") -> list[ProgramSupport]:
         """How well programs are supported: measured, recipe, modelled, read only or unknown.

@@ -13,7 +13,6 @@ PRINTING = [
     ("similar", *MODEL),
     ("estimate", *MODEL, "--compare", "tp=4", "tp=2,dp=2"),
     ("kb", "stats"),
-    ("kb", "coverage"),
     ("kb", "effects"),
     ("kb", "list", "recipes"),
     ("kb", "list", "settings", "--software", "vllm-ascend=0.18.0"),

@@ -1,4 +1,4 @@
-"""``tunegraph workspace merge`` and ``kb coverage``: workspaces joined, and what is missing told."""
+"""``tunegraph workspace merge``: workspaces joined."""
 
 from pathlib import Path
 from typing import Any
@@ -40,13 +40,3 @@ def test_what_cannot_be_joined(run: Any, toy_path: Path, tmp_path: Path, other: 
     ran = run("workspace", "merge", toy_path if other == "toy" else tmp_path / other, workspace=toy_path)
     assert ran.code == code
     assert ran.fault
-
-
-def test_coverage_says_what_to_measure_next(run: Any, toy_path: Path) -> None:
-    found = run("kb", "coverage", "--json", workspace=toy_path).json
-    [area] = found["areas"]
-    assert (area["workload"], area["operator"], area["rows"]) == ("kernel", "toy", 5)
-    assert area["measured_share"] == 1
-    assert found["suggestions"][0].startswith("Measure toy on a second device")
-    shown = run("kb", "coverage", workspace=toy_path)
-    assert "What to measure next:\n1. Measure toy on a second device" in shown.out

@@ -25,9 +25,7 @@ from recommender.calibration.design import DesignColumns
 from recommender.cost_model.measured.priced_run import PricedRun
 from recommender.cost_model.measured.step_place import StepPlace
 from recommender.cost_model.question import QuestionFacts
-from recommender.diagnosis.critical.next_measurement import NextMeasurement
-from recommender.diagnosis.critical.path import CriticalPath, PathSegment
-from recommender.diagnosis.critical.stages import UnequalStages
+from recommender.diagnosis.next_measurement import NextMeasurement
 from recommender.diagnosis.pressures import Move
 from recommender.diagnosis.serving import ServingLoad
 from recommender.experiment.comparison import ArmComparison, Guarded, GuardState
@@ -51,9 +49,7 @@ from recommender.ranking.start import ExpectedValue, StartConfiguration
 from recommender.report.document import ReportDocument, ReportPart
 from recommender.search.log.metadata import ProgramStamp, SearchMetadata
 from recommender.search.logged_search import WorkerShare
-from recommender.store.lists.coverage import Area, Coverage
 from recommender.store.merging import Conflict, MergeResult
-from recommender.store.release_diff import ReleaseDiff
 from recommender.store.versions import Version
 from recommender.store.writing.writer import Additions
 
@@ -85,15 +81,6 @@ NOUNS: Mapping[str, Any] = {
     ),
     "summary": ExplanationSummary(why=("a",), next=(), rests=("b", "c"), change=()),
     "next measurement": NextMeasurement(how="h", tells="t", open_us=1.23456, share=0.123456),
-    "critical path": CriticalPath(
-        step="7",
-        step_us=10.12345,
-        segments=(
-            PathSegment(rank=0, stage=None, us=1.23456, operators={"a": 0.55555}),
-            PathSegment(rank=1, stage=2, us=2.0, operators={}, waits_for=(0, 3), group="dp"),
-        ),
-    ),
-    "unequal stages": UnequalStages(stage=1, more_us=3.14159, share=0.25, operators={"a": 1.00049}),
     "move": Move(key="--gpu-memory-utilization", to="0.95", condition="memory is free"),
     "serving load": ServingLoad(
         engine="vllm", samples=3, means={"kv": 0.12345678}, peaks={"kv": 1.0}, short_share=0.33333, limit=None
@@ -157,11 +144,6 @@ NOUNS: Mapping[str, Any] = {
         recipes=("one",),
     ),
     "worker": WorkerShare(evaluated=1, requeued=0, dropped=0, evaluations=2, stop_reason="budget"),
-    "coverage": Coverage(
-        areas=(Area(workload="kernel", operator="gemm", family="ascend-910b", rows=3, measured=1),),
-        repeats=("r",),
-        suggestions=(),
-    ),
     "merge": MergeResult(
         label="l",
         dry_run=False,
@@ -170,14 +152,6 @@ NOUNS: Mapping[str, Any] = {
         effects=0,
         conflicts=(Conflict(about="a", ours="o", theirs="t"),),
         conflict_count=1,
-    ),
-    "release diff": ReleaseDiff(
-        software="vllm",
-        releases=("1", "2"),
-        read=("1.0", "2.0"),
-        asked=1,
-        left_out=0,
-        changed=(Difference(about="x", gone=(), come=("b",)),),
     ),
     "version": Version(name="v1", time="t", batch=2, since=1, hardware=frozenset({"a"}), changelog=("c",)),
 }  # fmt: skip

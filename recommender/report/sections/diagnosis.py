@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from recommender.report.charts import bar
 from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import number, percent, quantity, times
 from recommender.report.sections.common import notes, source_link
@@ -40,10 +39,6 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
     parts += [_cause(cause, words) for cause in causes]
     if content.get("next_measurement"):
         parts.append(draw_next(content["next_measurement"], words))
-    if content.get("critical_path") and (path := draw_path(content["critical_path"], words)):
-        parts.append(path)
-    if content.get("unequal_stages"):
-        parts.append(draw_stages(content["unequal_stages"], words))
     if content.get("ledger"):
         parts.append(draw_ledger(content["ledger"], words))
     if content.get("heat"):
@@ -149,54 +144,6 @@ def _remedies(cause: Mapping[str, Any], words: Words) -> Markup | None:
         ),
         rows,
     )
-
-
-_MOST = 12
-"""Rows of the path: the longest."""
-_RANKS = 8
-_OPERATORS = 3
-
-
-def draw_path(content: Mapping[str, Any], words: Words) -> Markup | None:
-    """The longest parts of the path by rank and operator; None where the step has no length."""
-    sums: dict[tuple[int, str], float] = {}
-    for item in content["segments"]:
-        if item["waits_for"]:
-            ranks = ", ".join(map(str, item["waits_for"][:_RANKS]))
-            told = {words("waits for rank {ranks}, not profiled", ranks=ranks): item["us"]}
-        else:
-            told = item["operators"]
-        for what, us in told.items():
-            sums[item["rank"], what] = sums.get((item["rank"], what), 0.0) + us
-    length = content["length_us"]
-    if length <= 0 or not sums:
-        return None
-    shown = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST]
-    rows = [
-        (
-            rank,
-            name(what, 60),
-            quantity(us * _MICRO, "s"),
-            percent(us / length),
-            bar(us, shown[0][1], "s1"),
-        )
-        for (rank, what), us in shown
-    ]
-    columns = (words("rank"), words("operator"), words("time"), words("share"), "")
-    title = words("What makes the step as long as it is, over the ranks that others waited for")
-    return joined([tag("h3", title), table(columns, rows, numbers=(2, 3))])
-
-
-def draw_stages(content: Mapping[str, Any], words: Words) -> Markup:
-    """The pipeline stage of most work, with the operators that make it."""
-    largest = [(what, us) for what, us in content["operators"].items() if us > 0][:_OPERATORS]
-    said = words(
-        "Stage {stage} computes {more} longer than the others: {operators}.",
-        stage=content["stage"],
-        more=quantity(content["more_us"] * _MICRO, "s"),
-        operators=", ".join(f"{what} {quantity(us * _MICRO, 's')}" for what, us in largest),
-    )
-    return tag("p", said)
 
 
 def draw_next(content: Mapping[str, Any], words: Words) -> Markup:

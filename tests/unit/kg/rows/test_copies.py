@@ -17,7 +17,7 @@ from kg.nouns.entities import (
     WorkloadKind,
 )
 from kg.nouns.values import Settings
-from kg.rows.copies import copied_devices, mark_copied_devices, repeated_rows
+from kg.rows.copies import copied_devices, mark_copied_devices
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
 
@@ -54,13 +54,11 @@ def fill(store: TrialStore, hardware: str, tasks: int, shift: float = 0.0, **mor
         store.add(1, problem(number, hardware, **more), rows)  # type: ignore[arg-type]
 
 
-def test_a_repeated_row_is_shown_once_and_told_with_its_sources(store: TrialStore) -> None:
+def test_a_repeated_row_is_shown_once(store: TrialStore) -> None:
     store.add(1, problem(1, "h100"), [row(1, 0.5), row(1, 0.5, "b"), row(1, 0.6, "b"), row(2, 0.7)])
     table = store.table(1)
     assert table.costs.tolist() == [0.5, 0.6, 0.7]
     assert store.counts().trials == 4
-    [found] = repeated_rows(store)
-    assert (found.operator, found.sources, found.rows) == ("gemm", ("a", "b"), 1)
 
 
 def test_the_strongest_kind_speaks_for_a_repeated_row(store: TrialStore) -> None:

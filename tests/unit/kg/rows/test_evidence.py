@@ -1,4 +1,4 @@
-"""Amounts of evidence: rows counted by operator and device, and the problems of strategies."""
+"""Problems on which strategies were tested."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from kg.nouns.entities import (
     WorkloadKind,
 )
 from kg.nouns.values import Settings
-from kg.rows.evidence import DeviceEvidence, evidence_by_device, problems_with_strategies, rows_by_kind
+from kg.rows.evidence import problems_with_strategies
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
 
@@ -49,20 +49,6 @@ def trials(tmp_path: Path) -> TrialStore:
     return store
 
 
-def test_rows_are_counted_by_operator_and_device(trials: TrialStore) -> None:
-    assert list(evidence_by_device(trials)) == [
-        DeviceEvidence("copy", "ascend-910b1", 1, 3, 3, 2, 1, PROBLEM.id),
-        DeviceEvidence(
-            "copy", "ascend-910b2", 1, 1, 1, 1, 0, replace(PROBLEM, hardware=Hardware(name="ascend-910b2")).id
-        ),
-    ]
-    assert rows_by_kind(trials) == [
-        ("copy", "ascend-910b1", "measured", 2),
-        ("copy", "ascend-910b1", "published", 1),
-        ("copy", "ascend-910b2", "measured", 1),
-    ]
-
-
 def test_only_problems_with_a_row_of_a_strategy_are_grouped(trials: TrialStore) -> None:
     [group] = problems_with_strategies(trials)
     assert group.hardware == "ascend-910b2"
@@ -71,5 +57,4 @@ def test_only_problems_with_a_row_of_a_strategy_are_grouped(trials: TrialStore) 
 
 def test_rows_of_later_batches_do_not_count(trials: TrialStore) -> None:
     trials.acknowledged = 1
-    assert [item.device for item in evidence_by_device(trials)] == ["ascend-910b1"]
     assert problems_with_strategies(trials) == []

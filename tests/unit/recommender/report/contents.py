@@ -104,10 +104,6 @@ def diagnosis(name: str = "MatMul") -> dict[str, Any]:
         "matching_cases": [],
     }  # fmt: skip
     return {"path": "run", "against": "before", "significant_share": 0.05, "causes": [cause], "notes": [],
-            "critical_path": {"step": "3", "length_us": 100.0, "waits_for_unprofiled_us": 40.0, "segments": [
-                {"rank": 0, "stage": 0, "us": 60.0, "waits_for": [], "group": None, "operators": {name: 60.0}},
-                {"rank": 0, "stage": 0, "us": 40.0, "waits_for": [2], "group": "pp", "operators": {}}]},
-            "unequal_stages": {"stage": 1, "more_us": 20.0, "share": 0.2, "operators": {"NllLoss": 25.0, name: -5.0}},
             "next_measurement": {"how": "profile rank 2", "tells": "what it does", "open_us": 40.0, "share": 0.4},
             "not_collected": [{"what": "memory", "how": "profile_memory=True"}], "heat": heat(name=name), "ledger": ledger()}  # fmt: skip
 

@@ -70,12 +70,12 @@ def parsed(html: str) -> Tree:
 def test_every_section_is_on_the_page_and_well_formed(language: str) -> None:
     html = page(contents.document(), language=language)
     tree = parsed(html)
-    assert {*SECTIONS, "evidence-1", "numbers", "missing", "document"} <= set(tree.ids)
+    assert {*SECTIONS, "numbers", "missing", "document"} <= set(tree.ids)
     assert len(tree.ids) == len(set(tree.ids))
     assert tree.loads == []
     assert tree.handlers == []
     assert tree.scripts == 2
-    assert len(tree.images) == 6  # graph, roofline, course, front, interval, carbon
+    assert len(tree.images) == 5  # roofline, course, front, interval, carbon
     assert all(image["aria-label"] for image in tree.images)
     assert "default-src 'none'" in html
     assert "nan" not in shown(html)
@@ -273,16 +273,8 @@ def test_nothing_of_a_file_becomes_markup(kind: str) -> None:
     assert drawn
 
 
-def test_a_diagnosis_shows_its_path_and_what_to_measure_next() -> None:
-    from recommender.report.sections.diagnosis import draw_next, draw_path, draw_stages
+def test_a_diagnosis_shows_what_to_measure_next() -> None:
+    from recommender.report.sections.diagnosis import draw_next
 
     content, words = contents.diagnosis("A<b>"), Words("en")
-    path = draw_path(content["critical_path"], words)
-    assert path is not None
-    assert "waits for rank 2, not profiled" in str(path)
-    assert "A&lt;b&gt;" in str(path)
-    assert "60\xa0%" in str(path)
-    assert "NllLoss" in str(draw_stages(content["unequal_stages"], words))
-    assert "A&lt;b&gt;" not in str(draw_stages(content["unequal_stages"], words))
     assert "profile rank 2" in str(draw_next(content["next_measurement"], words))
-    assert draw_path({"segments": [], "length_us": 0.0}, words) is None

@@ -1,7 +1,7 @@
 """The one measurement that would tell most of what a profile leaves open.
 
-Each account of the ledger whose reason is not known has a measurement that would split it; waits of the
-critical path for ranks that were not profiled have the profiles of those ranks. The largest counts.
+Each account of the ledger whose reason is not known has a measurement that would split it; the largest
+counts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.profiles.facts.run import Profile
-    from recommender.diagnosis.critical.path import CriticalPath
     from recommender.diagnosis.ledger.accounts import RunLedger
 
 LEAST_SHARE = 0.05
 """Share of a step from which what is open is worth a measurement: the mark of a significant cause."""
-_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,29 +41,24 @@ class NextMeasurement(JsonNoun):
     share: float = field(metadata=in_json(digits=4))
 
 
-def next_measurement(
-    profile: Profile, ledger: RunLedger, path: CriticalPath | None
-) -> NextMeasurement | None:
+def next_measurement(profile: Profile, ledger: RunLedger) -> NextMeasurement | None:
     """The measurement that would tell most; None where little of the step is open.
 
     Args:
         profile: The run.
         ledger: Its accounts.
-        path: The critical path of a step; None without.
     """
     step_us = ledger.mean_step_us
     if step_us <= 0:
         return None
-    best = max(_offers(profile, ledger, path), key=lambda offer: offer[2], default=None)
+    best = max(_offers(profile, ledger), key=lambda offer: offer[2], default=None)
     if best is None or best[2] < LEAST_SHARE * step_us:
         return None
     how, tells, open_us = best
     return NextMeasurement(how=how, tells=tells, open_us=open_us, share=min(1.0, open_us / step_us))
 
 
-def _offers(
-    profile: Profile, ledger: RunLedger, path: CriticalPath | None
-) -> Iterator[tuple[str, str, float]]:
+def _offers(profile: Profile, ledger: RunLedger) -> Iterator[tuple[str, str, float]]:
     """Measurements with what each tells and how much of a step is open until then."""
     layouts = {rank.layout for rank in profile.ranks}
     is_gpu = layouts <= set(GPU_LAYOUTS)
@@ -74,14 +67,6 @@ def _offers(
         reason = NOT_COLLECTED if account.operator == NOT_COLLECTED else account.reason
         key = (account.part if reason in {NOT_COLLECTED, UNDIVIDED} else "", reason)
         by_reason[key] = by_reason.get(key, 0.0) + us
-    if path is not None and path.unseen_us > 0:
-        absent = sorted({rank for item in path.segments for rank in item.waits_for})
-        named = ", ".join(map(str, absent[:_SHOWN])) + (" and more" if len(absent) > _SHOWN else "")
-        yield (
-            f"profile rank {named} in the same steps, and lay all into one folder",
-            "what the ranks do that the others wait for",
-            path.unseen_us,
-        )
     yield (
         "profile all ranks of a group in the same steps, and lay them into one folder"
         if is_gpu

@@ -4,8 +4,6 @@ import numpy as np
 
 from ingest.profiles.checks import KINETO
 from ingest.profiles.facts.run import Profile, Rank
-from recommender.diagnosis.critical.next_measurement import next_measurement
-from recommender.diagnosis.critical.path import CriticalPath, PathSegment
 from recommender.diagnosis.ledger import reasons
 from recommender.diagnosis.ledger.accounts import (
     COMPUTING,
@@ -16,6 +14,7 @@ from recommender.diagnosis.ledger.accounts import (
     RankLedger,
     RunLedger,
 )
+from recommender.diagnosis.next_measurement import next_measurement
 
 
 def run(layout: str, *accounts: tuple[Account, float]) -> tuple[Profile, RunLedger]:
@@ -32,28 +31,21 @@ KNOWN = (Account(COMPUTING, "MatMul", "cube at work"), 800.0)
 def test_the_largest_open_account_counts() -> None:
     idle = (Account(FREE, GAP, reasons.HOST), 120.0)
     talks = (Account(EXPOSED, "hcom_allReduce", reasons.UNDIVIDED), 80.0)
-    found = next_measurement(*run("Ascend PyTorch Profiler", KNOWN, idle, talks), None)
+    found = next_measurement(*run("Ascend PyTorch Profiler", KNOWN, idle, talks))
     assert found is not None
     assert "with_stack" in found.how
     assert (found.open_us, found.share) == (120.0, 0.12)
-    path = CriticalPath(
-        step="", step_us=1000.0,
-        segments=(PathSegment(rank=0, stage=None, us=300.0, operators={}, waits_for=(4, 7)),),
-    )  # fmt: skip
-    found = next_measurement(*run("Ascend PyTorch Profiler", KNOWN, idle, talks), path)
-    assert found is not None
-    assert "rank 4, 7" in found.how
 
 
 def test_gpus_are_told_their_own_way() -> None:
     talks = (Account(EXPOSED, "ncclKernel", reasons.UNDIVIDED), 300.0)
-    found = next_measurement(*run(KINETO, KNOWN, talks), None)
+    found = next_measurement(*run(KINETO, KNOWN, talks))
     assert found is not None
     assert "all ranks of a group" in found.how
     computing = (Account(COMPUTING, "Gemm", "computing"), 900.0)
-    assert next_measurement(*run(KINETO, computing), None) is None
+    assert next_measurement(*run(KINETO, computing)) is None
 
 
 def test_nothing_is_asked_for_where_little_is_open() -> None:
-    assert next_measurement(*run("msprof", KNOWN, (Account(FREE, GAP, reasons.HOST), 30.0)), None) is None
-    assert next_measurement(Profile(path="", ranks=()), RunLedger(ranks=()), None) is None
+    assert next_measurement(*run("msprof", KNOWN, (Account(FREE, GAP, reasons.HOST), 30.0))) is None
+    assert next_measurement(Profile(path="", ranks=()), RunLedger(ranks=())) is None

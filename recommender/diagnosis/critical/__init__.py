@@ -1,1 +1,0 @@
-"""The critical path of a step across ranks and stages, and the measurement that would tell more."""
