@@ -92,16 +92,6 @@ class LearnedFiles:
     folder: Path
 
     @property
-    def outlook(self) -> Path:
-        """What may be expected of answers: intervals and regrets checked on the workspace's own cases."""
-        return self.folder / "outlook.json"
-
-    @property
-    def similarity(self) -> Path:
-        """What differences between problems cost in the workspace's own cases."""
-        return self.folder / "similarity.json"
-
-    @property
     def components(self) -> Path:
         """How the variance of gains divides among hardware, model family and context."""
         return self.folder / "components.json"
@@ -109,7 +99,7 @@ class LearnedFiles:
     @property
     def paths(self) -> tuple[Path, ...]:
         """All of them."""
-        return (self.outlook, self.similarity, self.components)
+        return (self.components,)
 
     def contents(self) -> dict[str, bytes]:
         """Return the content of each file by its name."""

@@ -2,12 +2,32 @@
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.reading import read
-from kg.nouns.entities import Better, Case
+from kg.nouns.entities import Better, Case, Configuration, Problem
 from kg.triples.names import Names
-from recommender.calibration.similarity_fit import CostTable
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """A problem and the log costs of its configurations.
+
+    Attributes:
+        group: What it counts with: its operator or collection.
+        problem: What it is.
+        costs: Natural log of the cost of each configuration, lower is better.
+    """
+
+    group: str
+    problem: Problem
+    costs: dict[Configuration, float]
+
+    @property
+    def spread(self) -> float:
+        """Log ratio of worst to best."""
+        return max(self.costs.values()) - min(self.costs.values())
 
 
 def collections(folder: Path) -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""``tunegraph calibrate``: fit the cost model to measured operators, or retrieval to known cases."""
+"""``tunegraph calibrate``: fit the cost model to measured operators or steps."""
 
 from __future__ import annotations
 
@@ -18,13 +18,6 @@ def calibrate(
     files: Annotated[
         list[Path] | None, typer.Argument(help="CSV tables of measured operators, or folders of them.")
     ] = None,
-    retrieval: Annotated[
-        bool,
-        typer.Option(
-            "--retrieval",
-            help="Learn from the workspace's own cases how similar problems are and what to expect.",
-        ),
-    ] = False,
     steps: Annotated[
         list[Path] | None,
         typer.Option("--steps", help="CSV of measured runs of whole steps: anchors estimates on them."),
@@ -38,16 +31,11 @@ def calibrate(
     """Fit the cost model to measurements.
 
     The error printed is on groups left out.
-
-    With --retrieval and no files: learn from the workspace's own cases, in minutes where they are many.
     """
-    if sum((retrieval, bool(files), bool(steps))) != 1:
-        raise typer.BadParameter("give one of FILES to fit operators to, --steps, or --retrieval")
+    if bool(files) == bool(steps):
+        raise typer.BadParameter("give either FILES to fit operators to, or --steps")
     if steps:
         _steps(context, steps, output_folder, as_json=as_json)
-        return
-    if retrieval:
-        _retrieval(context, as_json=as_json)
         return
     from cli import output
     from recommender.workspace.upkeep import UpkeepDesk
@@ -94,18 +82,3 @@ def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: 
         [[str(value) for value in row.values()] for row in rows],
         title=f"anchors in {folder}; use them with --constants {folder}",
     )
-
-
-def _retrieval(context: typer.Context, *, as_json: bool) -> None:
-    from cli import output
-
-    with open_workspace(context) as workspace:
-        done = workspace.upkeep.recalibrate(output.note)
-    if as_json:
-        output.as_json(done.to_json())
-        return
-    for note in done.notes:
-        say(note)
-    if done.similarity is not None:
-        weights = sorted(done.similarity.weights.as_dict().items(), key=lambda item: -item[1])
-        output.table(("block of features", "weight"), [(name, f"{weight:.2f}") for name, weight in weights])

@@ -18,13 +18,6 @@ def evolve(
         str, typer.Option("--name", help="Name of the version; the next number if left out.")
     ] = "",
     most: Annotated[int, typer.Option("--most", min=0, max=1000, help="New hypotheses at most.")] = 10,
-    recalibrate: Annotated[
-        bool,
-        typer.Option(
-            "--recalibrate",
-            help="First learn similarity and calibration anew, as calibrate --retrieval does.",
-        ),
-    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change; write nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,11 +36,6 @@ def evolve(
         with open_workspace(context) as workspace:
             evolved = workspace.knowledge.lineage.next_step(most=most)
     else:
-        if recalibrate:
-            with open_workspace(context) as workspace:
-                learned = workspace.upkeep.recalibrate(lambda text: print(text, file=sys.stderr))
-            for text in learned.notes:
-                output.note(text)
         with open_for_writing(context) as editor:
             step = editor.evolve(datetime.now(UTC), name=name, most=most)
         evolved, saved = step.evolved, step.version.to_json()

@@ -17,7 +17,6 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -200,18 +199,6 @@ class Outlook:
     def shipped(cls, features: Sequence[str]) -> Self:
         """Return the outlook of the package."""
         return cls.from_json(json.loads(data.text("retrieval/outlook.json")), features)
-
-    @classmethod
-    def load(cls, path: Path, features: Sequence[str]) -> Self:
-        """Load the outlook of a workspace; the shipped one where it has none, or another version's."""
-        if path.is_file():
-            try:
-                return cls.from_json(json.loads(path.read_text(encoding="utf-8")), features)
-            except (KeyError, TypeError, ValueError) as error:
-                logger.warning(
-                    "%s cannot be read (%s); what ships is used: tunegraph calibrate --retrieval", path, error
-                )
-        return cls.shipped(features)
 
     @classmethod
     def from_json(cls, content: Mapping[str, object], features: Sequence[str]) -> Self:

@@ -14,7 +14,6 @@ import logging
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -67,18 +66,6 @@ class Similarity:
     def shipped(cls) -> Self:
         """Return the similarity of the package."""
         return cls.from_json(json.loads(data.text("retrieval/weights.json")))
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Return the similarity of a workspace; the shipped one where it has none that can be read."""
-        if path.is_file():
-            try:
-                return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
-            except (KeyError, TypeError, ValueError) as error:
-                logger.warning(
-                    "%s cannot be read (%s); what ships is used: tunegraph calibrate --retrieval", path, error
-                )
-        return cls.shipped()
 
     @classmethod
     def from_json(cls, content: Mapping[str, object]) -> Self:

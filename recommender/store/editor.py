@@ -23,18 +23,16 @@ from recommender.evolution.incompatibilities import failed_strategies, revise_co
 from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import BATCH_SECONDS, ingest_files
 from recommender.store.merging import merge
-from recommender.store.upkeep.learned import keep_learned
 from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer, rare_collections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from ingest.knowledge.files import Noun
     from kg.nouns.entities import Case, Trust
     from kg.nouns.grid import GreenSchedule, GridRegion
     from kg.nouns.recipe import Recipe
-    from recommender.backtest.recalibration import Recalibration
     from recommender.experiment.concluding import Conclusion
     from recommender.store.evolution_step import EvolutionStep
     from recommender.store.ingestion import IngestSummary, Options
@@ -141,49 +139,6 @@ class Editor:
 
         writer = self._writer
         return learn(writer.graph, writer.trials, HardwareTree(writer.graph), writer.layout.models)
-
-    def recalibrate(self, knowledge: str, progress: Callable[[str], None] = lambda _: None) -> Recalibration:
-        """Learn similarity and the width of intervals from the workspace's own problems, and save them.
-
-        Args:
-            knowledge: Version of the knowledge, to name as the origin.
-            progress: Called with each step, in words.
-
-        Raises:
-            MissingDependencyError: scikit-learn is needed and not installed.
-            WorkspaceError: The result cannot be written.
-        """
-        from recommender.backtest.recalibration import recalibrate
-
-        writer = self._writer
-        recalibration = recalibrate(
-            writer.graph,
-            writer.trials,
-            HardwareTree(writer.graph),
-            writer.encoder,
-            origin=f"calibrate --retrieval on knowledge {knowledge}",
-            progress=progress,
-        )
-        if fresh := recalibration.contents():
-            self.save_learned(fresh)
-        return recalibration
-
-    def save_learned(self, fresh: Mapping[str, bytes]) -> None:
-        """Put what was learned in place of what was known before, as one batch.
-
-        Args:
-            fresh: Content of each file that is new, by its name.
-
-        Raises:
-            WorkspaceError: It cannot be written; what was known before stays.
-        """
-        layout = self._writer.layout
-        contents = {**layout.learned(self._writer.batch).contents(), **fresh}
-
-        def prepare(batch: int, *_: object) -> None:
-            keep_learned(layout, batch, contents)
-
-        self._writer.revise((), (), {}, mark="calibration", prepare=prepare)
 
     def repair(self) -> None:
         """Make missing vectors and a damaged index anew; a crash was cleared away by entering."""

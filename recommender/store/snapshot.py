@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from embeddings.index import ProblemIndex
-from kg.nouns.values import digest
 from kg.rows.trials import TrialStore
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import model_facts
@@ -130,11 +129,9 @@ class WorkspaceSnapshot:
     def knowledge_version(self) -> str:
         """Identifier of everything that answers rest on.
 
-        It names the newest acknowledged batch, the shipped knowledge, and the workspace's own calibration.
+        It names the newest acknowledged batch and the shipped knowledge.
         """
-        learned = [p.read_bytes() for p in (self.learned.similarity, self.learned.outlook) if p.is_file()]
-        calibration = f"-{digest(*(part.decode() for part in learned))[:6]}" if learned else ""
-        return f"{self.batch}-{self.manifest.get('shipped') or 'own'}{calibration}"
+        return f"{self.batch}-{self.manifest.get('shipped') or 'own'}"
 
     def model_facts(self, problem: Problem) -> dict[str, float | str]:
         """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
@@ -158,7 +155,7 @@ class WorkspaceSnapshot:
             self.trials,
             self.hardware,
             self.encoder,
-            Similarity.load(self.learned.similarity),
+            Similarity.shipped(),
             vectors=self.index.vectors(np.array([row_of[key] for key in problems], np.int64)),
             hides_tasks=hides_tasks,
             tasks=tasks,
@@ -174,7 +171,7 @@ class WorkspaceSnapshot:
             index=self.index,
             encoder=self.encoder,
             tree=self.hardware,
-            similarity=Similarity.load(self.learned.similarity),
+            similarity=Similarity.shipped(),
         )
 
     @cached_property
@@ -187,7 +184,7 @@ class WorkspaceSnapshot:
         """Answers problems with ranked configurations."""
         models = ResponseModels.load(self.layout.models)
         ranker = Ranker(self.trials, self.hardware, models)
-        outlook = Outlook.load(self.learned.outlook, CIRCUMSTANCES)
+        outlook = Outlook.shipped(CIRCUMSTANCES)
         shares = components.load(self.learned.components)
         strategies = StrategyRanker(self.graph, self.hardware, shares, self.trials)
         return Recommender(

@@ -13,11 +13,10 @@ from recommender.workspace.ask import AskDesk
 from recommender.workspace.desk import Desk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import date
     from pathlib import Path
 
-    from recommender.backtest.recalibration import Recalibration
     from recommender.cost_model.anchors import Anchors
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.question import Question
@@ -63,23 +62,6 @@ class UpkeepDesk(Desk):
             from recommender.store.writing.completions import keep_completions
 
             keep_completions(self.workspace.layout, self.snapshot.graph, self.snapshot.trials)
-
-    def recalibrate(self, progress: Callable[[str], None] = lambda _: None) -> Recalibration:
-        """Learn similarity and the width of intervals from the workspace's own problems.
-
-        The lock is held from the first to the last step, which takes minutes where there are many problems.
-
-        Args:
-            progress: Called with each step, in words.
-
-        Raises:
-            MissingDependencyError: scikit-learn is needed and not installed.
-            WorkspaceError: Another process is writing, or the result cannot be written.
-        """
-        with self.workspace.edit(command="calibrate --retrieval") as editor:
-            recalibration = editor.recalibrate(self.snapshot.knowledge_version, progress)
-        self.workspace.refresh()
-        return recalibration
 
     def calibrate_steps(self, files: Sequence[Path], folder: Path) -> Anchors:
         """Anchor the cost model on runs of whole steps beside the shipped ones; written into ``folder``.

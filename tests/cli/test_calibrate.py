@@ -86,17 +86,8 @@ def test_other_files_are_refused(run: Any, tmp_path: Path) -> None:
     assert "constants.json" in missing.err
 
 
-@pytest.mark.long
-def test_retrieval_learns_from_the_workspace_or_says_why_not(run: Any) -> None:
-    ran = run("calibrate", "--retrieval", "--json")
-    assert ran.code == 0, ran.err
-    assert ran.json["outlook"] is None
-    assert len(ran.json["notes"]) == 2
-    assert all("stays as shipped" in note or "stay as shipped" in note for note in ran.json["notes"])
-
-
-@pytest.mark.parametrize("arguments", [(), ("--retrieval", "a.csv")])
-def test_either_files_or_the_workspace(run: Any, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("arguments", [(), ("a.csv", "--steps", "b.csv")])
+def test_either_operators_or_steps(run: Any, arguments: tuple[str, ...]) -> None:
     ran = run("calibrate", *arguments)
     assert ran.code == 2
-    assert "--retrieval" in ran.err
+    assert "--steps" in ran.err

@@ -30,7 +30,7 @@ def make(_: object, folder: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["calibrate", "evolve", "revert"])
+@pytest.mark.parametrize("name", ["evolve", "revert"])
 def test_a_step_that_is_killed_leaves_what_was_before_or_after(place: Path, name: str) -> None:
     said: list[str] = []
     figures = kill_often(place, 2, random.Random(4), said.append, (name,))
@@ -51,13 +51,13 @@ def test_a_torn_workspace_is_counted(place: Path) -> None:
     path = place / "work"
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(place / "base", path)
-    before, done = run(look, path), run(act, "calibrate", place, path)
+    before, done = run(look, path), run(act, "evolve", place, path)
     assert not done.error
     after = run(look, path)
     shutil.rmtree(path / "learned")
     figures = KillFigures()
     reference = Reference(before.value["then"], after.value["then"], 1.0)
-    said = judge(figures, place, path, "calibrate", reference, None)
+    said = judge(figures, place, path, "evolve", reference, None)
     assert figures.torn == 1, said
 
 

@@ -13,7 +13,7 @@ from tests.endurance.disorder.places import NOW, content, editor, faults, reader
 
 Tell = Callable[[object], None]
 
-ONE_STEP = ("import", "calibrate", "evolve", "revert", "undo", "restore", "renew")
+ONE_STEP = ("import", "evolve", "revert", "undo", "restore", "renew")
 """Commands after which a workspace is as before or as after."""
 RESUMABLE = ("ingest", "merge", "ab", "search")
 """Commands that are several batches; done again, they end where they would have ended."""
@@ -50,9 +50,6 @@ def act(tell: Tell, name: str, place: Path, path: Path) -> None:
         case "merge":
             with reader(path) as workspace:
                 workspace.knowledge.merge(place / "other")
-        case "calibrate":
-            with editor(path) as writing:
-                writing.save_learned(_learned())
         case "evolve":
             with editor(path) as writing:
                 writing.evolve(NOW + timedelta(days=1))
@@ -111,12 +108,6 @@ def _renew(place: Path, path: Path) -> None:
         Base.keep(draft, "now")
 
     renew(WorkspaceFiles(path), place, version="now", make=make, clock=lambda: NOW)
-
-
-def _learned() -> dict[str, bytes]:
-    from recommender.calibration.similarity import Similarity
-
-    return {"similarity.json": json.dumps(Similarity.shipped().to_json()).encode()}
 
 
 def ended(path: Path) -> int:

@@ -54,7 +54,7 @@ def flip_often(place: Path, number: int, rng: Random, say: Callable[[str], None]
     full, path = place / "full", place / "flipped"
     if not full.exists():
         shutil.copytree(place / "base", full)
-        for name in ("ab", "calibrate", "ingest"):
+        for name in ("ab", "evolve", "ingest"):
             done = run(act, name, place, full)
             if done.error:
                 raise RuntimeError(f"{name}: {done.error}")

@@ -1,14 +1,11 @@
-"""Learns what a difference between problems is worth, from what copying across it cost.
+"""Transfer regret between measured problems, and the block weights under which it is least.
 
-The measure is transfer regret: how much slower a problem runs with the best configuration of its nearest
-neighbours than with its own best, as a log ratio; half of it for the nearest alone, half for the best of the
-five nearest. A configuration that the problem's table lacks counts as the mean of those that share most
-settings with it. Neighbours are sought twice: among other devices, and among other tasks. Operators count by
-the square root of their number of questions.
-
-Weights are drawn at random, the best draws averaged and then improved one weight at a time, with a small
-pull towards 1. Devices are split in two halves; the report gives the regret on the half that was not used,
-and what comes out is the geometric mean of the fits on both halves and several seeds.
+Transfer regret is how much slower a problem runs with the best configuration of its nearest neighbours than
+with its own best, as a log ratio; half of it for the nearest alone, half for the best of the five nearest. A
+configuration that the problem's table lacks counts as the mean of those that share most settings with it.
+Neighbours are sought twice: among other devices, and among other tasks. Operators count by the square root of
+their number of questions. Weights are drawn at random, the best draws averaged and then improved one weight
+at a time, with a small pull towards 1.
 """
 
 from __future__ import annotations
@@ -21,9 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.worlds.cost_tables import CostTable
 from embeddings.weights import BlockWeights
-from recommender.calibration.monotone import MonotoneModel
-from recommender.calibration.similarity import PAIR, Similarity, pair_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +28,7 @@ if TYPE_CHECKING:
 
     from embeddings.encoder import ProblemEncoder
     from kg.nouns.entities import Configuration, Problem
-    from kg.triples.hardware_tree import Distance
+
 
 BLOCKS = tuple(item.name for item in fields(BlockWeights))
 TASKS = 40  # tasks drawn of an operator, with all their devices
@@ -42,35 +38,7 @@ WORST_RATIO = 1.2  # a problem whose worst is within 20 % of its best asks nothi
 CAP = 3.0  # a log regret counts at most this much
 PULL = 0.01
 DRAWS, KEPT, STEPS = 120, 12, 100
-SEEDS = (0, 1)
-LEAST_TARGETS = 40
-"""Questions below which nothing is learned."""
-
-_STREAM = 100
-"""First seed of fits with a group left out: another stream than the samples were drawn with."""
-
-_NEAREST_PAIRS, _RANDOM_PAIRS = 20, 20
-"""Pairs of each question that teach what a distance costs."""
-
-
-@dataclass(frozen=True, slots=True)
-class CostTable:
-    """A problem and the log costs of its configurations.
-
-    Attributes:
-        group: What it counts with: its operator or collection.
-        problem: What it is.
-        costs: Natural log of the cost of each configuration, lower is better.
-    """
-
-    group: str
-    problem: Problem
-    costs: dict[Configuration, float]
-
-    @property
-    def spread(self) -> float:
-        """Log ratio of worst to best."""
-        return max(self.costs.values()) - min(self.costs.values())
+STREAM = 100  # first seed of fits with a group left out, another stream than of the samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,115 +214,12 @@ def fit_weights(
     return np.asarray(best, np.float64)
 
 
-def fit_cost(
-    weights: NDArray[np.float64], sample: TransferSample, distance: Callable[[str, str], Distance]
-) -> MonotoneModel:
-    """Fit the cost of copying by distance: over the nearest pairs and random ones of each target.
-
-    Args:
-        weights: One a block, shape (B,).
-        sample: The pairs.
-        distance: How far two devices are.
-    """
-    rng = np.random.default_rng(0)
-    squared = np.tensordot(weights.astype(np.float32) ** 2, sample.distances, 1)
-    rows, values, counts = [], [], []
-    for at, target in enumerate(sample.targets):
-        for forbidden in sample.forbidden:
-            allowed = np.flatnonzero(~forbidden[at])
-            near = allowed[np.argsort(squared[at, allowed], kind="stable")[:_NEAREST_PAIRS]]
-            pairs = np.union1d(near, rng.choice(allowed, min(_RANDOM_PAIRS, len(allowed)), replace=False))
-            samples = [
-                p for p in pairs.tolist() if sample.sources[p].workload.operator == target.workload.operator
-            ]
-            for place in samples:
-                source = sample.sources[place]
-                rows.append(
-                    pair_row(
-                        math.sqrt(float(squared[at, place])),
-                        distance(target.hardware.name, source.hardware.name),
-                        same_task=source.task_id == target.task_id,
-                    )
-                )
-                values.append(float(sample.regrets[at, place]))
-                counts.append(1 / len(samples))
-    return MonotoneModel.fit(PAIR, np.array(rows), np.array(values), np.array(counts))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimilarityFit:
-    """A fitted similarity, and its results on folds left out.
-
-    Attributes:
-        similarity: The result.
-        spread: Standard deviation of each log weight over the fits.
-        folds: For each fit the mean log regret of the five nearest, on the half of devices it had not seen:
-            by words alone, with equal weights, as fitted, and the least that was possible.
-    """
-
-    similarity: Similarity
-    spread: dict[str, float]
-    folds: tuple[dict[str, float], ...]
-
-    @property
-    def helps(self) -> bool:
-        """True if the fits did better than equal weights on folds left out."""
-        return sum(f["fitted"] for f in self.folds) < sum(f["equal"] for f in self.folds)
-
-
-def fit_similarity(
-    tables: Sequence[CostTable],
-    encoder: ProblemEncoder,
-    distance: Callable[[str, str], Distance],
-    origin: str,
-) -> SimilarityFit | None:
-    """Learn block weights and what a distance costs; None if the tables ask too few questions.
-
-    Args:
-        tables: Problems with at least two measured configurations.
-        encoder: Makes their blocks.
-        distance: How far two devices are.
-        origin: Where the tables come from, in words.
-    """
-    if len(tables) < LEAST_TARGETS:
-        return None
-    words = np.array([1.0 if name == "text" else 1e-3 for name in BLOCKS])
-    fitted, folds = [], []
-    for seed in SEEDS:
-        rng = np.random.default_rng(seed)
-        sample = draw(tables, encoder, rng)
-        half = halves(sample)
-        if len(half) < LEAST_TARGETS or not 0 < half.sum() < len(half) or sample.regrets.shape[1] < 10:
-            return None
-        least = least_regret(sample)
-        for chosen in (half, ~half):
-            logs = fit_weights(sample, chosen, rng)
-            fitted.append(logs)
-            candidates = {"words": words, "equal": np.ones(len(BLOCKS)), "fitted": np.exp(logs)}
-            regrets = {
-                name: mean_over_groups(transfer_regret(weights, sample)[1], sample, ~chosen)
-                for name, weights in candidates.items()
-            }
-            regrets["least"] = mean_over_groups(least, sample, ~chosen)
-            folds.append({"asked": int((~chosen).sum())} | {k: round(v, 4) for k, v in regrets.items()})
-    sample = draw(tables, encoder, np.random.default_rng(len(SEEDS)))
-    return SimilarityFit(
-        similarity=Similarity(
-            weights=_mean_weights(fitted),
-            cost=fit_cost(np.array(list(_mean_weights(fitted).as_dict().values())), sample, distance),
-            origin=origin,
-        ),
-        spread={n: round(float(np.std([f[at] for f in fitted])), 2) for at, n in enumerate(BLOCKS)},
-        folds=tuple(folds),
-    )
-
-
 def fit_without(
     samples: Sequence[TransferSample],
     targets: Callable[[TransferSample], NDArray[np.bool_]],
     sources: Callable[[TransferSample], NDArray[np.bool_]],
 ) -> BlockWeights:
-    """Learn block weights as :func:`fit_similarity` does, with a group left out of both sides of each pair.
+    """Learn block weights as :mod:`tools.fitting.fit_block_weights` does, with a group left out of both sides of each pair.
 
     Args:
         samples: One a seed.
@@ -363,13 +228,13 @@ def fit_without(
     """
     fitted = []
     for seed, whole in enumerate(samples):
-        sample, rng = whole.part(targets(whole), sources(whole)), np.random.default_rng(_STREAM + seed)
+        sample, rng = whole.part(targets(whole), sources(whole)), np.random.default_rng(STREAM + seed)
         half = halves(sample)
         fitted += [fit_weights(sample, chosen, rng) for chosen in (half, ~half)]
-    return _mean_weights(fitted)
+    return mean_weights(fitted)
 
 
-def _mean_weights(fitted: Sequence[NDArray[np.float64]]) -> BlockWeights:
+def mean_weights(fitted: Sequence[NDArray[np.float64]]) -> BlockWeights:
     """Return the geometric mean of some fits, given as logs, scaled to a geometric mean of 1 over blocks."""
     logs = np.mean(fitted, axis=0)
     weights = np.exp(logs - logs.mean())
