@@ -1,4 +1,4 @@
-"""What a setting is for and what it acts on, by the tables of ``data/settings``."""
+"""What a setting is for, by ``data/settings/purposes.yaml``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from enum import StrEnum
 from fnmatch import translate
 from functools import cache, lru_cache
 
-from kg.terms.conditions import Condition
 from kg.terms.meanings import divides, table
 
 QUANTISATION = "quantization"
@@ -41,20 +40,8 @@ def purpose(key: str) -> Purpose:
 
 
 @cache
-def acts_on(key: str) -> Condition | None:
-    """What must hold for a setting to do anything, as far as its name says so."""
-    plain = plain_key(key)
-    return next((condition for condition, pattern in _conditions() if pattern.fullmatch(plain)), None)
-
-
-@cache
 def _patterns() -> tuple[tuple[Purpose, re.Pattern[str]], ...]:
     return tuple((Purpose(kind), _any_of(patterns)) for kind, patterns in table("purposes").items())
-
-
-@cache
-def _conditions() -> tuple[tuple[Condition, re.Pattern[str]], ...]:
-    return tuple((Condition(item["when"]), _any_of(item["keys"])) for item in table("acts_on"))
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:

@@ -175,6 +175,12 @@ class SettingRegistry:
             return None
         return self._field(key, place)
 
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Every spelling with the file that defines it, in the newest release that has it."""
+        for entry in self._entries:
+            file = str(entry.get("at", "")).partition("#")[0]
+            yield from ((name, file) for name in (entry["key"], *entry.get("aliases", ())))
+
     def nearest(self, key: str, place: SettingPlace | None = None) -> tuple[str, ...]:
         """Keys that look like an unknown one, nearest first; a field of that name in another object leads."""
         names = {_plain(item["key"]): item["key"] for item in self._entries if place in {None, item["place"]}}

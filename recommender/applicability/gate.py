@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import HOLDS, Condition, Judgement, Truth
 from kg.terms.facts import OBSERVATIONS
+from kg.terms.parts import part_of
 from kg.terms.resolved_defaults import is_default
 
 if TYPE_CHECKING:
@@ -84,12 +85,22 @@ def _judgements(
         yield _among("model", strategy.families, facts), ""
     yield _among("hardware", strategy.hardware, facts), ""
     yield _framework(strategy, facts, frameworks), ""
+    yield _parts(strategy, facts), ""
     yield judge_release(strategy, facts), ""
     for clause in strategy.applies_when:
         judgement = Condition(clause.condition).judge(facts)
         if judgement.truth is Truth.UNKNOWN:
             judgement = _unsettled(judgement, clause.reason or judgement.because, facts)
         yield judgement, clause.source.url or clause.source.title
+
+
+def _parts(strategy: Strategy, facts: Facts) -> Judgement:
+    """What a strategy sets must not belong to a part that the model or the chip has not."""
+    for item in strategy.sets:
+        part = part_of(setting_key(item), item.value, item.software)
+        if part is not None and part.is_built and (lacking := part.lacking(facts)):
+            return Judgement(truth=Truth.FAILS, because=lacking)
+    return HOLDS
 
 
 def _unsettled(judgement: Judgement, reason: str, facts: Facts) -> Judgement:

@@ -48,6 +48,8 @@ _SHORT_OF_MEMORY = frozenset(
 """Bottlenecks that only a nearly full memory has."""
 
 _UNEVEN_LENGTHS = frozenset({"dynamic-shape", "data-padding", "batch-request-length-imbalance"})
+_ADAPTERS = frozenset({"software[llamafactory]", "software[ms-swift]"})
+"""Trainers whose default is adapters (finetuning_type and tuner_type are lora)."""
 _OFF = frozenset({"", "0", "false", "none", "no", "off"})
 _INTEGERS = frozenset({"int8", "int4", "w8a8", "w4a8", "w4a16", "w4a4", "fp8", "mxfp8", "mxfp4", "float8"})
 """Precisions that only a quantised model has."""
@@ -101,6 +103,11 @@ def _of_settings(
         yield from (("pp", 1), ("cp", 1))
     yield "deterministic", any(not _is_off(settings.get(name)) for name in _DETERMINISM)
     stated = statement(current).facts
+    names = {name for name in facts if name.startswith("software[")}
+    if stated.get("lora_rank") or not _is_off(settings.get("enable_lora")):
+        yield "lora", True
+    elif phase in _SERVING or not names & _ADAPTERS:
+        yield "lora", False
     precision = str(facts.get("precision") or stated.get("precision") or "")
     if "precision" not in facts and precision:
         yield "precision", canonical_precision(precision)

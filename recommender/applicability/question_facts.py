@@ -37,6 +37,9 @@ _MODEL_NUMBERS = {
 }
 """Fact of a condition by fact of a model."""
 
+GENERATORS = frozenset({"decoder", "moe-decoder", "multimodal"})
+"""Architectures that give text, unless a model states that it gives a vector or a score."""
+
 _LIMITS = {"tpot": "tpot_limit", "time_per_output_token": "tpot_limit", "ttft": "ttft_limit"}
 
 _SOME = 1e-6
@@ -91,11 +94,18 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
             facts[_MODEL_NUMBERS[name]] = value
         elif name in FACTS and isinstance(value, bool | int | float | str):
             facts[name] = value
-    if model.architecture and model.architecture != "multimodal":
-        facts.setdefault("vision_tower", False)
+    if model.architecture:
+        facts.setdefault("vision_tower", model.architecture == "multimodal")
+    if model.architecture not in {"multimodal", "audio", ""}:
+        facts.setdefault("audio_tower", False)
+    if model.architecture in GENERATORS:
+        facts.setdefault("pooling", False)
+    if model.architecture == "decoder":  # the rare one that drafts by itself is known to
+        facts.setdefault("draft_layers", 0)
     if "experts" not in facts and model.architecture not in {"moe-decoder", "multimodal", ""}:
         facts["experts"] = 0
     if "attention_kind" in stated:  # its configuration was read, so what it does not name is not there
+        facts.setdefault("experts", 0)
         facts.setdefault("draft_layers", 0)
         facts.setdefault("shared_experts", 0)
     if kinds := _attention(model, stated):
@@ -133,6 +143,8 @@ def _hardware_facts(problem: Problem, tree: HardwareTree) -> dict[str, FactValue
             ("has_int8", "peak_int8_ops"),
         ):
             facts[name] = peak in stated
+    elif (formats := stated.get("number_formats")) is not None:
+        facts["has_bf16"] = "bfloat16" in str(formats)
     if (topology := stated.get("link_topology")) is not None:
         facts["topology"] = topology
     if (bus := stated.get("unified_bus")) is not None:

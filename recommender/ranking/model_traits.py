@@ -28,6 +28,7 @@ class ModelTraits:
         attention: Kind of attention; empty if unknown.
         has_draft: Whether it has a multi-token-prediction head; None if unknown.
         is_multimodal: Whether it reads images or sound too.
+        is_pooling: Whether it gives a vector or a score, not text.
         routed: Parameters of its routed experts; 0 if it has none, or they are unknown.
         most_tokens: The longest sequence that it takes; None if unknown.
     """
@@ -39,6 +40,7 @@ class ModelTraits:
     attention: str = ""
     has_draft: bool | None = None
     is_multimodal: bool = False
+    is_pooling: bool = False
     routed: float = 0.0
     most_tokens: int | None = None
 
@@ -71,6 +73,7 @@ class ModelTraits:
             attention="latent" if "kv_lora_rank" in stated else str(kind or ""),
             has_draft=bool(stated.get("mtp_layers") or stated.get("draft_layers")) if is_read else None,
             is_multimodal=model.architecture == "multimodal",
+            is_pooling=bool(stated.get("pooling")),
             routed=routed,
             most_tokens=most if isinstance(most := stated.get("max_positions"), int) else None,
         )

@@ -13,7 +13,7 @@ import yaml
 from tools.source_tree import ROOT
 
 FOLDER = ROOT / "data" / "settings"
-NAMES = ("acts_on", "launches", "left_out", "meanings", "purposes", "successors")
+NAMES = ("launches", "left_out", "meanings", "parts", "purposes", "successors")
 """Tables that every question reads."""
 COMPILED = FOLDER / "compiled" / "tables.json"
 

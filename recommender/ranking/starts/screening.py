@@ -11,8 +11,9 @@ from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
 from kg.terms.dialects import statement
+from kg.terms.parts import part_of
 from kg.terms.precisions import canonical_precision
-from kg.terms.purposes import QUANTISATION, Purpose, acts_on, plain_key, purpose
+from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_registry import registry
 from recommender.applicability.gate import judge
@@ -83,7 +84,7 @@ class Screen:
                 continue
             here, why = self._in_release(item, release)
             why = why or self._by_what_runs(here) or self._by_question(here)
-            why = why or self._by_name(here) or self._by_knowledge(here)
+            why = why or self._by_part(here) or self._by_knowledge(here)
             place = (here.where, plain_key(here.key))
             if why is not None:
                 refused.setdefault(before, why)
@@ -217,13 +218,16 @@ class Screen:
             return NotHere(strategy=item.key, because=because, fact="shared_prefix_share")
         return None
 
-    def _by_name(self, item: AgreedSetting) -> NotHere | None:
-        """What acts on a part that is not there."""
-        condition = acts_on(item.key)
-        judgement = None if condition is None else condition.judge(self.situation.facts)
-        if judgement is None or judgement.truth is not Truth.FAILS:
+    def _by_part(self, item: AgreedSetting) -> NotHere | None:
+        """What configures a part that is not there, or, from a recipe of another model, may not be."""
+        part = part_of(item.key, item.value, self.situation.framework.id)
+        if part is None:
             return None
-        return NotHere(strategy=item.key, because=judgement.because, fact=judgement.because)
+        lacking = part.lacking(self.situation.facts)
+        is_own = item.first.model == self.situation.model.id
+        if not lacking and part.is_built and not is_own and not part.is_in(self.situation.facts):
+            lacking = f"no {part.name} that is known of"
+        return NotHere(strategy=item.key, because=lacking, fact=part.name) if lacking else None
 
     def _by_knowledge(self, item: AgreedSetting) -> NotHere | None:
         """What a condition of the knowledge rules out: all strategies that set it so fail here."""

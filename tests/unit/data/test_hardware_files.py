@@ -27,6 +27,7 @@ TEXTS = {
     "link_topology",
     "link_type",
     "memory_type",
+    "number_formats",
 }
 UNITS = (
     "_bytes",

@@ -54,7 +54,8 @@ class WeighedRecipe:
         reliability: What tests of starts that rest on it made of its weight, which holds it already; 1 where
             there were none.
         model: Traits of its model; None where they were not looked up.
-        is_foreign: Whether it runs on hardware of another vendor: its layout counts, its settings do not.
+        is_foreign: Whether it is for a chip of another vendor or kind, or another task: its layout counts,
+            its settings do not.
     """
 
     recipe: Recipe
@@ -100,15 +101,17 @@ def weigh(
         for item, distance in zip(fitting, distances, strict=True)
     ]
     total = sum(masses)
+    kin = [_is_kin(situation, model_of(item.model), path) for item, path in zip(fitting, paths, strict=True)]
+    is_told = any(own and path for own, path in zip(kin, paths, strict=True))
     weighed = [
         WeighedRecipe(
             recipe=item,
             distance=distance,
             weight=mass / total,
             model=model_of(item.model),
-            is_foreign=bool(path and situation.hardware) and path[-1] not in situation.hardware,
+            is_foreign=_is_abroad(situation, path) or (is_told and not own),
         )
-        for item, distance, mass, path in zip(fitting, distances, masses, paths, strict=True)
+        for item, distance, mass, path, own in zip(fitting, distances, masses, paths, kin, strict=True)
     ]
     return sorted(weighed, key=lambda one: (one.distance, one.recipe.id))
 
@@ -137,6 +140,17 @@ def _distance(
         + FINETUNING * (recipe.role is Role.FINETUNE)
         + BACKEND * (_runs_on_mindspore(recipe) and "mindspore" not in situation.problem.software)
     )
+
+
+def _is_abroad(situation: StartSituation, path: tuple[str, ...]) -> bool:
+    """Whether it is for hardware of another vendor."""
+    return bool(path and situation.hardware) and path[-1] not in situation.hardware
+
+
+def _is_kin(situation: StartSituation, model: ModelTraits, path: tuple[str, ...]) -> bool:
+    """Whether it is for a chip of the same architecture, and for text where text is asked for."""
+    is_near = not path or not situation.hardware or bool(set(path[:-1]) & set(situation.hardware))
+    return is_near and model.is_pooling == bool(situation.facts.get("pooling"))
 
 
 def _is_too_small(situation: StartSituation, recipe: Recipe) -> bool:

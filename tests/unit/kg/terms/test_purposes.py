@@ -2,8 +2,7 @@
 
 import pytest
 
-from kg.terms.conditions import Truth
-from kg.terms.purposes import Purpose, acts_on, plain_key, purpose
+from kg.terms.purposes import Purpose, plain_key, purpose
 
 
 @pytest.mark.parametrize("spelling", ["--Max-Model-Len", "max_model_len", " -max-model_len"])
@@ -32,16 +31,3 @@ def test_a_key_has_the_purpose_of_the_first_pattern_that_it_fits(key: str, kind:
 def test_a_pattern_is_for_the_whole_key() -> None:
     assert purpose("tp") is Purpose.LAYOUT
     assert purpose("tps") is Purpose.TUNING
-
-
-def test_what_a_setting_acts_on_follows_from_its_name() -> None:
-    experts, ring = acts_on("--moe-token-dispatcher-type"), acts_on("--use-fused-ring-attention-update")
-    assert experts is not None
-    assert experts.judge({"experts": 0}).truth is Truth.FAILS
-    assert ring is not None
-    assert ring.judge({"cp": 1}).truth is Truth.FAILS
-    assert acts_on("--use-flash-attn") is None
-    vision = acts_on("--mm-encoder-tp-mode")
-    assert vision is not None
-    assert vision == acts_on("limit_mm_per_prompt.image")
-    assert vision.judge({"vision_tower": False}).truth is Truth.FAILS

@@ -1,0 +1,53 @@
+"""Parts that settings configure."""
+
+import pytest
+
+from kg.terms.parts import part_of, parts
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "software", "name"),
+    [
+        ("--moe-token-dispatcher-type", "alltoall", "", "experts"),
+        ("--use-fused-ring-attention-update", True, "mindspeed-llm", "second context rank"),
+        ("--mm-encoder-tp-mode", "data", "vllm", "encoder of images or sound"),
+        ("--mla-mm-split", True, "mindspeed-llm", "latent attention"),
+        ("limit_mm_per_prompt.image", 0, "", "vision encoder"),
+        ("speculative_config.method", "deepseek_mtp", "vllm", "draft layers"),
+        ("speculative_config.method", "ngram", "vllm", "draft model"),
+        ("--max-loras", 4, "vllm", "low-rank adapters"),
+        ("--runner", "pooling", "vllm", "pooling head"),
+    ],
+)
+def test_a_setting_belongs_to_the_part_that_its_place_value_or_name_says(
+    key: str, value: str | int | bool, software: str, name: str
+) -> None:
+    part = part_of(key, value, software)
+    assert part is not None
+    assert part.name == name
+
+
+@pytest.mark.parametrize("key", ["--use-flash-attn", "--attention-backend", "--task", "--runner", "--seed"])
+def test_a_setting_of_any_model_belongs_to_none(key: str) -> None:
+    assert part_of(key, None, "vllm") is None
+
+
+def test_a_flag_belongs_to_the_configuration_whose_field_it_is_also_of_a_program_above() -> None:
+    for software in ("vllm", "vllm-ascend"):
+        part = part_of("--skip-mm-profiling", None, software)
+        assert part is not None
+        assert part.name == "encoder of images or sound"
+
+
+def test_a_part_that_is_not_there_is_one_fact_and_an_unknown_one_is_none() -> None:
+    experts = next(part for part in parts() if part.name == "experts")
+    assert experts.lacking({"experts": 0}) == "no experts"
+    assert not experts.lacking({"experts": 64})
+    assert not experts.lacking({})
+
+
+def test_parts_of_the_work_are_no_parts_of_the_model() -> None:
+    assert {part.name for part in parts() if not part.is_built} >= {
+        "second pipeline stage",
+        "second context rank",
+    }
