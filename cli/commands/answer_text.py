@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def show(answer: Answer, *, verbose: bool = False) -> None:
     """Print an answer for people; all of a plan if ``verbose``."""
     from cli import output
-    from cli.commands.plan_text import show_plan
+    from cli.commands.plan_text import show_missed, show_plan
 
     for text in answer.notes:
         output.note(text)
@@ -27,7 +27,9 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     what = " ".join(part for part in (work.model, work.operator) if part)
     shape = f" ({work.shape})" if work.shape else ""
     say(f"{what}{shape} on {answer.place}, by {problem.objective.metric}")
-    if line := assumption_line(answer.assumed):
+    if answer.plan is not None:
+        show_missed(answer.plan)
+    if line := assumption_line(answer.assumed, with_options=verbose):
         say(line)
     say()
     if answer.findings:

@@ -1,4 +1,4 @@
-"""A plan for people: the start as a block to paste, a table of changes, what is not for here."""
+"""A plan for people: the start as a block to paste, the changes to test, what is not for here."""
 
 from __future__ import annotations
 
@@ -11,18 +11,37 @@ from kg.nouns.gain import factor_text
 from kg.nouns.values import show as show_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from recommender.answers.answer import Answer
     from recommender.ranking.change import Change
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.start import ExpectedValue, StartConfiguration
 
-_REASONS = 4
+_REASONS = 3
 """Reasons for a start without ``-v``."""
+_CHANGES = 3
+"""Changes in full without ``-v``: those that have a gain or are for a bottleneck that was told."""
 _ADDRESS = re.compile(r" <https?://[^>]*>")
 """An address behind a sentence: -v and --json have it."""
 
 _SHORT = 3
 """Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
+
+
+def show_missed(plan: Plan) -> None:
+    """Print the limits that nothing keeps, with what comes nearest."""
+    for item in plan.missed:
+        numbers = [output.quantity(number, item.unit) for number in (item.value, item.low, item.high)]
+        nearest = f"{numbers[0]} ({numbers[1]} to {numbers[2]}, modelled)"
+        limit = f"{item.metric} <= {output.quantity(item.maximum, item.unit)}"
+        if item.within_reach:
+            say(
+                f"Modelled to miss {limit}: {nearest}; "
+                f"chance to keep it with the changes below {item.chance:.0%}"
+            )
+        else:
+            say(f"Nothing here keeps {limit}: the nearest is modelled at {nearest}")
 
 
 def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
@@ -32,7 +51,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     if start.fits is False:
         _show_unfit(answer, plan)
         return
-    where = f"Start{release}"
+    where = f"{'Start' if plan.keeps_limits else 'Nearest'}{release}"
     if start.layout is not None:
         where += f": {start.layout}"
     limited = {limit.metric for limit in answer.problem.limits}
@@ -40,32 +59,49 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     say(where + "".join(f", {_expected(item)}" for item in results))
     for line in start.paste_lines:
         print(f"  {line}")
-    for line in start.because if verbose else start.because[:_REASONS]:
-        say(f"  # {line if verbose else _ADDRESS.sub('', line)}")
+    if verbose:
+        for line in start.because:
+            say(f"  # {line}")
+    elif reasons := [_ADDRESS.sub("", line) for line in start.because[:_REASONS]]:
+        say(f"Because: {'; '.join(reasons)}")
     for item in plan.alternatives:
-        say(f"Or {_in_short(item)}")
-    say()
-    if plan.changes:
-        say("Worth testing on it, in this order:")
-        output.table(
-            ("", "change", "gain (90 %)", "chance", "known"),
-            ([str(place), *_row(change)] for place, change in enumerate(plan.changes, 1)),
-        )
-        for place, change in enumerate(plan.changes, 1):
+        if verbose or not _is_change(item, plan.changes):
+            say(f"Or {_in_short(item)}")
+    telling = [one for one in plan.changes if one.gain or one.bottleneck]
+    shown = plan.changes if verbose else telling[:_CHANGES]
+    if shown:
+        say("\nTest next, in this order:")
+    for place, change in enumerate(plan.changes, 1):
+        if change in shown:
             _show_change(place, change)
-    if plan.further:
-        names = ", ".join(item.strategy or item.title for item in plan.further)
-        say(
-            f"\n{len(plan.further)} more without a measured gain"
-            + (f": {names}" if verbose else " (-k 50 lists them)")
-        )
-    if plan.not_here:
-        shown = plan.not_here if verbose else plan.not_here[:3]
-        told = "; ".join(f"{item.strategy} ({item.because})" for item in shown)
-        say(
-            f"Not here: {told}"
-            + (f"; {len(plan.not_here) - len(shown)} more" if len(shown) < len(plan.not_here) else "")
-        )
+    _show_rest(plan, [item for item in plan.changes if item not in shown], verbose=verbose)
+
+
+def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
+    """Whether an alternative is believed faster, and a layout stands among the changes to test."""
+    return not start.expected and any(change.title.startswith("Divide it as ") for change in changes)
+
+
+def _show_rest(plan: Plan, others: Sequence[Change], *, verbose: bool) -> None:
+    """The changes that nobody has put a number on, and what is not for here, in a line each."""
+    if verbose and plan.further:
+        say(f"Further: {'; '.join(item.strategy or item.title for item in plan.further)}")
+    elif others:
+        count = len(plan.further)
+        more = f"; {count} more (-k 50)" if count else ""
+        say(f"Also documented, without a number: {'; '.join(_words(item) for item in others)}{more}")
+    elif plan.further:
+        say(f"{len(plan.further)} more changes (-k 50 lists them)")
+    if verbose and plan.not_here:
+        say(f"Not here: {'; '.join(f'{item.strategy} ({item.because})' for item in plan.not_here)}")
+    elif plan.not_here:
+        say(f"Not for here: {len(plan.not_here)} strategies and settings (-v says why)")
+
+
+def _words(change: Change) -> str:
+    """What a change sets, on the line of those without a number."""
+    condition = f" (if {change.provided})" if change.provided else ""
+    return (", ".join(change.words) or change.title) + condition
 
 
 def _expected(item: ExpectedValue) -> str:
@@ -89,20 +125,12 @@ def _in_short(start: StartConfiguration) -> str:
     )
 
 
-def _row(change: Change) -> list[str]:
-    gain = change.gain
-    return [
-        change.title,
-        "" if gain is None else factor_text(gain),
-        "" if gain is None else f"{gain.probability_of_gain:.0%}",
-        change.tier,
-    ]
-
-
 def _show_change(place: int, change: Change) -> None:
-    """What to set, and what must hold."""
+    """A change with its gain, what to set, and what must hold."""
+    gain = "" if change.gain is None else f"{factor_text(change.gain)}, "
+    say(f"{place}. {gain}{change.tier}: {change.title}")
     settings = change.words
-    say(f"{place:>3}  " + ("; ".join(settings) if settings else change.how or "work, not a setting"))
+    say("     " + ("; ".join(settings) if settings else change.how or "work, not a setting"))
     if change.provided:
         say(f"     if {change.provided}")
     if change.gain is not None and change.against:

@@ -246,7 +246,10 @@ def _print(
     from cli import output
 
     if as_json or form == "json":
-        output.as_json(answer.to_json() | ({} if green is None else {"green": green.to_json()}))
+        from recommender.answers.brief import brief
+
+        content = answer.to_json() if verbose else brief(answer.to_json())
+        output.as_json(content | ({} if green is None else {"green": green.to_json()}))
     elif form:
         _write(form, answer)
     else:
@@ -258,12 +261,16 @@ def _print(
 
 
 def _leave_if_nothing(answer: Answer, *, is_data: bool) -> None:
-    """Exit with 4 where nothing fits the memory, and with 3 where nothing is recommended."""
+    """Exit with 4 where nothing fits or keeps the limits, and with 3 where nothing is recommended."""
     from cli import output
 
     if answer.plan is not None and not answer.plan.fits:
         if is_data:
             output.note("it does not fit the memory; start.layout is one that does; exit code 4")
+        raise typer.Exit(4)
+    if answer.plan is not None and not answer.plan.keeps_limits:
+        if is_data:
+            output.note("nothing is modelled to keep the limits; the start comes nearest; exit code 4")
         raise typer.Exit(4)
     if answer.abstention is not None:
         if is_data:

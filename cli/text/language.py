@@ -32,7 +32,9 @@ _ALL = ".+"
 _FORMS = {
     **dict.fromkeys(("count", "batch", "length", "memory", "place", "line", "number", "time"), _NUMBER),
     **dict.fromkeys(("share", "chance", "before", "after"), _SHARE),
-    **dict.fromkeys(("items", "rest", "parts", "text", "limits", "rules", "reason", "names"), _ALL),
+    **dict.fromkeys(
+        ("items", "rest", "parts", "text", "limits", "rules", "reason", "reasons", "names"), _ALL
+    ),
     "gain": r"[\d.,]+x.*?|unknown",
     "metric": r"[\w.]+",
     **dict.fromkeys(("setting", "strategy"), r"[^();]+?"),

@@ -88,11 +88,19 @@ class Situation:
         }
 
 
-def assumption_line(facts: Iterable[StatedFact]) -> str:
-    """All that is assumed, in one line with the options that say otherwise; empty where nothing is."""
+def assumption_line(facts: Iterable[StatedFact], *, with_options: bool = True) -> str:
+    """All that is assumed, in one line; empty where nothing is.
+
+    Args:
+        facts: What an answer rests on.
+        with_options: Say the options that say otherwise, too.
+    """
     assumed = [fact for fact in facts if fact.words]
     if not assumed:
         return ""
+    words = f"Assumed: {'; '.join(fact.words for fact in assumed)}"
+    if not with_options:
+        return words
     options: dict[str, list[str]] = {}
     for fact in assumed:
         option, _, value = fact.otherwise.partition(" ")
@@ -100,4 +108,4 @@ def assumption_line(facts: Iterable[StatedFact]) -> str:
             options[option].append(value)
     said = ", ".join(f"{option} {','.join(values)}".strip() for option, values in options.items())
     verb = "says" if len(options) == 1 else "say"
-    return f"Assumed: {'; '.join(fact.words for fact in assumed)} ({said} {verb} otherwise)"
+    return f"{words} ({said} {verb} otherwise)"

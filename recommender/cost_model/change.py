@@ -31,7 +31,7 @@ MEMORY_SPREAD = 0.1
 """Relative spread of the memory of a step: a judgement. Three published changes of memory were modelled to
 0.0, 0.05 and 0.16 of the log; of 33 runs that ran, two need 1.00 and 1.08 of the capacity by it."""
 
-OF_ENGINE = ("graph", "draft_graph", "captured_rows")
+OF_ENGINE = ("graph", "draft_graph", "captured_rows", "captured_requests")
 """Settings of serving of which every release of an engine has its own default."""
 
 

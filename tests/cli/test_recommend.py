@@ -114,7 +114,7 @@ def test_the_table_is_the_result_and_everything_else_is_beside_it(run: Any) -> N
     ran = run("recommend", "--model", "bert-large", *B3, "-k", 1)
     assert ran.code == 0
     assert ran.out.startswith("bert-large train on ascend-910b3, by throughput\nAssumed: torch-npu ")
-    assert "Worth testing on it, in this order:" in ran.out
+    assert "Also documented, without a number: " in ran.out
     assert "note: no phase given: training is assumed" in ran.err
     assert "note:" not in ran.out
     assert "Why: tunegraph explain " in ran.err

@@ -61,7 +61,8 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "prefill_engines": 0, "prefill_tensor_parallel": 0, "index_parallel": 0,
         "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
-        "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0, "concurrency": 0,
+        "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0,
+        "captured_requests": 0, "concurrency": 0,
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults."""

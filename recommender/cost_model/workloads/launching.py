@@ -35,8 +35,12 @@ GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an a
 
 
 def captured_share(s: Columns, rows: Floats, phase: str) -> Floats:
-    """The value of ``graph`` that holds for a pass: decode steps are captured up to some number of rows."""
-    beyond = (s["captured_rows"] > 0) & (rows > s["captured_rows"])
+    """The value of ``graph`` that holds for a pass: decode steps are captured up to some number of rows.
+
+    SGLang counts the requests that they are of, whatever is drafted for each.
+    """
+    requests = s["captured_requests"]
+    beyond = (s["captured_rows"] > 0) & (rows > s["captured_rows"]) | (requests > 0) & (s["batch"] > requests)
     return np.where(beyond | (phase != "decode"), 0.0, s["graph"])
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from recommender.ranking.change import Change, NotHere
+    from recommender.ranking.plan.missed_limits import MissedLimit
     from recommender.ranking.start import StartConfiguration
 
 
@@ -29,6 +30,7 @@ class Plan(JsonNoun):
         changes: What to test on the start, best first.
         further: Changes beyond those asked for.
         not_here: What is not for this question, with the fact that decides.
+        missed: Limits that the start misses, though it comes nearest to them.
     """
 
     understood: Mapping[str, object] = field(default_factory=dict)
@@ -39,6 +41,12 @@ class Plan(JsonNoun):
     )
     further: tuple[Change, ...] = field(default=(), metadata=in_json(write=_further))
     not_here: tuple[NotHere, ...] = ()
+    missed: tuple[MissedLimit, ...] = field(default=(), metadata=in_json("missed_limits"))
+
+    @property
+    def keeps_limits(self) -> bool:
+        """Whether all limits that can be judged are kept, or may be within what is modelled."""
+        return all(item.within_reach for item in self.missed)
 
     @property
     def fits(self) -> bool:

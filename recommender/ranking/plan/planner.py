@@ -13,6 +13,7 @@ from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.change import NotHere, recommendation_id
 from recommender.ranking.plan.candidate import of_recipes, of_strategy, without_conflicts
 from recommender.ranking.plan.layout_change import layout_changes, without_promises
+from recommender.ranking.plan.missed_limits import missed_limits
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
@@ -142,9 +143,10 @@ class Planner:
             understood=_understood(situation.facts),
             start=starts.first,
             alternatives=without_promises(starts).alternatives,
-            changes=tuple(chosen[:k]),
+            changes=tuple(sorted(chosen[:k], key=lambda one: (one.order[0], one.gain is None))),
             further=tuple(chosen[k:]),
             not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
+            missed=missed_limits(problem.limits, starts.price, chosen),
         )
         return Planned(
             plan=plan,

@@ -29,7 +29,6 @@ from recommender.ranking.starts.layout_choice import (
     TRUST_FOR_LATENCY,
     TRUST_IN_TIMES,
     choose_layouts,
-    reason_for_place,
     shown_layouts,
 )
 from recommender.ranking.starts.layout_options import (
@@ -218,8 +217,6 @@ class StartFinder:
             draft.assumed += assumed_by(layouts[0], draft)
             if draft.question is not None and (links := link_note(draft.question.machine)):
                 draft.notes.append(links)
-            reasons = reason_for_place(layouts[0], situation.problem.limits)
-            found[0] = replace(found[0], because=(*reasons, *found[0].because))
         starts = self._starts(draft, found)
         return replace(starts, question=questions[0], price=prices[0]) if layouts else starts
 

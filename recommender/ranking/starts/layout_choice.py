@@ -12,7 +12,6 @@ from kg.nouns.recipe import experts_spread
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kg.nouns.entities import Limit
     from kg.nouns.recipe import Recipe
     from recommender.cost_model.priced_step import PricedStep
     from recommender.ranking.model_traits import ModelTraits
@@ -156,20 +155,16 @@ def _unbeaten_first(
 
 
 def shown_layouts(kinds: Sequence[ChosenLayout]) -> list[ChosenLayout]:
-    """The first three, the last of them the fastest that is modelled where recipes would hide it."""
+    """The first three, the last of them the fastest that is modelled where recipes would hide it.
+
+    None that misses the limits by more than the first is shown beside it.
+    """
+    kinds = [one for one in kinds if one.option.beyond_limits <= kinds[0].option.beyond_limits]
     priced = [one for one in kinds if one.option.within_limits and one.option.log_merit is not None]
     fastest = max(priced, key=lambda one: one.option.log_merit or 0.0, default=None)
     if fastest is None or fastest in kinds[:3]:
         return list(kinds[:3])
     return [*kinds[:2], fastest]
-
-
-def reason_for_place(first: ChosenLayout, limits: Sequence[Limit]) -> list[str]:
-    """That no layout keeps the limits, where none does."""
-    if first.option.within_limits:
-        return []
-    missed = ", ".join(map(str, limits))
-    return [f"no layout is modelled to keep {missed}; this one comes nearest"]
 
 
 def likeness(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from recommender.ranking.starts.layout_options import LIMITED
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -72,4 +74,4 @@ class Starts:
         """Whether a limit on a metric was held against the price of the layouts."""
         if metric == "peak_memory":
             return self.first.fits is not None
-        return any(item.metric == metric for item in self.first.expected)
+        return self.price is not None and self.price.result(LIMITED.get(metric, metric)) is not None

@@ -1,8 +1,10 @@
 """Plans as people read and paste them."""
 
+from dataclasses import replace
+
 import pytest
 
-from cli.commands.plan_text import show_plan
+from cli.commands.plan_text import show_missed, show_plan
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.gain import Gain
 from kg.nouns.layout import ParallelLayout
@@ -10,6 +12,7 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from recommender.answers.answer import Answer
 from recommender.ranking.change import Change, NotHere
+from recommender.ranking.plan.missed_limits import MissedLimit
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration
@@ -67,13 +70,14 @@ def test_a_plan_for_people_says_where_to_start_and_what_to_test(capsys: pytest.C
     assert lines[0] == "Start with vllm 0.18.0: TP 4 x DP 2, tpot 20 ms (10 ms to 40 ms, modelled)"
     assert lines[1] == "  vllm serve MODEL --max-num-seqs 64"
     assert "Or TP 8" in lines
-    assert "1.11x (1.00 to 1.22)" in text
-    assert "  1  export MY_ENV=1; --block-size 64" in lines
+    assert "Because: reason 0; reason 1; reason 2" in lines
+    assert text.count("reason") == 3
+    assert "1. 1.11x (1.00 to 1.22), published: A title" in lines
+    assert "     export MY_ENV=1; --block-size 64" in lines
     assert "     if prompts share a prefix" in lines
     assert "     accuracy may change: measure it" in lines
-    assert "  2  Do it." in lines
-    assert "1 more without a measured gain (-k 50 lists them)" in lines
-    assert lines[-1].endswith("; 2 more")
+    assert "Also documented, without a number: Work by hand; 1 more (-k 50)" in lines
+    assert lines[-1] == "Not for here: 5 strategies and settings (-v says why)"
 
 
 def test_all_of_it_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +86,32 @@ def test_all_of_it_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> Non
     assert "reason 4" in everything
     assert "no-4 (a reason)" not in few
     assert "no-4 (a reason)" in everything
-    assert "1 more without a measured gain: more" in everything
+    assert "     Do it." in everything.splitlines()
+    assert "Further: more" in everything
+
+
+@pytest.mark.parametrize(
+    ("chance", "says", "where"),
+    [
+        (0.0, "Nothing here keeps tpot <= 5 ms: the nearest is modelled at 20 ms", "Nearest with"),
+        (0.1, "Modelled to miss tpot <= 5 ms: 20 ms", "Start with"),
+    ],
+)
+def test_limits_that_are_missed_are_said_first(
+    capsys: pytest.CaptureFixture[str], chance: float, says: str, where: str
+) -> None:
+    missed = MissedLimit(
+        metric="tpot", unit="s", maximum=0.005, value=0.02, low=0.01, high=0.04, chance=chance
+    )
+    plan = replace(PLAN, missed=(missed,))
+    show_missed(plan)
+    assert capsys.readouterr().out.startswith(says)
+    assert shown(capsys, plan).startswith(where)
+
+
+def test_an_alternative_that_is_believed_faster_is_a_change_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    layout = replace(CHANGE, title="Divide it as TP 8")
+    assert "Or TP 8" not in shown(capsys, replace(PLAN, changes=(layout,)))
 
 
 @pytest.mark.parametrize(

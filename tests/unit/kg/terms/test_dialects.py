@@ -96,7 +96,7 @@ def test_what_a_program_is_not_told_is_not_spelt() -> None:
 
 
 def test_a_release_takes_the_spelling_that_it_has() -> None:
-    old, new = (spelt("captured_rows", "sglang", release, 64) for release in ("0.5.6.post2", "0.5.23"))
+    old, new = (spelt("captured_requests", "sglang", release, 64) for release in ("0.5.6.post2", "0.5.23"))
     assert [found and found[0].key for found in (old, new)] == [
         "--cuda-graph-max-bs",
         "--cuda-graph-max-bs-decode",

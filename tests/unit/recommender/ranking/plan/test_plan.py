@@ -23,7 +23,15 @@ def test_a_plan_as_json_has_all_of_its_parts() -> None:
         not_here=(NotHere(strategy="n", because="it is the default"),),
     )
     json = plan.to_json()
-    assert list(json) == ["understood", "start", "alternatives", "changes", "further", "not_here"]
+    assert list(json) == [
+        "understood",
+        "start",
+        "alternatives",
+        "changes",
+        "further",
+        "not_here",
+        "missed_limits",
+    ]
     assert json["understood"] == {"devices": 8}
     assert json["start"]["layout"]["tp"] == 8
     assert json["alternatives"][0]["layout"]["dp"] == 8

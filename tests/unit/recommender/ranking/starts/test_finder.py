@@ -117,12 +117,6 @@ def test_without_a_number_of_devices_a_larger_model_is_planned_on_the_fewest_tha
     assert starts(shipped, model="qwen3-32b", count=1, precision="bf16").first.fits is False
 
 
-def test_a_limit_that_no_layout_keeps_is_said(shipped: Workspace) -> None:
-    first = starts(shipped, limits=["tpot<=1us"]).first
-    assert first.because[0] == "no layout is modelled to keep tpot <= 1 us; this one comes nearest"
-    assert not starts(shipped, limits=["tpot<=1s"]).first.because[0].startswith("no layout")
-
-
 def test_a_limit_on_the_memory_is_the_memory(shipped: Workspace) -> None:
     assert starts(shipped, limits=["peak_memory<=2GB"]).first.fits is False
 

@@ -1,0 +1,89 @@
+"""Limits that nothing here is modelled to keep, with what comes nearest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.nouns.codec import JsonNoun, four_digits, in_json
+from kg.nouns.gain import NORMAL_90
+from recommender.ranking.starts.layout_options import LIMITED
+
+LEAST_CHANCE = 0.001
+"""Chance below which a limit counts as out of reach: a refusal has to be surer than an interval; a choice."""
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kg.nouns.entities import Limit
+    from recommender.cost_model.priced_step import PricedStep
+    from recommender.ranking.change import Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedLimit(JsonNoun):
+    """A limit that the start, which comes nearest, is modelled to miss.
+
+    Attributes:
+        metric: Its metric.
+        unit: Its unit.
+        maximum: The limit.
+        value: What the start is modelled to reach.
+        low: Lower end of the 90 % interval.
+        high: Upper end.
+        chance: That it is kept with all modelled changes together, by the same spread.
+    """
+
+    metric: str
+    unit: str
+    maximum: float
+    value: float = field(metadata=in_json(write=four_digits))
+    low: float = field(metadata=in_json(write=four_digits))
+    high: float = field(metadata=in_json(write=four_digits))
+    chance: float = field(metadata=in_json(digits=4))
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether it may be kept: that nothing keeps it is said where that is all but certain."""
+        return self.chance >= LEAST_CHANCE
+
+
+def missed_limits(
+    limits: Sequence[Limit], price: PricedStep | None, changes: Sequence[Change]
+) -> tuple[MissedLimit, ...]:
+    """The limits that a start misses by its price; none without one.
+
+    Args:
+        limits: What was asked for.
+        price: The price of the start, its settings included.
+        changes: What may be changed on it: their expected gains, all together, are what it can still win.
+    """
+    if price is None or not limits:
+        return ()
+    to_win = sum(max(one.gain.expected, 0.0) for one in changes if one.gain is not None)
+    found = []
+    for limit in limits:
+        value = price.result(LIMITED.get(limit.metric, ""))
+        if value is None or value <= limit.maximum or limit.maximum <= 0:
+            continue
+        low, high = (value * math.exp(sign * NORMAL_90 * price.spread) for sign in (-1, 1))
+        found.append(
+            MissedLimit(
+                metric=limit.metric,
+                unit=limit.unit,
+                maximum=limit.maximum,
+                value=value,
+                low=low,
+                high=high,
+                chance=_below(math.log(limit.maximum / value) + to_win, price.spread),
+            )
+        )
+    return tuple(found)
+
+
+def _below(distance: float, spread: float) -> float:
+    """Probability that a normal error with this spread stays below a distance."""
+    if not spread > 0:
+        return float(distance >= 0)
+    return 0.5 * math.erfc(-distance / spread / math.sqrt(2))
