@@ -246,9 +246,7 @@ def _print(
     from cli import output
 
     if as_json or form == "json":
-        from recommender.answers.brief import brief
-
-        content = answer.to_json() if verbose else brief(answer.to_json())
+        content = answer.to_json() if verbose else answer.brief_json()
         output.as_json(content | ({} if green is None else {"green": green.to_json()}))
     elif form:
         _write(form, answer)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from recommender.ranking.start import StartConfiguration
 
 
+_MOST = {"not_here": 5, "refused": 3, "neighbours": 3}
+"""Items of each list behind a decision that its short JSON keeps."""
 _OF_MODELS = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
 
 
@@ -117,6 +119,23 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
         return {**self._common_json(), **self._choices_json()}
+
+    def brief_json(self) -> dict[str, Any]:
+        """Plain content in short: the whole decision, and the head of the lists behind it.
+
+        How many items a list has stands beside it under ``NAME_count``; what alternatives set stands in their
+        blocks to paste; of each change's evidence the weightiest is kept.
+        """
+        short = self.to_json()
+        for name, most in _MOST.items():
+            listed = short.get(name, ())
+            if len(listed) > most:
+                short |= {name: listed[:most], f"{name}_count": len(listed)}
+        for other in short.get("alternatives", ()):
+            del other["settings"]
+        for change in short.get("changes", ()):
+            change["evidence"] = change["evidence"][:1]
+        return short
 
     def _choices_json(self) -> dict[str, Any]:
         """The plan, or the configurations of an operator."""

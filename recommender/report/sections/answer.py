@@ -252,6 +252,14 @@ def _limits(content: Mapping[str, Any], words: Words) -> Markup | None:
     if isinstance(ceiling, int | float) and math.isfinite(ceiling):
         lines.append(words("All observed bottlenecks together: at most {factor}.", factor=times(ceiling)))
     lines += [
+        words(
+            "Modelled to miss {limit}: {value} ({low} to {high}).",
+            limit=f"{item['metric']} <= {quantity(item['maximum'], item['unit'])}",
+            **{name: quantity(item[name], item["unit"]) for name in ("value", "low", "high")},
+        )
+        for item in content.get("missed_limits", ())
+    ]
+    lines += [
         words("Not checked: {limit}.", limit=f"{item['metric']} <= {quantity(item['maximum'], item['unit'])}")
         for item in content.get("unchecked_limits", ())
     ]

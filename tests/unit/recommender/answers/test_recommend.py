@@ -239,6 +239,17 @@ def test_a_model_is_answered_with_a_plan_whose_changes_are_the_recommendations(s
     assert {"understood", "start", "alternatives", "further", "not_here"} <= json.keys()
 
 
+def test_the_short_json_keeps_the_decision_and_the_heads_of_lists(shipped: Workspace) -> None:
+    answer = ask(shipped, 4)
+    whole, short = answer.to_json(), answer.brief_json()
+    assert short["start"] == whole["start"]
+    assert short["not_here"] == whole["not_here"][:5]
+    assert short["not_here_count"] == len(whole["not_here"])
+    assert [item["id"] for item in short["changes"]] == [item["id"] for item in whole["changes"]]
+    assert all(len(item["evidence"]) <= 1 for item in short["changes"])
+    assert not any("settings" in item for item in short["alternatives"])
+
+
 def test_a_format_that_the_chip_lacks_is_infeasible_before_anything_is_planned(shipped: Workspace) -> None:
     with pytest.raises(InfeasibleError, match="the chip computes in the number format"):
         ask(shipped, model="llama-2-7b", phase="serving", precision="fp8")
