@@ -18,7 +18,7 @@ from kg.nouns.entities import Case
 from kg.nouns.recipe import Recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from ingest.completion import Completion
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MAXIMUM_DEPTH = 100
 """Folders in folders beyond which nobody keeps results."""
+
+_UNKNOWN = "in no format that is known"
 
 KEPT_FAULTS = 100
 """Faults of a file that are listed one by one; the others are counted."""
@@ -117,6 +119,7 @@ def read(
     mapping: Path | None = None,
     source: str = "",
     publication: Publication | None = None,
+    launch: Mapping[str, object] | None = None,
     facts: Facts | None = None,
     completed: Completion | None = None,
 ) -> Iterator[Case | Recipe | FileReport]:
@@ -130,13 +133,16 @@ def read(
         mapping: Mapping file for plain CSV tables; if None, each table's own beside it.
         source: Address at which files that name none are published.
         publication: The repository that the files are a copy of; None if they are no copy of one.
+        launch: The question of the launch whose results the files hold; None if it is not told.
         facts: Facts of hardware by its id; with them, times that no hardware reaches are marked.
         completed: Files that need not be read again; None to read all.
 
     Raises:
         InputError: As for ``discover``, before anything is read. What a file contains never raises.
     """
-    context = IngestContext(hardware=hardware, mapping=mapping, source=source, publication=publication)
+    context = IngestContext(
+        hardware=hardware, mapping=mapping, source=source, publication=publication, launch=launch or {}
+    )
     records = Records(names, context)
     return _read(discover(paths, mapping=mapping), records, on_progress, facts, completed)
 
@@ -267,7 +273,7 @@ def _identify(path: Path, mapping: Path | None) -> ReadableFile:
     known = recognise(head)
     if known is None and mapping is not None and is_table(head):
         known = MAPPED_CSV
-    skipped = "" if known else companion_reason(head) or head.flaw or "in no format that is known"
+    skipped = "" if known else companion_reason(head) or head.flaw or _UNKNOWN
     return ReadableFile(path=path, size=head.size, format=known, skipped=skipped)
 
 
@@ -275,4 +281,6 @@ def _hint(item: ReadableFile) -> str:
     """What to do with a file that is named and not read."""
     if item.skipped == UNMAPPED:
         return f"a draft of one: tunegraph ingest {item.path} --suggest-mapping"
+    if item.skipped != _UNKNOWN:
+        return ""
     return "looked for: " + "; ".join(known.title for known in FORMATS)

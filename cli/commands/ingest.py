@@ -37,6 +37,10 @@ def ingest(
         bool, typer.Option("--durable", help="Wait for the disk after each batch: survives loss of power.")
     ] = False,
     hardware: Annotated[str, typer.Option("--hardware", help="Hardware of runs whose files name none.")] = "",
+    from_command: Annotated[
+        str | None,
+        typer.Option("--from-command", help="Script, log or manifest of the launch whose results these are."),
+    ] = None,
     mapping: Annotated[
         Path | None, typer.Option("--mapping", help="What the columns of plain CSV tables are (YAML).")
     ] = None,
@@ -72,7 +76,12 @@ def ingest(
         _suggest(paths)
         return
     options = Options(
-        hardware=hardware, mapping=mapping, trust=Trust(trust) if trust else None, again=again, source=source
+        hardware=hardware,
+        mapping=mapping,
+        trust=Trust(trust) if trust else None,
+        again=again,
+        source=source,
+        launch=_launch(from_command),
     )
     stopped: KeyboardInterrupt | None = None
     with _progress(paths) as advance:
@@ -95,6 +104,16 @@ def ingest(
         raise stopped
     if (summary.bad or is_nothing) and not keep_going:
         raise typer.Exit(PARTIAL)
+
+
+def _launch(from_command: str | None) -> dict[str, object] | None:
+    """The question of the launch that was told with the files; None if none was."""
+    if from_command is None:
+        return None
+    from cli.options import facts_at_hand
+    from ingest.questions.launches.launch_facts import merge_facts
+
+    return merge_facts(facts_at_hand(from_command=from_command, config_json=None, smi=None))
 
 
 def _suggest(paths: list[Path]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -37,12 +38,14 @@ class IngestContext:
         mapping: Mapping file for plain CSV tables; None to look for one beside each table.
         source: Address at which files that name none are published; empty if not said.
         publication: The repository that the files are a copy of; None if they are no copy of one.
+        launch: The question of the launch whose results the files hold; empty if it is not told.
     """
 
     hardware: str = ""
     mapping: Path | None = None
     source: str = ""
     publication: Publication | None = None
+    launch: Mapping[str, object] = field(default_factory=dict)
 
     def source_of(self, path: Path) -> dict[str, object]:
         """The fields of the source of a file that names no address itself."""

@@ -30,7 +30,6 @@ from ingest.formats.models import (
     aiconfigurator_notes,
     argonne_csv,
     flagperf,
-    llmperf,
     mindformers,
     mlperf_log,
     nemo_configs,
@@ -38,6 +37,7 @@ from ingest.formats.models import (
     serving_recipes,
     training_tables,
 )
+from ingest.formats.outputs import results
 from ingest.formats.recipes import ascend_ci, recipe_jsonl, recipe_scripts
 from ingest.formats.trackers import (
     mlflow_csv,
@@ -72,6 +72,7 @@ FORMATS: tuple[Format, ...] = tuple(
         aiconfigurator,
         aiconfigurator_notes,
         gptune,
+        results,
         mapped_csv,
         optuna_sqlite,
         optuna_journal,
@@ -81,7 +82,6 @@ FORMATS: tuple[Format, ...] = tuple(
         wandb_csv,
         runs_csv,
         argonne_csv,
-        llmperf,
         mlperf_log,
         recipe_jsonl,
         ascend_ci,

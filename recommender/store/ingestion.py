@@ -17,7 +17,7 @@ from kg.triples.names import Names
 from recommender.store.writing.writer import BATCH_ROWS, Additions, rare_collections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from ingest.door.context import Publication
@@ -99,6 +99,7 @@ class Options:
         again: Also read files that were taken in before.
         source: Address at which files that name none are published; empty if not said.
         publication: The repository that they are a copy of; None if they are no copy of one.
+        launch: The question of the launch whose results they hold; None if it is not told.
         origin: What their batches are called in the provenance; empty for nothing but their names.
         mark: What the last batch notes when all of them are in; empty for nothing.
     """
@@ -109,6 +110,7 @@ class Options:
     again: bool = False
     source: str = ""
     publication: Publication | None = None
+    launch: Mapping[str, object] | None = None
     origin: str = ""
     mark: str = ""
 
@@ -195,6 +197,7 @@ def ingest_files(
         mapping=given.mapping,
         source=given.source,
         publication=given.publication,
+        launch=given.launch,
         facts=tree.facts,
         completed=completion,
     )
@@ -217,6 +220,12 @@ def _completion(graph: GraphStore, options: Options) -> Completion:
     """Return the files completed before, under the names that are known now."""
     return Completion(
         rows_by_file=read_marks(completion_marks(graph)),
-        setting=digest(name_keys(graph), options.hardware, str(options.mapping or ""), options.source),
+        setting=digest(
+            name_keys(graph),
+            options.hardware,
+            str(options.mapping or ""),
+            options.source,
+            *([repr(options.launch)] if options.launch else []),
+        ),
         again=options.again or options.trust is not None,
     )

@@ -10,6 +10,7 @@ import pytest
 
 from kg.errors import UnknownEntityError
 from kg.triples.names import ResolvedModel
+from tests.samples.outputs import VLLM_SERVE
 
 
 def compact(value: object) -> bytes:
@@ -184,17 +185,6 @@ ARGONNE = (
     b"Hardware,Num of Hardware,Framework,Model,Input Output Length,Batch Size,Latency,Throughput,avg_power\n\n"
     b"Nvidia A100 GPU,1,vLLM,meta-llama/Llama-2-7b-hf,1024,1,13.9,146.5,222122.2\n"
 )
-LLMPERF = {
-    "model": "meta-llama/Llama-2-7b-chat-hf",
-    "framework": "anyscale",
-    "mean_input_tokens": 550,
-    "mean_output_tokens": 150,
-    "num_concurrent_requests": 5,
-    "results_inter_token_latency_s_mean": 0.02,
-    "results_ttft_s_mean": 0.3,
-    "results_end_to_end_latency_s_mean": 3.1,
-    "results_mean_output_throughput_token_per_s": 48.0,
-}
 EVENTS: list[dict[str, object]] = [
     {"key": "submission_benchmark", "value": "bert", "time_ms": 1},
     {"key": "global_batch_size", "value": 256, "time_ms": 2},
@@ -310,7 +300,7 @@ SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "wandb": ("export.csv", lambda: WANDB),
     "runs-csv": ("own_runs.csv", lambda: OWN_RUNS),
     "argonne": ("power.csv", lambda: ARGONNE),
-    "llmperf": ("summary.json", lambda: compact(LLMPERF)),
+    "results": ("result.json", lambda: compact(VLLM_SERVE)),
     "mllog": ("result_0.txt", MLLOG.encode),
     "recipes": ("recipes.jsonl", recipe_records),
     "ascend-ci": ("Qwen3-8B-A3.yaml", lambda: ASCEND_CI),

@@ -21,6 +21,7 @@ from ingest.door.search_space import SearchSpaceFile
 from ingest.files.content import Content
 from ingest.files.sniffing import read_head
 from ingest.formats.format import Format
+from ingest.formats.outputs import results
 from ingest.formats.registry import FORMATS, recognise
 from ingest.reading import FileReport, read
 from kg.errors import Fault, InputError
@@ -30,6 +31,7 @@ from recommender.store.ingestion import Options
 from recommender.store.inspection import Severity
 from recommender.workspace.workspace import Workspace
 from tests.property.reader_samples import BESIDE, SAMPLES, EveryName
+from tests.samples.outputs import OUTPUTS
 
 ADDRESS = "https://example.org/file"
 OF_FORMAT = attrgetter("name")
@@ -133,6 +135,21 @@ def test_a_damaged_file_gives_faults_and_never_a_traceback(
         content = spoil(content)
     with tempfile.TemporaryDirectory() as folder:
         check(known, lay_out(known, Path(folder), name, content))
+
+
+@pytest.mark.parametrize("tool", OUTPUTS)
+@given(damages=st.lists(damage(), min_size=1, max_size=4))
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_damaged_result_gives_faults_and_never_a_traceback(
+    tool: str, damages: list[Callable[[bytes], bytes]]
+) -> None:
+    name, text, _ = OUTPUTS[tool]
+    content = text.encode()
+    for spoil in damages:
+        content = spoil(content)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / name).write_bytes(content)
+        check(results.FORMAT, Path(folder) / name)
 
 
 @pytest.mark.parametrize("known", [known for known in FORMATS if known.name in BESIDE], ids=OF_FORMAT)

@@ -1,0 +1,146 @@
+"""Results of benchmarks and logs of trainers: every tool's form, and the bad ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ingest.door.records import NameResolver
+from ingest.formats.outputs.tool import tools
+from ingest.questions.launches.launch import read_launch
+from ingest.reading import FileReport, read
+from kg.nouns.entities import Case
+from tests.samples.outputs import OUTPUTS, VLLM_SERVE
+
+H100 = "NVIDIA H100 80GB HBM3"
+
+
+def taken(
+    path: Path, text: str, names: NameResolver, *, hardware: str = H100, script: str = ""
+) -> tuple[dict[str, Case], FileReport]:
+    path.write_text(text, encoding="utf-8")
+    launch = dict(read_launch(script, "serve.sh").question) if script else None
+    items = list(read([path], names, hardware=hardware, launch=launch))
+    report = next(item for item in items if isinstance(item, FileReport))
+    return {item.measurement.metric: item for item in items if isinstance(item, Case)}, report
+
+
+@pytest.mark.parametrize("tool", OUTPUTS)
+def test_what_a_tool_writes_is_read(tool: str, tmp_path: Path, names: NameResolver) -> None:
+    name, text, expected = OUTPUTS[tool]
+    cases, report = taken(tmp_path / name, text, names)
+    assert report.bad == 0, report.faults
+    found = {metric: case.measurement.value for metric, case in cases.items()}
+    assert {metric: found.get(metric) for metric in expected} == pytest.approx(expected)
+
+
+def test_every_tool_has_a_sample_and_a_source() -> None:
+    read_by = {tool.id for tool in tools() for _, text, _ in OUTPUTS.values() if tool.sign(text)}
+    assert read_by == {tool.id for tool in tools()}
+
+
+def test_a_served_run_says_its_work(tmp_path: Path, names: NameResolver) -> None:
+    cases, _ = taken(tmp_path / "r.json", json.dumps(VLLM_SERVE), names)
+    work = cases["throughput"].problem.workload
+    assert dict(work.shape) == {"input_len": 1024, "output_len": 256, "concurrency": 16}
+    assert dict(cases["throughput"].software) == {"vllm": ""}
+
+
+SCRIPT = "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --max-num-seqs 64\n"
+
+
+def test_script_and_result_are_one_case(tmp_path: Path, names: NameResolver) -> None:
+    cases, report = taken(tmp_path / "r.json", json.dumps(VLLM_SERVE), names, script=SCRIPT)
+    case = cases["throughput"]
+    assert case.problem.hardware.count == 4
+    assert dict(case.configuration) == {"tensor_parallel_size": 4, "max_num_seqs": 64}
+    assert report.bad == 0
+
+
+def test_a_result_of_another_model_than_the_script_is_refused(tmp_path: Path, names: NameResolver) -> None:
+    other = SCRIPT.replace("Qwen3-32B", "Qwen3-8B")
+    cases, report = taken(tmp_path / "r.json", json.dumps(VLLM_SERVE), names, script=other)
+    assert not cases
+    assert "the result is of Qwen3-32B, the launch told with it of Qwen/Qwen3-8B" in str(report.faults[0])
+
+
+def test_without_hardware_the_option_is_named(tmp_path: Path, names: NameResolver) -> None:
+    cases, report = taken(tmp_path / "r.json", json.dumps(VLLM_SERVE), names, hardware="")
+    assert not cases
+    assert "option hardware" in str(report.faults[0])
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"completed": 0}, "no request was answered"),
+        ({"mean_ttft_ms": "150 s"}, "two units"),
+        ({name: None for name in VLLM_SERVE if "_ms" in name or "throughput" in name}, "cut short"),
+    ],
+)
+def test_what_is_no_measurement_is_refused(
+    changed: dict[str, object], reason: str, tmp_path: Path, names: NameResolver
+) -> None:
+    cases, report = taken(tmp_path / "r.json", json.dumps({**VLLM_SERVE, **changed}), names)
+    assert not cases
+    assert reason in str(report.faults[0])
+
+
+def test_a_median_stands_for_a_mean_that_is_not_there(tmp_path: Path, names: NameResolver) -> None:
+    without = {name: value for name, value in VLLM_SERVE.items() if name != "mean_ttft_ms"}
+    cases, report = taken(tmp_path / "r.json", json.dumps(without), names)
+    assert cases["ttft"].measurement.value == pytest.approx(0.14)
+    assert any("no mean" in guess for guess in report.guesses)
+
+
+def test_percentiles_alone_are_no_mean(tmp_path: Path, names: NameResolver) -> None:
+    without = {name: value for name, value in VLLM_SERVE.items() if name[:4] not in {"mean", "medi"}}
+    cases, _ = taken(tmp_path / "r.json", json.dumps(without), names)
+    assert set(cases) == {"throughput", "total_throughput", "ttft_p99", "tpot_p99"}
+
+
+def test_an_aborted_run_of_aiperf_is_refused(tmp_path: Path, names: NameResolver) -> None:
+    name, text, _ = OUTPUTS["AIPerf"]
+    cases, report = taken(
+        tmp_path / name, text.replace('"was_cancelled": false', '"was_cancelled": true'), names
+    )
+    assert not cases
+    assert "broken off" in str(report.faults[0])
+
+
+def test_a_sweep_in_lines_gives_a_run_each_and_a_cut_line_one_fault(
+    tmp_path: Path, names: NameResolver
+) -> None:
+    lines = [json.dumps(VLLM_SERVE | {"max_concurrency": at}) for at in (1, 4, 16)]
+    (tmp_path / "sweep.jsonl").write_text("\n".join(lines) + "\n" + lines[0][:200])
+    items = list(read([tmp_path / "sweep.jsonl"], names, hardware=H100))
+    loads = {item.problem.workload.shape["concurrency"] for item in items if isinstance(item, Case)}
+    report = items[-1]
+    assert isinstance(report, FileReport)
+    assert (loads, report.bad) == ({1, 4, 16}, 1)
+
+
+def test_warm_up_steps_are_left_out_and_said(tmp_path: Path, names: NameResolver) -> None:
+    name, text, _ = OUTPUTS["Megatron"]
+    cases, report = taken(tmp_path / name, text, names)
+    case = cases["step_time"]
+    assert (case.measurement.repeats, case.problem.hardware.count) == (3, 8)
+    assert dict(case.configuration) == {"micro_batch_size": 2}
+    assert any("first 1 of 4 steps are left out" in guess for guess in report.guesses)
+
+
+def test_a_part_of_a_benchmark_names_its_summary(tmp_path: Path, names: NameResolver) -> None:
+    (tmp_path / "requests.jsonl").write_text('{"metadata": {"x_request_id": "a", "credit_issued_ns": 1}}\n')
+    report = next(iter(read([tmp_path], names)))
+    assert isinstance(report, FileReport)
+    assert "its summary profile_export_aiperf.json is read" in report.skipped
+
+
+def test_what_the_tools_wrote_here_is_read(shared: Path, names: NameResolver) -> None:
+    folder = shared / "field" / "outputs"
+    items = list(read([folder], names, hardware=H100))
+    reports = {item.path.name: item for item in items if isinstance(item, FileReport)}
+    read_here = {name for name, report in reports.items() if report.good and not report.bad}
+    assert len(read_here) == 6
