@@ -3,9 +3,6 @@
 ``python -m benchmarks.answers.kernels --cases CASES [--operators FOLDER] [--quick]`` asks about kernels whose tables others
 published, with the shipped facts of hardware alone:
 
-* ``timed``: exhaustively timed tables (CLBlast's product, the direct convolution). Time of the first proposal, and of the
-  best of the first three and ten, over the best of the table, beside the usual textbook tile and random ones. The
-  domain is declared: the configurations of the table.
 * ``winners``: published winners without times (fused MoE and block FP8 products in Triton). Mean distance of each
   parameter in powers of two (stages: in stages), beside vLLM's default and random ones. Independent tunings rarely agree
   with each other, so this says how near a proposal lies, not how fast it is.
@@ -20,7 +17,7 @@ import gzip
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +31,7 @@ from kg.errors import TuningError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings
-from recommender.ranking.kernels.choice import best_row, choose_rows
+from recommender.ranking.kernels.choice import choose_rows
 from recommender.ranking.kernels.domain import KernelDomain, generated_domain
 from recommender.ranking.kernels.planning import CUBE_LOG_SPREAD, LOG_SPREAD
 from recommender.ranking.kernels.question import KernelQuestion, kernel_question
@@ -42,27 +39,9 @@ from recommender.ranking.kernels.score import tile_times
 from recommender.ranking.kernels.tile_times import TileTimes
 from recommender.workspace.workspace import Workspace
 
-TIMED = {
-    "kerneltuner_gemm": "gemm",
-    "kerneltuner_gemm_a100_time_energy": "gemm",
-    "kerneltuner_convolution": "convolution",
-    "kerneltuner_convolution_milo": "convolution",
-}
 WINNERS = ("vllm_sglang_moe_winners", "vllm_sglang_fp8_block_gemm_winners")
 LEVELS = "aiconfigurator_gemm_backend"
 KNOBS = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")
-TEXTBOOK = {
-    "gemm": {
-        "MWG": 64, "NWG": 64, "MDIMC": 16, "NDIMC": 16, "MDIMA": 16, "NDIMB": 16, "VWM": 1, "VWN": 1,
-        "SA": 1, "SB": 1,
-    },
-    "convolution": {
-        "block_size_x": 16, "block_size_y": 16, "tile_size_x": 1, "tile_size_y": 1, "use_padding": 0,
-        "read_only": 0,
-    },
-}  # fmt: skip
-"""A square tile of 16 x 16 threads, through shared memory: what tutorials begin with."""
-DRAWS = 200
 CUBE = "910b, 24 cores bf16"
 
 
@@ -98,61 +77,6 @@ def by_group(items: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
     for item in items:
         groups[item["group_id"]].append(item)
     return groups
-
-
-def timed(workspace: Workspace, run: harness.Run, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Regrets on each exhaustively timed table, or with ``--quick`` on the drawn ones."""
-    tables = {
-        (corpus, name): table
-        for corpus in TIMED
-        for name, table in by_group(rows(run.cases, corpus)).items()
-        if table[0]["outcome"]["metric"] == "kernel_time"
-    }
-    names = [" ".join(key) for key in tables]
-    drawn = run.draw("table", names, share=0.5) if run.quick else frozenset(names)
-    for (corpus, name), table in tables.items():
-        operator, first = TIMED[corpus], table[0]
-        if f"{corpus} {name}" in drawn:
-            shape = first["task"]["shape"]
-            x, y = shape["problem_size"][:2]
-            fixed = shape.get("fixed", {})
-            sizes = (
-                {"M": x, "N": y, "K": x}
-                if operator == "gemm"
-                else {
-                    "W": x,
-                    "H": y,
-                    "FW": fixed.get("filter_width", 15),
-                    "FH": fixed.get("filter_height", 15),
-                }
-            )
-            try:
-                question, domain, times = question_of(
-                    workspace, first, op=operator, shape=sizes, dtype="float32", language="opencl"
-                )
-            except TuningError as error:
-                yield {"corpus": corpus, "device": first["hardware"]["name"], "skipped": str(error)}
-                continue
-            names = [name for name in domain.columns if name in first["config"]]
-            known: dict[tuple[float, ...], float] = {}
-            for row in table:
-                if row["outcome"]["value"] is not None:
-                    key = tuple(float(row["config"][name]) for name in names)
-                    known[key] = min(known.get(key, math.inf), float(row["outcome"]["value"]))
-            best = min(known.values())
-            keys = zip(*(domain.columns[name] for name in names), strict=True)
-            values = np.array([known.get(key, math.nan) for key in keys])
-            listed = np.where(np.isfinite(values), times.total_s, math.inf)
-            order = [best_row(question, domain, listed), *np.argsort(listed, kind="stable").tolist()]
-            draws = np.log(rng.choice(values[np.isfinite(values)], size=(DRAWS, 10)) / best)
-            usual = tuple(float(TEXTBOOK[operator][name]) for name in names)
-            yield {
-                "corpus": corpus,
-                "device": question.device.id,
-                "ours": [math.log(float(values[order[:k]].min()) / best) for k in (1, 3, 10)],
-                "random": [float(draws[:, :k].min(axis=1).mean()) for k in (1, 3, 10)],
-                "textbook": math.log(known[usual] / best) if usual in known else None,
-            }
 
 
 def vllm_default(row: Mapping[str, Any]) -> dict[str, int]:
@@ -266,34 +190,22 @@ def main() -> None:
         __doc__,
         harness.place("--cases", "--known"),
         harness.place("--operators", default=None, help="folder with matmul_bf16.csv"),
-        quick="ask a tenth, and half of the timed tables",
+        quick="ask a tenth",
         published=7,
     )
     rng, share = run.rng(), 0.02 if run.quick else 0.2
     with fresh_workspace() as workspace:
-        tables = list(timed(workspace, run, rng))
         near = {name: winners(workspace, run.cases, name, share, rng) for name in WINNERS}
         level = levels(workspace, run, share, rng)
-    for item in tables:
-        print(item)
     for name, figures in near.items():
         print(name, figures["n"], "asked,", figures["skipped"], "skipped")
         for method in ("ours", "vllm_default", "random"):
             print(f"  {method:13}", {k: round(v["mean"], 2) for k, v in figures[method].items()})
     for name, figures in level.items():
         print(name, figures)
-    judged = [item for item in tables if "ours" in item]
-    regrets = {
-        method: {
-            f"log_regret_k{k}": mean(item[method][at] for item in judged) for at, k in enumerate((1, 3, 10))
-        }
-        for method in ("ours", "random")
-    }
-    textbook = {"log_regret_k1": mean(item["textbook"] for item in judged if item["textbook"] is not None)}
-    counted = {"n": len(judged), "refused": len(tables) - len(judged)}
     run.last_line(
-        {"timed": {**counted, **regrets, "textbook": textbook}, "winners": near, "level": level},
-        n=len(tables) + sum(figures["n"] + figures["skipped"] for figures in near.values()),
+        {"winners": near, "level": level},
+        n=sum(figures["n"] + figures["skipped"] for figures in near.values()),
     )
 
 

@@ -48,6 +48,25 @@ _WITH_SOURCE = """
     WHERE t.strategy <> '' AND t.baseline > 0 AND t.value > 0 AND t.batch <= ?1
     ORDER BY t.batch, t.source
 """
+_WITH_STRATEGIES = """
+    SELECT p.id, p.hardware, p.operator, p.model, p.metric FROM problems AS p
+    WHERE p.batch <= ?1 AND EXISTS (
+        SELECT 1 FROM trials AS t WHERE t.problem = p.key AND t.strategy <> '' AND t.batch <= ?1
+    ) ORDER BY p.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyProblems:
+    """Problems of one device, operator, model and metric on which strategies were tested.
+
+    Attributes:
+        hardware: Id of the device.
+        problems: Their ids, sorted.
+    """
+
+    hardware: str
+    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +98,14 @@ class RowGain:
     unats: int
     against: Settings = field(default_factory=Settings)
     facts: Settings = field(default_factory=Settings)
+
+
+def problems_with_strategies(trials: TrialStore) -> list[StrategyProblems]:
+    """Return the problems that have a row of some strategy, grouped."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for identifier, *shared in trials.file.read(_WITH_STRATEGIES, trials.acknowledged):
+        groups.setdefault(tuple(map(str, shared)), []).append(str(identifier))
+    return [StrategyProblems(key[0], tuple(problems)) for key, problems in groups.items()]
 
 
 def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]:

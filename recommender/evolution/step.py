@@ -16,7 +16,7 @@ from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Hardware, Problem, Source, Trust
 from kg.nouns.gain import factor_text
 from kg.nouns.knowledge import CONFIRMED, HYPOTHESIS, REFUTED, Level, Strategy
-from kg.rows.evidence import problems_with_strategies
+from kg.rows.gains import problems_with_strategies
 from kg.terms.phases import STEP_PHASE
 from kg.triples.finders import families_of_models, outcomes_of
 from kg.triples.hardware_tree import Distance

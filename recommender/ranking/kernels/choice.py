@@ -35,9 +35,8 @@ _EXPERTS_GROUP = 32.0
 """Rows of tiles that follow each other where vLLM has no table of experts (its default for quantised
 blocks)."""
 _SIDES = (
-    ("BLOCK_SIZE_M", "BLOCK_SIZE_N"), ("BLOCK_M", "BLOCK_N"), ("baseM", "baseN"), ("MWG", "NWG"),
+    ("BLOCK_SIZE_M", "BLOCK_SIZE_N"), ("BLOCK_M", "BLOCK_N"), ("baseM", "baseN"),
     ("BLOCK_SIZE", "ROWS"), ("tileColumns", "tileRows"), ("BLOCK_SIZE",), ("tileLength",),
-    ("tile_size_x", "tile_size_y"),
 )  # fmt: skip
 """Parameters whose values make a kind of configuration, the first that a space has."""
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.nouns.setting import SettingPlace
-from recommender.ranking.kernels.cube_tiles import core_shares
 from recommender.ranking.kernels.language import Language
+from recommender.ranking.kernels.tile_work import core_shares
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.space.made import ascendc, cuda, opencl, triton_ascend
+from recommender.space.made import ascendc, triton_ascend
 from recommender.space.made.needs import is_amd, is_nvidia
 
 if TYPE_CHECKING:
@@ -59,29 +59,15 @@ def place(question: KernelQuestion, device_label: str) -> str:
             f"write it under {question.sizes['M']} of {table}.json (the device as "
             "torch.cuda.get_device_name() prints it); benchmark_moe.py measures a whole table"
         )
-    return {
-        Language.TRITON: "write it as triton.Config under @triton.autotune, beside the alternatives",
-        Language.ASCEND_C: "set it in the TCubeTiling of the host's tiling function"
-        if "baseM" in question_names(question)
-        else "set it in the tiling data of the host's tiling function",
-        Language.CUDA: "define it for the kernel when it is compiled",
-        Language.OPENCL: "define it for the kernel when it is built",
-    }[question.language]
-
-
-def question_names(question: KernelQuestion) -> tuple[str, ...]:
-    """Names of the tile's sides, by the form of the space."""
-    products = {"triton": ("BLOCK_M", "BLOCK_N"), "ascendc": ("baseM", "baseN"), "opencl": ("MWG", "NWG")}
-    return products.get(question.form, ()) if "K" in (*question.kernel.needs, *question.kernel.may) else ()
+    if question.language is Language.TRITON:
+        return "write it as triton.Config under @triton.autotune, beside the alternatives"
+    is_product = "K" in (*question.kernel.needs, *question.kernel.may)
+    return f"set it in the {'TCubeTiling' if is_product else 'tiling data'} of the host's tiling function"
 
 
 def _source(question: KernelQuestion) -> str:
     if question.form == "ascendc":
         return ascendc.TILING
-    if question.form == "opencl":
-        return opencl.KERNEL
-    if question.form == "cuda":
-        return cuda.SOURCE
     if question.device.ascend:
         return triton_ascend.TUTORIAL if "K" in question.sizes else triton_ascend.VECTOR
     return MOE_TABLES if question.kernel.grouped else TRITON_CONFIG

@@ -1,17 +1,75 @@
-"""Times of the configurations of a kernel by a tile model, and what they are made of."""
+"""Times of the configurations of a kernel: programs on cores, each a row of steps over units that overlap.
+
+One model for all kernels and devices. What differs is in two tables: rates (:mod:`.tile_core`) and the work
+of a step (:mod:`.tile_work`). Arrays have a row a configuration.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from recommender.ranking.kernels.tile_core import TileCore
+
 Floats = NDArray[np.float64]
 
+REGISTERS, MOST_REGISTERS = 65536.0, 255.0
+"""32-bit registers of a core, and of a thread (CUDA C++ Programming Guide)."""
+MOST_THREADS, MOST_PROGRAMS = 2048.0, 32.0
+"""Of a core of a data-centre part (1,536 threads on consumer parts, which no tile here reaches)."""
+PROGRAM_BYTES = 1024.0
+"""Shared memory that the system takes of each program."""
+MEMORY_SHARPNESS = 4.0
+"""Exponent of the soft maximum of work and memory traffic, as in the operators of the cost model."""
 
-SHARPNESS = 4.0
-"""Exponent of the soft maximum of computing and traffic, as in the operators of the cost model."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileWork:
+    """What a kernel does in each configuration; cycles are those of one step of one program.
+
+    Attributes:
+        parts: Programs, each with one tile of the result.
+        steps: Steps of a program.
+        compute: Cycles of the matrix unit, or of arithmetic.
+        near: Cycles of transfers from the buffer beside it.
+        far: Cycles of transfers into that buffer.
+        other: Cycles of other units: exponentials, instructions.
+        latency: Cycles until a block is there.
+        stages: Blocks on their way at once; with one, nothing runs beside a transfer.
+        has_two_near: Whether near transfers run beside the arithmetic.
+        is_chained: Whether other units wait for the matrix unit of the same program.
+        pauses: How often a step waits for flags or barriers.
+        slack: Factor by which the arithmetic of a program takes longer where it has the core alone.
+        ends: Cycles of a program before its first step and after its last.
+        memory_bytes: From and to memory, in all.
+        resident: Programs that a core can hold at once.
+        fits: Where a program can run at all.
+        lanes: Cores that take programs.
+        rounds: Programs of the core that takes most; None where they are spread evenly.
+    """
+
+    parts: Floats
+    steps: Floats
+    compute: Floats
+    near: Floats
+    far: Floats
+    other: Floats | float = 0.0
+    latency: Floats | float
+    stages: Floats
+    has_two_near: NDArray[np.bool_] | bool = True
+    is_chained: NDArray[np.bool_] | bool = False
+    pauses: float = 1.0
+    slack: Floats | float = 1.0
+    ends: Floats | float = 0.0
+    memory_bytes: Floats
+    resident: Floats | float = 1.0
+    fits: NDArray[np.bool_] | bool = True
+    lanes: Floats | float
+    rounds: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,46 +105,90 @@ class TileTimes:
             f"{spread}; {bound} decides, arithmetic alone takes {self.ideal_s[row] / self.total_s[row]:.0%}"
         )
 
+    def followed_by(self, other: TileTimes) -> TileTimes:
+        """This kernel and another one behind it; tiles are counted of the first."""
+        return TileTimes(
+            total_s=self.total_s + other.total_s,
+            on_chip_s=self.on_chip_s + other.on_chip_s,
+            memory_s=self.memory_s + other.memory_s,
+            ideal_s=self.ideal_s + other.ideal_s,
+            parts=self.parts,
+            lanes=self.lanes,
+            rounds=self.rounds,
+        )
 
-def soft_maximum(*parts: Floats) -> Floats:
+
+def overlapped(sharpness: float, *parts: Floats | float) -> Floats:
     """What overlapping parts take together: the largest, and more where others come near it."""
-    return np.asarray(sum(part**SHARPNESS for part in parts) ** (1 / SHARPNESS), dtype=np.float64)
+    if np.isinf(sharpness):
+        return np.asarray(np.maximum.reduce(np.broadcast_arrays(*parts)), dtype=np.float64)
+    return np.asarray(sum(np.power(part, sharpness) for part in parts) ** (1 / sharpness), dtype=np.float64)
 
 
-def joined(
-    *,
-    on_chip: Floats,
-    memory: Floats,
-    ideal: Floats,
-    launch: float,
-    parts: Floats,
-    lanes: Floats | float,
-    rounds: Floats | None = None,
-    fits: NDArray[np.bool_] | None = None,
-) -> TileTimes:
-    """Times from the parts of a model: the soft maximum of work and traffic, behind the launch.
+def resident_programs(
+    core: TileCore, *, registers: Floats, threads: Floats, shared: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Programs that a core holds at once, and which configurations it can hold at all.
 
     Args:
-        on_chip: Seconds of the busiest core.
-        memory: Seconds of the traffic with memory.
-        ideal: Seconds of the products alone.
-        launch: Seconds before the first instruction.
-        parts: Tiles.
-        lanes: Cores.
-        rounds: Tiles of the core that takes most; as even as can be if None.
-        fits: Where it can run at all; everywhere if None.
+        core: Where.
+        registers: Of a thread; more than it can have spill.
+        threads: Of a program.
+        shared: Bytes of shared memory of a program.
     """
-    total = launch + soft_maximum(on_chip, memory)
-    if fits is not None:
-        total = np.where(fits, total, np.inf)
-    pieces = np.asarray(parts, dtype=np.float64)
-    cores = np.broadcast_to(np.asarray(lanes, dtype=np.float64), total.shape)
+    used = np.minimum(registers, MOST_REGISTERS)
+    resident = np.floor(
+        np.minimum.reduce(
+            np.broadcast_arrays(
+                core.shared_bytes / (shared + PROGRAM_BYTES),
+                REGISTERS / (used * threads),
+                MOST_THREADS / threads,
+                MOST_PROGRAMS,
+            )
+        )
+    )
+    return np.asarray(resident, dtype=np.float64), resident >= 1
+
+
+def times_of(core: TileCore, work: TileWork) -> TileTimes:
+    """Times of a kernel.
+
+    Programs that share a core hide each other's waiting; the last round may have fewer of them.
+
+    Args:
+        core: Where.
+        work: What is done.
+    """
+    of_core = np.ceil(work.parts / work.lanes) if work.rounds is None else work.rounds
+    resident = np.minimum(np.maximum(work.resident, 1.0), of_core)
+    together = overlapped(core.sharpness, work.compute, work.near, work.far, work.other)
+    busy = work.compute * work.slack
+    inner = np.where(work.has_two_near, overlapped(core.sharpness, busy, work.near), busy + work.near)
+    inner = np.where(work.is_chained, inner + work.other, overlapped(core.sharpness, inner, work.other))
+    alone = core.pause * work.pauses + np.where(
+        work.stages > 1,
+        np.maximum(
+            overlapped(core.sharpness, inner, work.far),
+            (work.latency + work.far) / np.maximum(work.stages - 1, 1),
+        ),
+        work.latency + work.far + inner,
+    )
+
+    def round_of(programs: Floats) -> Floats:
+        cycles = work.steps * np.maximum(programs * together, alone) + work.ends
+        return np.where(programs > 0, cycles, 0.0)
+
+    cycles = np.floor(of_core / resident) * round_of(resident) + round_of(of_core % resident)
+    on_chip = cycles / core.clock_hz
+    memory = np.broadcast_to(work.memory_bytes / core.bandwidth, on_chip.shape)
+    ideal = work.parts / core.count * work.steps * work.compute / core.clock_hz
+    total = core.launch_s + overlapped(MEMORY_SHARPNESS, on_chip, memory)
     return TileTimes(
-        total_s=total,
+        total_s=np.where(work.fits, total, np.inf),
         on_chip_s=on_chip,
         memory_s=memory,
-        ideal_s=ideal,
-        parts=pieces,
-        lanes=cores,
-        rounds=np.ceil(pieces / cores) if rounds is None else rounds,
+        ideal_s=np.broadcast_to(ideal, on_chip.shape),
+        parts=np.broadcast_to(work.parts, on_chip.shape),
+        lanes=np.broadcast_to(np.asarray(work.lanes, dtype=np.float64), on_chip.shape),
+        rounds=np.broadcast_to(of_core, on_chip.shape),
     )

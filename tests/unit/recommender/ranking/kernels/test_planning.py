@@ -144,11 +144,8 @@ SIDE = st.integers(min_value=1, max_value=20000)
 @given(m=SIDE, n=SIDE, k=SIDE, npu=st.booleans(), fine=st.sampled_from(["triton", "other"]))
 @settings(max_examples=25, deadline=None)
 def test_every_start_keeps_every_limit(m: int, n: int, k: int, npu: bool, fine: str) -> None:
-    language = fine if fine == "triton" else "ascend-c" if npu else "opencl"
-    asked = problem(
-        npu=npu, shape={"M": m, "N": n, "K": k}, precision="float32" if language == "opencl" else "float16",
-        language=language,
-    )  # fmt: skip
+    language = "ascend-c" if npu and fine == "other" else "triton"
+    asked = problem(npu=npu, shape={"M": m, "N": n, "K": k}, precision="float16", language=language)
     facts = NPU if npu else GPU
     made = kernel_plan(asked, facts, version="v")
     assert made is not None

@@ -53,10 +53,6 @@ def test_experts_of_vllm_are_written_in_its_table() -> None:
 
 
 def test_each_language_has_its_place() -> None:
-    told = {
-        place(question(), "x"),
-        place(question(npu=True, language="ascend-c"), "x"),
-        place(question(precision="float32", language="opencl"), "x"),
-        place(question("convolution", shape={"FW": 3, "FH": 3}, language="cuda"), "x"),
-    }
-    assert len(told) == 4
+    assert "triton.Config" in place(question(), "x")
+    assert "TCubeTiling" in place(question(npu=True, language="ascend-c"), "x")
+    assert "tiling data" in place(question("softmax", npu=True, shape={"N": 1000}, language="ascend-c"), "x")

@@ -17,7 +17,7 @@ from kg.nouns.entities import (
     WorkloadKind,
 )
 from kg.nouns.values import Settings
-from kg.rows.evidence import problems_with_strategies
+from kg.rows.gains import problems_with_strategies
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
 
