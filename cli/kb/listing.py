@@ -133,7 +133,7 @@ def show_settings(software: str, *, as_json: bool) -> None:
         return
     output.table(
         ("place", "setting", "takes", "default", "since"),
-        ((item.place, item.key, takes(item), _default(item, found), item.since or "") for item in found),
+        ((item.place, item.key, item.takes, _default(item, found), item.since or "") for item in found),
     )
 
 
@@ -166,20 +166,8 @@ def to_json(setting: Setting, release: str) -> dict[str, object]:
     return kept
 
 
-def takes(setting: Setting) -> str:
-    """The type and the limits of a setting in few words."""
-    if setting.choices:
-        return ", ".join(str(item) for item in setting.choices)
-    low, high = (f"{bound:g}" if bound is not None else "" for bound in (setting.low, setting.high))
-    limits = f" {low}..{high}" if low or high else ""
-    return f"{setting.type}{limits} {setting.unit}".strip()
-
-
 def _default(setting: Setting, found: ReleaseSettings) -> str:
-    default = setting.default_in(found.release)
-    if default is None:
-        return ""
-    text = "computed" if default.computed else str(default.value)
+    text = setting.default_text(found.release)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 

@@ -168,6 +168,22 @@ class Setting:
         earlier = [cases for first, cases in self.resolved if release_key(first) <= key]
         return earlier[-1] if earlier else ()
 
+    def default_text(self, release: str) -> str:
+        """The default in a release, in words; empty where the program states none."""
+        default = self.default_in(release)
+        if default is None:
+            return ""
+        return "computed" if default.computed else str(default.value)
+
+    @property
+    def takes(self) -> str:
+        """The type and the limits in few words."""
+        if self.choices:
+            return ", ".join(str(item) for item in self.choices)
+        low, high = (f"{bound:g}" if bound is not None else "" for bound in (self.low, self.high))
+        limits = f" {low}..{high}" if low or high else ""
+        return f"{self.type}{limits} {self.unit}".strip()
+
     def accepts(self, value: Value) -> bool:
         """Whether a value, or the text of one, has the right type, is a choice and lies in the range."""
         typed = read_value(value, self.type)

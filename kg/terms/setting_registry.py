@@ -138,6 +138,7 @@ class SettingRegistry:
         self.releases: tuple[str, ...] = tuple(name for name, _ in content["releases"])
         self.refs: dict[str, str] = dict(content["releases"])
         self.beneath: Mapping[str, Mapping[str, str]] = content["beneath"]
+        self.overrides: bool = content.get("file") == "overrides"
         self._content = content
         self._entries: list[dict[str, Any]] = content["settings"]
         self._made: dict[int, Setting] = {}
@@ -169,7 +170,7 @@ class SettingRegistry:
             return Spelling(setting=next(there, meant[0]))
         if place is SettingPlace.ENV:
             return None
-        if place in {None, SettingPlace.FLAG} and (found := self._flag(key)):
+        if place in {None, SettingPlace.FLAG} and (found := self._flag(key, release)):
             return found
         if place is SettingPlace.FLAG:
             return None
@@ -190,14 +191,17 @@ class SettingRegistry:
         near = get_close_matches(plain, names, n=3, cutoff=0.75)
         return tuple(names[name] for name in dict.fromkeys((*moved, *near)))
 
-    def _flag(self, key: str) -> Spelling | None:
+    def _flag(self, key: str, release: str) -> Spelling | None:
         name = _plain(key)
         if name in self._flags:
-            number, negated = self._flags[name]
-            return Spelling(setting=self._setting(number), negated=negated)
+            meant = [(self._setting(number), negated) for number, negated in self._flags[name]]
+            there = [item for item in meant if len(meant) > 1 and release and item[0].in_release(release)]
+            latest = max(meant, key=lambda item: release_key(item[0].removed or "main"))
+            setting, negated = there[0] if there else latest
+            return Spelling(setting=setting, negated=negated)
         if not self._content.get("abbreviates") or not key.startswith("--"):
             return None
-        longer = {found for flag, found in self._flags.items() if flag.startswith(name)}
+        longer = {found[0] for flag, found in self._flags.items() if flag.startswith(name)}
         if len(longer) != 1:
             return None
         number, negated = longer.pop()
@@ -211,7 +215,7 @@ class SettingRegistry:
         for end in range(len(parts) - 1, 0, -1):
             above = self._fields.get(".".join(parts[:end]))
             if above is None and end == 1 and parts[0] in self._flags:
-                above = self._flags[parts[0]][0]
+                above = self._flags[parts[0]][0][0]
             if above is not None:
                 setting = self._setting(above)
                 return Spelling(setting=setting, beneath=True) if setting.open else None
@@ -226,11 +230,12 @@ class SettingRegistry:
         return found
 
     @cached_property
-    def _flags(self) -> dict[str, tuple[int, bool]]:
-        flags = {_plain(name): (number, False) for number, name in self._spellings(SettingPlace.FLAG)}
+    def _flags(self) -> dict[str, list[tuple[int, bool]]]:
+        """Settings by spelling; last those that it switches off, which may be flags of their own."""
+        flags = {_plain(name): [(number, False)] for number, name in self._spellings(SettingPlace.FLAG)}
         for number, entry in enumerate(self._entries):
             if "off" in entry:
-                flags.setdefault(_plain(entry["off"]), (number, True))
+                flags.setdefault(_plain(entry["off"]), []).append((number, True))
         return flags
 
     @cached_property
@@ -258,7 +263,10 @@ class SettingRegistry:
         if asked in self.releases:
             return asked
         commit = asked.partition("@")[2]
-        if commit and (same := [name for name, ref in self.refs.items() if ref.startswith(commit)]):
+        same = [
+            name for name, ref in self.refs.items() if ref == asked or (commit and ref.startswith(commit))
+        ]
+        if same:
             return same[0]
         try:
             key = release_key(asked)

@@ -16,9 +16,11 @@ from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.shell import UNKNOWN, readable
 from ingest.questions.launches.variables import is_variable
 from kg.nouns.setting import SettingPlace
+from kg.terms.setting_registry import registry, softwares
 
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
+_ANY_OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 
 Stated = tuple[str, str, SettingPlace]
 """A setting with its value and its place."""
@@ -59,7 +61,7 @@ def running_settings(
     launch = launches[min(max(server or 1, 1), len(launches)) - 1]
     lines = text.splitlines()
     settings: dict[tuple[str, SettingPlace], RunningSetting] = {}
-    for key, value, place in (*_variables(launch), *_words(launch.started.words), *_of_files(launch, beside)):
+    for key, value, place in (*_variables(launch), *_words(launch), *_of_files(launch, beside)):
         settings.setdefault(
             (key, place),
             RunningSetting(
@@ -80,29 +82,34 @@ def _variables(launch: Launch) -> Iterator[Stated]:
             yield name, value, SettingPlace.ENV
 
 
-def _words(words: Sequence[str]) -> Iterator[Stated]:
+def _words(launch: Launch) -> Iterator[Stated]:
+    words, signs = launch.started.words, launch.started.signs
+    override = _ANY_OVERRIDE if signs.id in softwares() and registry(signs.id).overrides else _OVERRIDE
     at = 0
     while at < len(words):
         word = words[at]
         at += 1
-        if (found := _OVERRIDE.fullmatch(word)) is not None:
+        if (found := override.fullmatch(word)) is not None:
             yield found[1], found[2], SettingPlace.YAML
-        elif _is_option(word):
+        elif _is_flag(word):
             flag, equals, value = word.partition("=")
             values = [value] if equals else []
-            while not equals and at < len(words) and not _is_option(words[at]):
+            while (
+                not equals and at < len(words) and not (_is_flag(words[at]) or override.fullmatch(words[at]))
+            ):
                 values.append(words[at])
                 at += 1
-            yield from _flag(flag, values)
+            yield from _flag(flag, values, is_object="." in flag and signs.reader == "server")
 
 
-def _is_option(word: str) -> bool:
-    return bool(_FLAG.fullmatch(word.partition("=")[0])) or bool(_OVERRIDE.fullmatch(word))
+def _is_flag(word: str) -> bool:
+    return bool(_FLAG.fullmatch(word.partition("=")[0]))
 
 
-def _flag(flag: str, values: Sequence[str]) -> Iterator[Stated]:
+def _flag(flag: str, values: Sequence[str], *, is_object: bool) -> Iterator[Stated]:
+    """Settings of a flag; of a server, one with dots is a field of an object."""
     text = " ".join(values)
-    if "." in flag:
+    if is_object:
         yield flag.lstrip("-"), text or "true", SettingPlace.JSON
     elif text.lstrip().startswith("{"):
         try:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tools.oracle.settings.plans import Plan
 
 _ARCHIVE = re.compile(r"[\w.-]+?-(?P<release>\d[^-]*?)(?:\.tar\.gz|-.*\.whl)")
+_DATA = re.compile(r"^[^/]+\.data/(?:purelib|platlib)/")
+"""Folder of a wheel whose files are installed beside its others."""
 _READ = re.compile(
     r"\.(?:py|ya?ml|md|rst|cc|cpp|hpp|h|json)$|Dockerfile$|pyproject\.toml$|requirements(?:[^/]*|/.*)\.txt$"
 )
@@ -61,14 +63,16 @@ def checkout(plan: Plan, source: str, release: str = "", ref: str = "") -> Itera
             folder = Path(source)
         elif (match := _ARCHIVE.fullmatch(Path(source).name)) and Path(source).is_file():
             ref = ref or plan.tag.format(match["release"])
-            _written(_inside(Path(source)), folder / plan.package)
+            files = list(_inside(Path(source)))
+            whole = any(name.startswith(f"{plan.package}/") for name, _ in files)
+            _written(files, folder if whole else folder / plan.package)
         else:
             raise ValueError(f"no folder of sources: {source}")
         if not release and not ref:
             raise ValueError(
                 f"{source} names no release: give --ref, and --release where the tag is not its name"
             )
-        name = release or ref.removeprefix("core_").removeprefix("v")
+        name = release or ref.removeprefix(plan.tag.partition("{}")[0]).removeprefix("v")
         yield Checkout(folder=folder, release=name, ref=ref or name, beneath=_pinned(plan, folder))
 
 
@@ -84,7 +88,7 @@ def _written(files: Iterable[tuple[str, bytes]], folder: Path) -> Path:
 def _inside(path: Path) -> Iterator[tuple[str, bytes]]:
     """The texts of an archive; those of a source distribution without its outermost folder."""
     for name, content in archive_files(path, _READ):
-        yield name if path.suffix == ".whl" else name.partition("/")[2] or name, content
+        yield _DATA.sub("", name) if path.suffix == ".whl" else name.partition("/")[2] or name, content
 
 
 def _pinned(plan: Plan, folder: Path) -> dict[str, str]:

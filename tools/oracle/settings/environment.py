@@ -35,8 +35,11 @@ _HELPERS = {
     "env_str": "str",
     "env_opt_str": "str",
     "getenv_bool": "bool",
+    "Env": "any",
 }
-_READER = re.compile("environ|getenv|" + "|".join(_HELPERS))
+_READERS = {"boolean": "bool", "list_of": "list"} | {name: name for name in ("int", "float", "str", "bool")}
+"""Types that a reader named behind the variable gives it: ``Env("NAME", boolean)``."""
+_READER = re.compile(r"environ|getenv|\bEnv\(|" + "|".join(_HELPERS.keys() - {"Env"}))
 _FIELDS = {"EnvBool": "bool", "EnvInt": "int", "EnvFloat": "float", "EnvStr": "str", "EnvTuple": "list"}
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]{2,}$")
 _CPP = re.compile(
@@ -59,7 +62,8 @@ def variables(sources: Sources, foreign: Iterable[str] = ()) -> Iterator[Mined]:
         for item in (*_tables(sources, module), *_records(sources, module)):
             if item.key not in left_out:
                 found.setdefault(item.key, item)
-    for module in sources.having("os.environ", "getenv", "import environ", *_HELPERS):
+    signs = ("os.environ", "getenv", "import environ", " Env(", *_HELPERS.keys() - {"Env"})
+    for module in sources.having(*signs):
         for item in _reads(sources, module):
             known = found.setdefault(item.key, item)
             if not known.stated and item.stated and known.type == "any":
@@ -121,6 +125,7 @@ def _declare(sources: Sources, module: Module, item: Mined, node: ast.AnnAssign)
     item.choices = item.choices or kind.choices
     if node.value is not None and not item.stated:
         state_default(sources, item, node.value, module)
+    _typed(item)
 
 
 def _records(sources: Sources, module: Module) -> Iterator[Mined]:
@@ -222,12 +227,21 @@ def _read(sources: Sources, module: Module, name: str, node: ast.expr) -> Mined:
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and _variable(sources, module, call) == name:
             item.type = _HELPERS.get(tail(call.func), item.type)
+            if tail(call.func) == "Env":
+                reader = call.args[1] if len(call.args) > 1 else call.func
+                item.type = _READERS.get(tail(reader.func if isinstance(reader, ast.Call) else reader), "any")
+                break
             _default(sources, module, item, call)
             if tail(call.func).endswith("_with_choices") and len(call.args) > 2:
                 item.choices = tuple(as_literal(sources, call.args[2], module) or ())
             break
     if item.type == "any":
         item.type = _cast(node)
+    return _typed(item)
+
+
+def _typed(item: Mined) -> Mined:
+    """A variable whose default has the type that its text is read as."""
     if item.type == "str" and str(item.default).lower() in {"true", "false"}:
         item.type = "bool"
     if item.type == "bool" and isinstance(item.default, int | str):

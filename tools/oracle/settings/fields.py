@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tools.oracle.settings.source import UnresolvedError, as_literal, as_text, state_default, tail
+from tools.oracle.settings.source import UnresolvedError, as_literal, as_text, state_default, tail, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,16 +91,47 @@ def fields_of(sources: Sources, name: str, module: Module | None = None, depth: 
     if found is None or depth > 8:
         return {}
     owner, home = found
-    fields: dict[str, Field] = {}
+    fields = _parameters(sources, owner, home)
     for base in owner.bases:
-        if tail(base) not in {"", name, "object"}:
-            fields.update(fields_of(sources, tail(base), home, depth + 1))
+        above = _named(sources, base, home)
+        if above not in {"", name, "object"}:
+            fields.update(fields_of(sources, above, home, depth + 1))
     for statement in owner.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             item = _field(sources, statement, home)
             if item is not None:
                 fields[item.name] = item
     return fields
+
+
+def _parameters(sources: Sources, owner: ast.ClassDef, module: Module) -> dict[str, Field]:
+    """What the constructor of a plain class takes, as fields."""
+    made = next((item for item in owner.body if getattr(item, "name", "") == "__init__"), None)
+    fielded = any(isinstance(item, ast.AnnAssign) for item in owner.body)
+    if not isinstance(made, ast.FunctionDef) or fielded or "BaseModel" in map(tail, owner.bases):
+        return {}
+    spoken = made.args
+    if not (spoken.defaults or spoken.kwonlyargs):
+        return {}
+    plain = [*spoken.posonlyargs, *spoken.args]
+    given = [*[None] * (len(plain) - len(spoken.defaults)), *spoken.defaults]
+    pairs = [*zip(plain, given, strict=True), *zip(spoken.kwonlyargs, spoken.kw_defaults, strict=True)][1:]
+    statements = (
+        ast.AnnAssign(
+            target=ast.Name(id=item.arg, ctx=ast.Store(), lineno=item.lineno),
+            annotation=item.annotation or ast.Constant(...),
+            value=value,
+            simple=1,
+            lineno=item.lineno,
+        )
+        for item, value in pairs
+    )
+    found = [item for statement in statements if (item := _field(sources, statement, module)) is not None]
+    for item in found:
+        if item.kind.type == "any" and not item.kind.parts and item.default is not None:
+            item.kind = Kind(type=type_of(item.default))
+        item.kind.nested = ""
+    return {item.name: item for item in found}
 
 
 def forbids(sources: Sources, name: str, *, by_keyword: bool) -> bool:
@@ -145,7 +176,7 @@ def kind_of(sources: Sources, node: ast.expr | None, module: Module, depth: int 
         return _union([kind_of(sources, side, module, depth + 1) for side in _sides(node)])
     if isinstance(node, ast.Subscript):
         return _subscript(sources, node, module, depth)
-    name = tail(node)
+    name = _named(sources, node, module)
     if name in _SIMPLE:
         return Kind(type=_SIMPLE[name])
     if name in _LISTS:
@@ -158,6 +189,12 @@ def kind_of(sources: Sources, node: ast.expr | None, module: Module, depth: int 
     if isinstance(node, ast.Name) and (alias := sources.constant(name, module)) is not None:
         return kind_of(sources, *alias, depth + 1)
     return Kind()
+
+
+def _named(sources: Sources, node: ast.expr, module: Module) -> str:
+    """The name of a class: whole of one inside another, else its last part."""
+    whole = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+    return whole if whole and sources.class_named(whole, module) is not None else tail(node)
 
 
 def _of_class(name: str, owner: ast.ClassDef) -> Kind:
@@ -278,11 +315,14 @@ def _field(sources: Sources, statement: ast.AnnAssign, module: Module) -> Field 
         calls.append(value)
     for call in calls:
         _qualify(sources, item, call, module)
-    words = {word.arg for word in value.keywords} if isinstance(value, ast.Call) else set()
+    words = {word.arg: word.value for word in value.keywords} if isinstance(value, ast.Call) else {}
+    made_of = ast.unparse(words["default_factory"]) if "default_factory" in words else ""
+    if item.kind.nested and sources.class_named(made_of, module) is not None:
+        item.kind.nested = made_of
     made = isinstance(value, ast.Call) and tail(value.func) in {"field", "Field"}
     item.has_default = value is not None and (
         not made
-        or bool(words & {"default", "default_factory"} or (isinstance(value, ast.Call) and value.args))
+        or bool(words.keys() & {"default", "default_factory"} or (isinstance(value, ast.Call) and value.args))
     )
     if value is not None:
         state_default(sources, item, value, module)

@@ -14,8 +14,8 @@ from tools.oracle.settings.mappings import json_fields
 from tools.oracle.settings.plans import SYSTEM
 from tools.oracle.settings.refusals import add_refusals
 from tools.oracle.settings.resolution import add_resolutions
-from tools.oracle.settings.source import Mined, Module, Sources
-from tools.oracle.settings.trainers import DEEPSPEED, class_arguments, dictionary_keys, yaml_keys
+from tools.oracle.settings.source import Mined, Sources
+from tools.oracle.settings.trainers import class_arguments, dictionary_keys, yaml_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,14 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
     found: dict[tuple[str, str], Mined] = {}
 
     def add(item: Mined) -> None:
-        found.setdefault((item.place, item.key), item)
+        known = found.setdefault((item.place, item.key), item)
+        if known.type == "any" and not known.choices:
+            known.type = item.type
+        elif plan.several and known.type != item.type != "any":
+            known.type = "float" if {known.type, item.type} == {"int", "float"} else "any"
+        known.choices = known.choices or item.choices
+        if plan.several and (item.place == "yaml" or (item.stated and known.default != item.default)):
+            known.stated = False
 
     environment = {item.key: item for item in _variables(plan, folder)}
     for item in (*_flags(plan, folder), *environment.values()):
@@ -45,7 +52,7 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
         sources = Sources(folder, plan.readers)
         for item in json_fields(sources, plan.roots, environment, plan.wanted):
             add(item)
-    for item in (*_groups(plan, folder), *_described(plan, folder), *_trainer(plan, folder)):
+    for item in (*_described(plan, folder), *_trainer(plan, folder)):
         add(item)
     for item in found.values():
         item.open = item.open and item.key not in plan.closed
@@ -103,78 +110,75 @@ def _fields(plan: Plan, folder: Path, carriers: list[Mined]) -> Iterator[Mined]:
         name = flag.key.lstrip("-").replace("-", "_")
         if name in root:
             flag.forbids = forbids(sources, root[name].kind.nested, by_keyword=flag.open)
-            yield from _below(sources, root[name], name, flag.key)
+            yield from _below(sources, root[name], name, ("json", flag.key))
 
 
-def _below(sources: Sources, owner: Field, path: str, carrier: str, depth: int = 0) -> Iterator[Mined]:
+def _below(
+    sources: Sources, owner: Field, path: str, place: tuple[str, str], depth: int = 0
+) -> Iterator[Mined]:
+    """Fields of a configuration class and of those in it, as settings of a place and what carries them."""
     for item in fields_of(sources, owner.kind.nested, owner.module).values():
         if not item.init or depth > 3:
             continue
-        key = f"{path}.{item.alias or item.name}"
-        yield Mined(
-            key=key,
-            place="json",
-            path=item.module.path,
-            line=item.line,
-            carrier=carrier,
-            aliases=(f"{path}.{item.name}",) if item.alias else (),
-            replaced_by=f"{path}.{item.successor}" if item.successor else "",
-            type=item.kind.type,
-            choices=item.kind.choices,
-            low=item.low,
-            high=item.high,
-            default=item.default,
-            stated=item.stated and not isinstance(item.default, dict),
-            open=item.kind.type == "object" and not item.kind.nested,
-            folds="enum" in item.kind.parts,
-            forbids=bool(item.kind.nested) and forbids(sources, item.kind.nested, by_keyword=False),
-        )
+        above = f"{path}." if path else ""
+        key = f"{above}{item.alias or item.name}"
+        if place[0] != "flag" or not item.kind.nested:
+            yield Mined(
+                key=f"--{key}" if place[0] == "flag" else key,
+                place=place[0],
+                path=item.module.path,
+                line=item.line,
+                carrier=place[1],
+                aliases=(f"{above}{item.name}",) if item.alias else (),
+                replaced_by=f"{above}{item.successor}" if item.successor else "",
+                type=item.kind.type,
+                choices=item.kind.choices,
+                low=item.low,
+                high=item.high,
+                default=item.default,
+                stated=item.stated and not isinstance(item.default, dict),
+                open=item.kind.type == "object" and not item.kind.nested,
+                folds="enum" in item.kind.parts,
+                forbids=bool(item.kind.nested) and forbids(sources, item.kind.nested, by_keyword=False),
+            )
         if item.kind.nested:
-            yield from _below(sources, item, key, carrier, depth + 1)
+            yield from _below(sources, item, key, place, depth + 1)
 
 
-def _groups(plan: Plan, folder: Path) -> Iterator[Mined]:
-    """Keys of a configuration file, each also a flag with its dots."""
-    sources = Sources(folder, plan.library) if plan.yaml else None
-    for group, name in plan.yaml.items():
-        for item in fields_of(sources, name).values() if sources else ():
-            for key, place in ((f"{group}.{item.name}", "yaml"), (f"--{group}.{item.name}", "flag")):
+def _sections(plan: Plan, sources: Sources) -> Iterator[Mined]:
+    """Settings of configuration classes that stand under a path of their own, in each of its places."""
+    for section, name in ((path, name) for path, names in plan.sections.items() for name in names):
+        found = sources.class_named(name)
+        if found is None:
+            continue
+        owner = Field(name=section, kind=Kind(type="object", nested=name), module=found[1], line=0)
+        for place, carrier in plan.places.items():
+            if place == "json":
                 yield Mined(
-                    key=key,
-                    place=place,
-                    path=item.module.path,
-                    line=item.line,
-                    carrier="configuration file" if place == "yaml" else "",
-                    type=item.kind.type,
-                    choices=item.kind.choices,
-                    default=item.default,
-                    stated=item.stated and not isinstance(item.default, dict),
-                    open=item.kind.type == "object" and not item.kind.nested,
+                    key=section,
+                    place="json",
+                    carrier=carrier,
+                    path=found[1].path,
+                    line=found[0].lineno,
+                    type="object",
+                    forbids=forbids(sources, name, by_keyword=False),
+                    open=not fields_of(sources, name),
                 )
+            yield from _below(sources, owner, section, (place, carrier))
 
 
 def _trainer(plan: Plan, folder: Path) -> Iterator[Mined]:
     """Settings of argument classes, of dictionaries and YAML files, and of a table in C++."""
     sources = Sources(folder, plan.library)
     yield from class_arguments(sources, plan.classes)
-    for section, name in plan.sections.items():
-        owner = Field(name=section, kind=Kind(type="object", nested=name), module=Module("", ""), line=0)
-        found = sources.class_named(name)
-        if found is not None:
-            yield Mined(
-                key=section,
-                place="json",
-                carrier=DEEPSPEED,
-                path=found[1].path,
-                line=found[0].lineno,
-                type="object",
-                forbids=forbids(sources, name, by_keyword=False),
-                open=not fields_of(sources, name),
-            )
-            yield from _below(sources, owner, section, DEEPSPEED)
+    keys = list(yaml_keys(folder, plan.hydra))
+    yield from keys
+    shown = {item.key for item in keys}
+    for item in _sections(plan, sources):
+        if not shown or item.place != "yaml" or item.key in shown:  # a class may hold what it works out
+            yield item
     if plan.file == "json":
-        yield from dictionary_keys(sources)
-    yield from yaml_keys(folder, plan.hydra)
+        yield from dictionary_keys(sources, plan.places["json"])
     if plan.table:
         yield from table_arguments(folder, plan.table, "SERVER")
 

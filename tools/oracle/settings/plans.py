@@ -26,7 +26,6 @@ class Plan:
         wanted: Paths whose fields are wanted.
         config: Classes whose fields tell which flag is which configuration class.
         closed: Open objects whose keys another plan or reader knows.
-        yaml: Groups of a configuration file, with the class that holds each.
         beneath: Programs that it runs on, whose settings it passes on.
         package: Folder of its repository that its archives hold.
         tag: How the tag of a release is named.
@@ -37,8 +36,10 @@ class Plan:
         dashed: Its parser takes ``-`` and ``_`` in a flag for the same.
         entry: Function that builds its parser, with the helpers it calls, where the files build others too.
         classes: Classes that a Hugging Face parser makes its flags of.
-        sections: Sections of its JSON file with the class of each.
+        sections: Paths of its configuration with the classes of each, by release; the empty one is the whole.
+        places: Where they are written, with what carries them there: a file or nothing.
         hydra: YAML files whose keys it takes as overrides.
+        several: Its sources are of several programs: a default is what their parsers agree on, no recipe's.
         table: C++ file with its table of arguments.
         abbreviates: Its parser takes the beginning of a flag for the flag.
         library: Folders that only help to find classes and constants.
@@ -60,7 +61,6 @@ class Plan:
     wanted: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
     closed: frozenset[str] = frozenset()
-    yaml: dict[str, str] = field(default_factory=dict)
     beneath: tuple[str, ...] = ()
     package: str = ""
     tag: str = "v{}"
@@ -71,8 +71,10 @@ class Plan:
     dashed: bool = False
     entry: str = ""
     classes: tuple[str, ...] = ()
-    sections: dict[str, str] = field(default_factory=dict)
+    sections: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
     hydra: tuple[str, ...] = ()
+    several: bool = False
     table: str = ""
     abbreviates: bool = False
     library: tuple[str, ...] = ()
@@ -88,10 +90,14 @@ def _plan(software: str, given: dict[str, Any]) -> Plan:
     source = words.pop("source", "") or github.format(words.pop("repository"))
     closed = frozenset(words.pop("closed", ()))
     pinned = {name: (path, pattern) for name, (path, pattern) in words.pop("pinned", {}).items()}
+    sections = {
+        path: (name,) if isinstance(name, str) else tuple(name)
+        for path, name in words.pop("sections", {}).items()
+    }
     plain: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in words.items()
     }
-    return Plan(software=software, source=source, closed=closed, pinned=pinned, **plain)
+    return Plan(software=software, source=source, closed=closed, pinned=pinned, sections=sections, **plain)
 
 
 _READ = yaml.safe_load(Path(__file__).with_name("plans.yaml").read_text(encoding="utf-8"))

@@ -162,11 +162,30 @@ class Sources:
         return (module for module in self.modules if any(word in module.text for word in words))
 
     def class_named(self, name: str, module: Module | None = None) -> tuple[ast.ClassDef, Module] | None:
-        """A class and where it stands; None if there is none or there are several elsewhere."""
+        """A class and where it stands; None if there is none or there are several elsewhere.
+
+        Of a class inside another, named ``Outer.Inner``, that of the outer one or of what that derives from.
+        """
+        outer, _, inner = name.rpartition(".")
+        if outer:
+            return self._inside(outer, inner, module)
         if module is not None and name in module.classes:
             return module.classes[name], module
         found = [item for item in self._classes.get(name, ()) if name in item.classes]
         return (found[0].classes[name], found[0]) if len(found) == 1 or (found and module is None) else None
+
+    def _inside(
+        self, outer: str, inner: str, module: Module | None, depth: int = 0
+    ) -> tuple[ast.ClassDef, Module] | None:
+        found = self.class_named(outer, module)
+        if found is None or depth > 8:
+            return None
+        owner, home = found
+        for item in owner.body:
+            if isinstance(item, ast.ClassDef) and item.name == inner:
+                return item, home
+        bases = (self._inside(tail(base), inner, home, depth + 1) for base in owner.bases if tail(base))
+        return next((base for base in bases if base is not None), None)
 
     def constant(self, name: str, module: Module) -> tuple[ast.expr, Module] | None:
         """What a name of a module is set to; None if that is not to be found."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tools.oracle.settings.source import Module, Sources
 
-DEEPSPEED = "ds_config.json"
-"""How people name DeepSpeed's file."""
 _GETTERS = {"get_scalar_param", "get_dict_param", "get_list_param"}
 _ROOTS = {"param_dict", "_param_dict"}
 
@@ -40,7 +38,7 @@ def class_arguments(sources: Sources, names: Iterable[str]) -> Iterator[Mined]:
             yield item
 
 
-def dictionary_keys(sources: Sources) -> Iterator[Mined]:
+def dictionary_keys(sources: Sources, carrier: str) -> Iterator[Mined]:
     """Keys that DeepSpeed reads of its configuration one by one, with their defaults."""
     for module in sources.having("get_scalar_param(", "in param_dict"):
         for node in ast.walk(module.tree):
@@ -62,7 +60,7 @@ def dictionary_keys(sources: Sources) -> Iterator[Mined]:
                 yield Mined(
                     key=path,
                     place="json",
-                    carrier=DEEPSPEED,
+                    carrier=carrier,
                     path=module.path,
                     line=getattr(node, "lineno", 0),
                     type=kind,
@@ -93,40 +91,44 @@ def yaml_keys(folder: Path, patterns: Iterable[str]) -> Iterator[Mined]:
     names = {path.name for path in paths}
     for path in paths:
         if f"_generated_{path.name}" not in names:  # which is the same, composed
-            yield from _composed(path.parent, path, "")
+            yield from _composed(folder, path, path, "")
 
 
-def _composed(root: Path, path: Path, prefix: str, depth: int = 0) -> Iterator[Mined]:
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if not isinstance(content, dict) or depth > 4:
+def _composed(folder: Path, whole: Path, path: Path, prefix: str, depth: int = 0) -> Iterator[Mined]:
+    loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+    node = loader.get_single_node()
+    if not isinstance(node, yaml.MappingNode) or depth > 4:
         return
-    name = path.relative_to(root).as_posix()
-    for entry in content.get("defaults", ()):
+    loader.flatten_mapping(node)
+    name = path.relative_to(folder).as_posix()
+    read = {str(key.value): value for key, value in node.value}
+    for entry in loader.construct_object(read["defaults"], deep=True) if "defaults" in read else ():
         for part in entry if isinstance(entry, dict) else ():
             group, _, package = str(part).removeprefix("optional ").removeprefix("override ").partition("@")
             place = prefix + (package or group).replace("/", ".").strip(".") + "."
             yield Mined(key=place[:-1], place="yaml", carrier="configuration", path=name, type="object")
-            base = root / group if (root / group).is_dir() else path.parent / group
+            base = whole.parent / group if (whole.parent / group).is_dir() else path.parent / group
             for item in sorted(base.glob("*.yaml")):
-                yield from _composed(root, item, place, depth + 1)
-    yield from _flat(
-        {key: value for key, value in content.items() if key not in {"defaults", "hydra"}}, prefix, name
-    )
+                yield from _composed(folder, whole, item, place, depth + 1)
+    node.value = [pair for pair in node.value if pair[0].value not in {"defaults", "hydra"}]
+    yield from _flat(loader, node, prefix, name)
 
 
-def _flat(content: Any, prefix: str, path: str) -> Iterator[Mined]:
-    for name, value in content.items() if isinstance(content, dict) else ():
+def _flat(loader: yaml.SafeLoader, node: yaml.Node, prefix: str, path: str) -> Iterator[Mined]:
+    for name, inner in node.value if isinstance(node, yaml.MappingNode) else ():
+        value = loader.construct_object(inner, deep=True)
         kind = type_of(value)
         computed = isinstance(value, str) and ("${" in value or "???" in value)
         if not isinstance(value, dict) or not value:
             yield Mined(
-                key=f"{prefix}{name}",
+                key=f"{prefix}{name.value}",
                 place="yaml",
                 carrier="configuration",
                 path=path,
+                line=name.start_mark.line + 1,
                 type="any" if computed else kind,
                 default=value,
                 stated=not computed and kind not in {"object", "list"},
                 open=value == {},
             )
-        yield from _flat(value, f"{prefix}{name}.", path)
+        yield from _flat(loader, inner, f"{prefix}{name.value}.", path)

@@ -250,8 +250,25 @@ def test_no_default_is_a_place_of_the_machine_that_mined_it(software: str) -> No
     [
         ("sglang", "0.5", registry("sglang").releases[-1]),
         ("vllm", "0.12", "0.12.0"),
-        ("vllm", "0.15", "0.14.1"),
+        ("vllm", "0.15", "0.15.0"),
+        ("vllm", "0.12.7", "0.12.0"),
+        ("megatron-lm", "core_v0.15.0", "0.15.0"),
     ],
 )
 def test_a_series_means_its_newest_release(software: str, named: str, read: str) -> None:
     assert registry(software).at(named).release == read
+
+
+def test_a_flag_that_became_the_off_switch_of_another_is_that_where_it_is() -> None:
+    settings = registry("llama.cpp")
+    old, new = (settings.at(name).look_up("--no-mmap") for name in ("b6122", "b9842"))
+    assert (old.setting.key if old.setting else "", old.standing, old.negated) == (
+        "--no-mmap",
+        Standing.TAKEN,
+        False,
+    )
+    assert (new.setting.key if new.setting else "", new.standing, new.negated) == (
+        "--mmap",
+        Standing.TAKEN,
+        True,
+    )

@@ -87,6 +87,21 @@ def test_a_dotted_flag_is_a_field() -> None:
     assert found("vllm serve m -cc.pass_config.fuse=True")["cc.pass_config.fuse"][1] is SettingPlace.JSON
 
 
+def test_a_dotted_flag_of_a_trainer_is_a_flag() -> None:
+    launched = found("torchrun -m torchtitan.train --training.seq_len 8192 --compile.enable")
+    assert launched["--training.seq_len"][:2] == ("8192", SettingPlace.FLAG)
+    assert launched["--compile.enable"][:2] == ("true", SettingPlace.FLAG)
+
+
+def test_bare_overrides_are_read_where_the_program_takes_them() -> None:
+    launched = found("python3 -m MaxText.train base.yml per_device_batch_size=4 remat_policy=full")
+    assert launched["per_device_batch_size"] == ("4", SettingPlace.YAML, 1)
+    tuned = found("tune run full_finetune_distributed --config llama3/8B_full batch_size=4")
+    assert tuned["batch_size"][0] == "4"
+    assert tuned["--config"][0] == "llama3/8B_full"
+    assert "seed" not in found("vllm serve m --max-num-seqs 4 seed=4")
+
+
 def test_windows_line_ends_and_texts_that_launch_nothing() -> None:
     assert found(SCRIPT.replace("\n", "\r\n")) == found(SCRIPT)
     assert running_settings("echo hello --enforce-eager") == ()

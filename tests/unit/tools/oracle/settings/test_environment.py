@@ -90,3 +90,11 @@ def test_native_sources_name_variables(tmp_path: Path) -> None:
     found = {item.key: item for item in native_variables(tmp_path, ["*.cpp"])}
     assert (found["ONE_TWO"].type, found["ONE_TWO"].stated, found["ONE_TWO"].line) == ("any", False, 1)
     assert (found["THREE_FOUR"].type, found["THREE_FOUR"].default, found["THREE_FOUR"].line) == ("int", 5, 2)
+
+
+def test_a_reader_named_behind_a_variable_gives_its_type(tmp_path: Path) -> None:
+    (tmp_path / "features.py").write_text(
+        "def flags():\n    return [Env('TOY_ON', boolean), Env('TOY_STEPS', list_of(int)), Env('TOY_SIZE', int)]\n"
+    )
+    found = {item.key: item.type for item in variables(Sources(tmp_path, ["*.py"]))}
+    assert found == {"TOY_ON": "bool", "TOY_STEPS": "list", "TOY_SIZE": "int"}

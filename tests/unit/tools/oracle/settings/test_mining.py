@@ -19,12 +19,105 @@ def test_sections_of_a_file_are_objects_with_the_fields_of_their_class(tmp_path:
         "    count: int = Field(1, ge=0, alias='shard_count')\n"
         "    old: bool = Field(None, json_schema_extra={'deprecated': True, 'new_param': 'count'})\n"
     )
-    plan = Plan(software="toy", source="", library=("config.py",), sections={"shards": "Shards"}, file="json")
+    plan = Plan(
+        software="toy",
+        source="",
+        library=("config.py",),
+        sections={"shards": ("Shards",)},
+        places={"json": "toy.json"},
+        file="json",
+    )
     found = {item.key: item for item in mine(plan, tmp_path)}
     assert found["shards"].forbids
     count = found["shards.shard_count"]
     assert (count.type, count.default, count.low, count.aliases) == ("int", 1, 0, ("shards.count",))
     assert found["shards.old"].replaced_by == "shards.count"
+
+
+TREE = """
+from dataclasses import dataclass, field
+class Base:
+    @dataclass
+    class Config:
+        rate: float = 0.1
+class Loader(Base):
+    pass
+class Trainer:
+    @dataclass
+    class Config:
+        steps: int = 10
+        loader: Base.Config = field(default_factory=Loader.Config)
+"""
+
+
+def test_classes_inside_others_make_flags_with_dots(tmp_path: Path) -> None:
+    (tmp_path / "config.py").write_text(TREE)
+    plan = Plan(
+        software="toy",
+        source="",
+        library=("*.py",),
+        sections={"": ("JobConfig", "Trainer.Config")},
+        places={"flag": ""},
+    )
+    found = {item.key: item for item in mine(plan, tmp_path)}
+    assert {key: (item.type, item.default) for key, item in found.items()} == {
+        "--steps": ("int", 10),
+        "--loader.rate": ("float", 0.1),
+    }
+
+
+def test_what_a_constructor_takes_is_set_in_code(tmp_path: Path) -> None:
+    (tmp_path / "planner.py").write_text(
+        "class Planner(Base):\n"
+        "    def __init__(self, topology: Topology, batch: int | None = None, *, bins=100, debug: bool = False, **rest):\n"
+        "        pass\n"
+        "class Wrapper:\n"
+        "    def __init__(self, content):\n"
+        "        pass\n"
+    )
+    plan = Plan(
+        software="toy",
+        source="",
+        library=("*.py",),
+        sections={"Planner": ("Planner",), "Wrapper": ("Wrapper",)},
+        places={"code": ""},
+    )
+    found = {item.key: (item.place, item.type, item.default) for item in mine(plan, tmp_path)}
+    assert found == {
+        "Planner.topology": ("code", "any", None),
+        "Planner.batch": ("code", "int", None),
+        "Planner.bins": ("code", "int", 100),
+        "Planner.debug": ("code", "bool", False),
+    }
+
+
+def test_a_class_adds_types_to_a_file_of_defaults_but_no_keys(tmp_path: Path) -> None:
+    (tmp_path / "base.yml").write_text("steps: 5\nmodel: null\n")
+    (tmp_path / "types.py").write_text(
+        "class All:\n    steps: float = 1\n    model: str = 'a'\n    derived: int = 0\n"
+    )
+    plan = Plan(
+        software="toy",
+        source="",
+        library=("*.py",),
+        hydra=("base.yml",),
+        sections={"": ("All",)},
+        places={"yaml": "base.yml"},
+    )
+    found = {item.key: (item.type, item.default) for item in mine(plan, tmp_path)}
+    assert found == {"steps": ("int", 5), "model": ("str", None)}
+
+
+def test_a_default_that_programs_disagree_on_is_none_of_theirs(tmp_path: Path) -> None:
+    for name, default in (("a", 1), ("b", 2)):
+        (tmp_path / f"{name}.py").write_text(
+            f"import argparse\nparser = argparse.ArgumentParser()\n"
+            f'parser.add_argument("--steps", type=int, default={default})\n'
+            f'parser.add_argument("--seed", type=int, default=7)\n'
+        )
+    plan = Plan(software="toy", source="", arguments=("a.py", "b.py"), several=True)
+    found = {item.key: item.stated for item in mine(plan, tmp_path)}
+    assert found == {"--seed": True, "--steps": False}
 
 
 def test_facts_of_pages_are_added_to_what_sources_leave_open(tmp_path: Path) -> None:

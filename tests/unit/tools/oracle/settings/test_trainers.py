@@ -1,10 +1,9 @@
-"""Settings of trainers: argument classes, DeepSpeed's dictionary, Hydra's files, and llama.cpp's table."""
+"""Settings of trainers: argument classes, DeepSpeed's dictionary and Hydra's files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.oracle.settings.cpp_table import table_arguments
 from tools.oracle.settings.source import Sources
 from tools.oracle.settings.trainers import class_arguments, dictionary_keys, yaml_keys
 
@@ -32,16 +31,6 @@ def read(param_dict, other):
     get_scalar_param(other, "not_of_the_file", 1)
     return AMP in param_dict.keys()
 """
-TABLE = """
-    add_opt(common_arg(
-        {"-t", "--threads"}, "N", "text",
-        [](common_params & params, int value) { params.n = value; }
-    ).set_env("LLAMA_ARG_THREADS"));
-    add_opt(common_arg({"--flash"}, "text", [](common_params & params) {}));
-    add_opt(common_arg({"--pair"}, "A", "B", "text", [](common_params & params, const std::string & a, const std::string & b) {}));
-    add_opt(common_arg({"--other"}, "text", [](common_params & params) {}).set_examples({LLAMA_EXAMPLE_MAIN}));
-    add_opt(common_arg({"--never"}, "text", [](common_params & params) {}).set_excludes({LLAMA_EXAMPLE_SERVER}));
-"""
 
 
 def test_argument_classes_make_flags_as_hugging_face_does(tmp_path: Path) -> None:
@@ -58,7 +47,9 @@ def test_argument_classes_make_flags_as_hugging_face_does(tmp_path: Path) -> Non
 
 def test_keys_of_a_dictionary_come_with_their_defaults(tmp_path: Path) -> None:
     (tmp_path / "config.py").write_text(DICTIONARY)
-    found = {item.key: (item.type, item.default) for item in dictionary_keys(Sources(tmp_path, ["*.py"]))}
+    found = {
+        item.key: (item.type, item.default) for item in dictionary_keys(Sources(tmp_path, ["*.py"]), "x.json")
+    }
     assert found == {"steps": ("int", 10), "amp.enabled": ("bool", False), "amp": ("any", None)}
 
 
@@ -75,20 +66,11 @@ def test_hydra_files_are_composed(tmp_path: Path) -> None:
     }  # fmt: skip
     assert found["actor.optim.extra"].open
     assert (found["name"].type, found["name"].stated) == ("any", False)
-    assert (found["steps"].type, found["steps"].default) == ("int", 3)
+    assert (found["steps"].type, found["steps"].default, found["steps"].line) == ("int", 3, 5)
+    assert found["actor.optim.lr"].path == "optim/adam.yaml"
 
 
 def test_a_file_written_whole_goes_before_its_parts(tmp_path: Path) -> None:
     (tmp_path / "_generated_train.yaml").write_text("whole: 1\n")
     (tmp_path / "train.yaml").write_text("part: 1\n")
     assert [item.key for item in yaml_keys(tmp_path, ["_generated_train.yaml", "train.yaml"])] == ["whole"]
-
-
-def test_a_table_in_cpp_gives_the_flags_of_one_program(tmp_path: Path) -> None:
-    (tmp_path / "arg.cpp").write_text(TABLE)
-    found = {item.key: item for item in table_arguments(tmp_path, "arg.cpp", "SERVER")}
-    assert set(found) == {"--threads", "LLAMA_ARG_THREADS", "--flash", "--pair"}
-    assert (found["--threads"].aliases, found["--threads"].type) == (("-t",), "int")
-    assert found["--flash"].type == "bool"
-    assert (found["--pair"].type, found["--pair"].nargs) == ("list", 2)
-    assert list(table_arguments(tmp_path, "absent.cpp", "SERVER")) == []

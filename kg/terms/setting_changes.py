@@ -1,0 +1,200 @@
+"""What a change of release makes of the settings of a program: from the registry alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.nouns.codec import JsonNoun
+from kg.terms.meanings import table
+from kg.terms.setting_registry import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.setting import Setting, SettingPlace
+    from kg.terms.setting_registry import ReleaseSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingChange:
+    """What became of one setting between two releases.
+
+    Attributes:
+        what: ``added``, ``removed``, ``renamed``, ``default`` or ``takes``.
+        key: The setting, as the older release writes it; of one that is added, as the newer does.
+        place: Where it is written.
+        since: The first release that was read in which it is so.
+        before: The default, the old key, or what it took and takes no more; empty where there was none.
+        after: The default, the new key, or what it takes only now.
+        source: Address of the line that says it.
+    """
+
+    what: str
+    key: str
+    place: str
+    since: str
+    before: str = ""
+    after: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingChanges(JsonNoun):
+    """The settings that differ between two releases of a program.
+
+    Attributes:
+        software: The program.
+        releases: Both releases, as they were named.
+        read: The releases that were read for them.
+        beneath: Programs that it runs on with their releases, where those differ too.
+        changes: Every difference, by kind and key.
+    """
+
+    software: str
+    releases: tuple[str, str]
+    read: tuple[str, str]
+    beneath: tuple[tuple[str, str, str], ...]
+    changes: tuple[SettingChange, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know beside the differences."""
+        settings = registry(self.software)
+        unread = (settings.at(release).note for release in self.releases)
+        return (
+            *(note for note in unread if note),
+            *(
+                f"it runs on {name}, which goes from {old} to {new}: tunegraph kb diff "
+                f"--software {name}={old} --software {name}={new}"
+                for name, old, new in self.beneath
+            ),
+        )
+
+
+def setting_changes(software: str, low: str, high: str) -> SettingChanges:
+    """What differs between two releases of a program.
+
+    Args:
+        software: The program.
+        low: One release; the older of both is taken for the first.
+        high: The other.
+
+    Raises:
+        UnknownEntityError: The program is unknown, or a name is none of a release.
+    """
+    settings = registry(software)
+    releases = tuple(settings.at(name) for name in (low, high))
+    order = [item.release for item in releases]
+    if settings.releases.index(order[0]) > settings.releases.index(order[1]):
+        releases = releases[::-1]
+    before, after = releases
+    beneath = tuple(
+        (old.registry.software, old.release, new.release)
+        for old, new in zip(before.beneath, after.beneath, strict=True)
+        if old.release != new.release
+    )
+    found = sorted(_changes(before, after), key=lambda item: (_ORDER.index(item.what), item.place, item.key))
+    return SettingChanges(
+        software=settings.software,
+        releases=(before.named_release, after.named_release),
+        read=(before.release, after.release),
+        beneath=beneath,
+        changes=tuple(found),
+    )
+
+
+_ORDER = ("removed", "renamed", "added", "default", "takes")
+
+
+def _changes(before: ReleaseSettings, after: ReleaseSettings) -> list[SettingChange]:
+    old, new = ({(item.place, item.key): item for item in release} for release in (before, after))
+    found: list[SettingChange] = []
+    renamed: set[tuple[SettingPlace, str]] = set()
+    for identity in old.keys() - new.keys():
+        item = old[identity]
+        successor = _successor(item, old, new)
+        if successor is not None and (successor.place, successor.key) not in old:
+            renamed.add((successor.place, successor.key))
+        found.append(
+            SettingChange(
+                what="renamed" if successor else "removed",
+                key=item.key,
+                place=item.place,
+                since=item.removed or "",
+                before=item.key if successor else item.default_text(before.release),
+                after=successor.key if successor else "",
+                source=item.source,
+            )
+        )
+    for identity in new.keys() - old.keys() - renamed:
+        item = new[identity]
+        found.append(
+            SettingChange(
+                what="added",
+                key=item.key,
+                place=item.place,
+                since=item.since or after.release,
+                after=item.default_text(after.release),
+                source=item.source,
+            )
+        )
+    for identity in old.keys() & new.keys():
+        found += _differences(old[identity], new[identity], before.release, after)
+    return found
+
+
+def _successor(
+    item: Setting,
+    old: Mapping[tuple[SettingPlace, str], Setting],
+    new: Mapping[tuple[SettingPlace, str], Setting],
+) -> Setting | None:
+    """The setting that took the place of one that is gone; None where nothing is known of that."""
+    forms = table("successors").get(item.software, {}).get(item.key, {}).values()
+    keys = [item.replaced_by, *(key for form in forms for key in form)]
+    named = [setting for key in keys for (_, other), setting in new.items() if key == other]
+    if named:
+        return named[0]
+    spellings = {item.key, *item.aliases}
+    heirs = (new[identity] for identity in new.keys() - old.keys() if identity[0] is item.place)
+    return next((heir for heir in heirs if spellings & set(heir.aliases)), None)
+
+
+def _differences(old: Setting, new: Setting, before: str, after: ReleaseSettings) -> list[SettingChange]:
+    was, now = old.takes, new.takes
+    if old.choices and new.choices:
+        gone, come = ([str(item) for item in one if item not in other]
+                      for one, other in ((old.choices, new.choices), (new.choices, old.choices)))  # fmt: skip
+        was, now = ", ".join(gone), ", ".join(come)
+    sides = (
+        ("default", old.default_text(before), new.default_text(after.release), _since(new, after.release)),
+        ("takes", was, now, _changed_in(after, new, before)),
+    )
+    return [
+        SettingChange(
+            what=what, key=old.key, place=old.place, since=since, before=was, after=now, source=new.source
+        )
+        for what, was, now, since in sides
+        if was != now
+    ]
+
+
+def _since(setting: Setting, release: str) -> str:
+    """The release from which a setting has the default that it has in one."""
+    order = registry(setting.software).releases
+    until = order.index(release)
+    earlier = [item.release for item in setting.defaults if order.index(item.release) <= until]
+    return earlier[-1] if earlier else release
+
+
+def _changed_in(after: ReleaseSettings, setting: Setting, before: str) -> str:
+    """The first release after one from which a setting takes what it takes now."""
+    whole = next(
+        (item for item in after.registry.settings if (item.place, item.key) == (setting.place, setting.key)),
+        setting,
+    )
+    order = after.registry.releases
+    ends = [
+        end for end, _ in whole.before if order.index(before) < order.index(end) <= order.index(after.release)
+    ]
+    return ends[-1] if ends else after.release
