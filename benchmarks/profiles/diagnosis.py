@@ -16,11 +16,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -158,10 +156,6 @@ def deviation(after: Profile, before: Profile) -> list[tuple[str, float, tuple[s
 WAYS = {"ours": ours, "threshold_rules": rules, "largest_deviation": deviation}
 
 
-LEFT_OUT_KINDS = frozenset({"cube-vector-round-trip"})
-"""Kinds of faults on whose runs no analyser was ever debugged: they were added after all of them were done."""
-
-
 def altered(
     chosen: list[tuple[str, list[profile_files.RankFiles]]],
     where: Path,
@@ -171,15 +165,12 @@ def altered(
     pairs: int,
     healthy: int,
     faults: Sequence[KnownFault] = FAULTS,
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Scores of all ways on altered real profiles, which base took which faults, and ours by base."""
+) -> dict[str, Score]:
+    """Scores of all ways on altered real profiles."""
     scores = {name: Score() for name in WAYS}
-    by_base: dict[str, Score] = {}
     alone = scores["ours, without an earlier run"] = Score()
-    applied: dict[str, int] = {}
-    for name, ranks in chosen:
+    for _, ranks in chosen:
         before = profile_of(ranks, where, "before")
-        mine = by_base.setdefault(name.partition(",")[0], Score())
         told = {cause for cause, _, _ in ours(before, None)}
         taken = []
         for fault in faults:
@@ -191,13 +182,9 @@ def altered(
                 after = profile_of(copy, where, "after")
                 taken.append(fault)
                 for way, named in WAYS.items():
-                    found = named(after, before)
-                    scores[way].single(fault, found)
-                    if way == "ours":
-                        mine.single(fault, found)
+                    scores[way].single(fault, named(after, before))
                 if not number and fault.node not in told:
                     alone.single(fault, [item for item in ours(after, None) if item[0] not in told])
-        applied[name] = len({fault.node for fault in taken})
         kinds = list({fault.node: fault for fault in taken}.values())
         for _ in range(pairs if len(kinds) > 1 else 0):
             first, second = (kinds[i] for i in random.choice(len(kinds), 2, replace=False))
@@ -211,9 +198,6 @@ def altered(
             for way, named in WAYS.items():
                 names = {found for found, _, _ in named(after, before)}
                 scores[way].pairs.append(related <= names)
-                if way == "ours":
-                    mine.pairs.append(related <= names)
-                    mine.by_pair[" + ".join(sorted((first.about, second.about)))].append(related <= names)
         sound = cured(before)
         for _ in range(healthy):
             copy = profile_files.duplicate(ranks)
@@ -221,39 +205,11 @@ def altered(
             after = profile_of(copy, where, "after")
             for way, named in WAYS.items():
                 scores[way].healthy.append(bool(named(after, before)))
-                if way == "ours":
-                    mine.healthy.append(scores[way].healthy[-1])
             if sound is not None:  # alone, with nothing to compare it with
                 scores["ours"].healthy.append(
                     bool(diagnose(noisy(sound, random), NETWORK, THRESHOLDS).findings)
                 )
-    return scores, applied, by_base
-
-
-def apart(by_base: dict[str, Score], kinds: dict[str, list[float | int | None]]) -> dict[str, object]:
-    """Our figures on each base by itself, on each sort of pair, and on kinds of faults left out of debugging."""
-    pairs: dict[str, list[bool]] = defaultdict(list)
-    for score in by_base.values():
-        for sort, held in score.by_pair.items():
-            pairs[sort] += held
-    wanted = (
-        "n_single",
-        "top1",
-        "top3",
-        "n_pairs",
-        "pair_both",
-        "n_healthy",
-        "false_accusation",
-        "calibration_error",
-    )
-    return {
-        "by_base": {
-            name: {key: value for key, value in score.figures().items() if key in wanted}
-            for name, score in by_base.items()
-        },
-        "by_pair": {sort: {"n": len(held), "both": mean(held)} for sort, held in sorted(pairs.items())},
-        "left_out_kinds": {node: row for node, row in kinds.items() if node in LEFT_OUT_KINDS},
-    }  # fmt: skip
+    return scores
 
 
 def cured(profile: Profile) -> Profile | None:
@@ -312,20 +268,6 @@ def readers(folder: Path) -> dict[str, object]:
             "slowest_folder_cpu_s": round(slowest, 3)}  # fmt: skip
 
 
-def same_top(folder: Path) -> dict[str, object]:
-    """The top cause from text and from the database, of folders whose names differ in just that."""
-    found = {}
-    for text in sorted(folder.glob("*text*")):
-        twin = folder / text.name.replace("text", "db")
-        if twin.is_dir():
-            tops = [
-                next((f.cause.node for f in diagnose(read_profile(p), NETWORK, THRESHOLDS).findings), "")
-                for p in (text, twin)
-            ]
-            found[text.name] = tops
-    return {"pairs": found, "same": mean(a == b for a, b in found.values())}
-
-
 def large_trace(where: Path, size_mb: int) -> dict[str, object]:
     """A generated trace: CPU seconds and memory to read it."""
     import resource
@@ -356,7 +298,7 @@ def drawn(given: harness.Run, random: Random) -> None:
     nodes = given.draw("fault", [fault.node for fault in FAULTS], share=PART)
     mechanisms = given.draw("mechanism", [item.name for item in MECHANISMS], share=PART)
     with tempfile.TemporaryDirectory() as temporary:
-        scores, _, _ = altered(
+        scores = altered(
             [item for item in found if item[0].partition(",")[0] in homes],
             Path(temporary),
             random,
@@ -396,7 +338,7 @@ def main() -> None:
         trace = large_trace(
             where, given.trace_mb or (20 if quick else 1000)
         )  # first: the peak of memory is its own
-        scores, applied, by_base = altered(
+        scores = altered(
             bases(given.profiles),
             where,
             random,
@@ -430,8 +372,8 @@ def main() -> None:
         print(f"{node:38} top1 {one:.2f}  top3 {three:.2f}  n {n}")
     report = {
         **strict, **advice, **mechanism_scores.ledger_figures(given.profiles),
-        **ours_figures, "baselines": result, "kinds": kinds, "apart": apart(by_base, kinds), "without_earlier_run": without, "bases": applied, "simulated": simulated, "left_out_layouts": layouts,
-        "readers": readers(given.profiles), "text_and_database": same_top(given.profiles), "trace": trace,
+        **ours_figures, "baselines": result, "kinds": kinds, "without_earlier_run": without, "simulated": simulated, "left_out_layouts": layouts,
+        "readers": readers(given.profiles), "trace": trace,
         "costs": COSTS,
     }  # fmt: skip
     given.last_line(report, n=sum(len(rows) for rows in scores["ours"].singles.values()))

@@ -16,7 +16,6 @@ class Score:
     def __init__(self) -> None:
         self.singles: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
         self.pairs: list[bool] = []
-        self.by_pair: dict[str, list[bool]] = defaultdict(list)
         self.edges = [0, 0, 0]
         self.claims: list[tuple[float, bool]] = []
         self.healthy: list[bool] = []

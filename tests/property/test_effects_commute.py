@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg.nouns.effects import RECENT, UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
-from kg.nouns.entities import Kind
+from kg.nouns.entities import Kind, Trust
 
 EMPTY = Effect(
     context=Context(bottleneck="slow-link", hardware="h100", family="llama"),
@@ -72,6 +73,8 @@ def test_a_large_sum_keeps_a_small_spread() -> None:
 def test_a_gain_that_is_none_is_refused(gain: float) -> None:
     with pytest.raises(ValueError, match="log gain"):
         EMPTY.add([0.1, gain])
+    with pytest.raises(ValueError, match="have the sums"):
+        EMPTY.add([0.5]).without([to_unats(0.5), to_unats(0.1)])
 
 
 @pytest.mark.parametrize(("n", "total", "squares"), [(-1, 0, 0), (0, 1, 0), (1, 2, 3), (2, 0, -1)])
@@ -95,7 +98,7 @@ def test_kinds_metrics_and_contexts_are_not_mixed() -> None:
         Effect(context=EMPTY.context, strategy="overlap", metric="energy", kind=Kind.MEASURED),
         Effect(context=EMPTY.context, strategy="overlap", metric="step_time", kind=Kind.CLAIMED),
     ]
-    for other in others:
+    for other in (*others, replace(EMPTY, trust=Trust.LOW)):
         with pytest.raises(ValueError, match="not the same effect"):
             EMPTY.merge(other)
 
@@ -104,6 +107,7 @@ def test_the_newest_evidence_is_remembered() -> None:
     early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
     assert EMPTY.add([0.1], now=late).add([0.2], now=early).last_evidence == late
     assert EMPTY.add([], now=late).last_evidence is None
+    assert EMPTY.add([0.1], now=early).add([], now=late).last_evidence == early
 
 
 DATED = st.lists(

@@ -10,8 +10,8 @@ import pytest
 
 from ingest.formats.recipes.recipe_commands import command_parts
 from ingest.questions.launches.launch import read_launch
-from kg.nouns.entities import Better, Hardware, Kind, Objective, Problem, Workload, WorkloadKind
-from kg.nouns.values import Settings, Value
+from kg.nouns.entities import Kind, Problem, WorkloadKind
+from kg.nouns.values import Value
 from kg.terms.circumstances import circumstances
 from kg.terms.conditions import Condition, Truth
 from kg.terms.dialects import degrees_of, statement
@@ -22,6 +22,7 @@ from kg.triples.oxigraph_store import OxigraphStore
 from recommender.applicability.question_facts import question_facts
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.feasibility import rules
+from tests.samples.problems import make_problem
 
 LONG = {
     "tp": "tensor_parallel",
@@ -57,12 +58,7 @@ SIZE = 4
 def question(
     current: Mapping[str, Value], kind: WorkloadKind = WorkloadKind.TRAINING, count: int | None = None
 ) -> Problem:
-    return Problem(
-        workload=Workload(kind=kind, operator="run", model="m"),
-        hardware=Hardware(name="npu", count=count),
-        objective=Objective(metric="throughput", better=Better.HIGHER),
-        current=Settings(current),
-    )
+    return make_problem("run", "npu", kind=kind, model="m", count=count, metric="throughput", current=current)
 
 
 def in_facts(settings: Mapping[str, Value]) -> dict[str, object]:

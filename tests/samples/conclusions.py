@@ -2,32 +2,19 @@
 
 from datetime import UTC, datetime, timedelta
 
-from kg.nouns.entities import (
-    Baseline,
-    Better,
-    Case,
-    Hardware,
-    Kind,
-    Measurement,
-    Objective,
-    Problem,
-    Source,
-    Workload,
-    WorkloadKind,
-)
+from kg.nouns.entities import Baseline, Case, Kind, Measurement, Problem, Source
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from recommender.experiment.concluding import Conclusion
+from tests.samples.problems import make_problem
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def copies(batch: int) -> Problem:
     """A copy of so many at once."""
-    return Problem(
-        workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy", shape=Settings({"batch": batch})),
-        hardware=Hardware(name="card"),
-        objective=Objective(metric="throughput", better=Better.HIGHER, unit="1/s"),
+    return make_problem(
+        "copy", "card", kind="operator", shape={"batch": batch}, metric="throughput", unit="1/s"
     )
 
 

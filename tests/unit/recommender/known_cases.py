@@ -3,18 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kg.nouns.entities import (
-    Better,
-    Hardware,
-    Kind,
-    Measurement,
-    Objective,
-    Problem,
-    Source,
-    Status,
-    Workload,
-    WorkloadKind,
-)
+from kg.nouns.entities import Kind, Measurement, Problem, Source, Status
 from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
 from kg.nouns.values import Settings
 from kg.rows.trial_rows import ProblemRow, Trial
@@ -23,6 +12,7 @@ from kg.triples.hardware_tree import Distance, HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.retrieval.neighbours import Neighbour
+from tests.samples.problems import make_problem
 
 SOURCE = Source(title="a test")
 
@@ -66,11 +56,7 @@ def tree() -> HardwareTree:
 
 
 def problem(hardware: str = "same", size: int = 1024, count: int | None = None) -> Problem:
-    return Problem(
-        workload=Workload(kind=WorkloadKind.KERNEL, operator="copy", shape=Settings({"n": size})),
-        hardware=Hardware(name=hardware, count=count),
-        objective=Objective(metric="latency", better=Better.LOWER),
-    )
+    return make_problem("copy", hardware, shape={"n": size}, count=count)
 
 
 def trial(configuration: Mapping[str, object], cost: float | None, kind: Kind = Kind.MEASURED) -> Trial:

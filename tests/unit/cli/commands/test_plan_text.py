@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from cli.commands.plan_text import show_missed, show_plan
-from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.gain import Gain
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
@@ -16,6 +15,7 @@ from recommender.ranking.plan.missed_limits import MissedLimit
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration
+from tests.samples.problems import make_problem
 
 
 def setting(key: str, value: Value = True) -> PlanSetting:
@@ -36,11 +36,7 @@ def start(*settings: PlanSetting, framework: str = "vllm") -> StartConfiguration
 
 
 def shown(capsys: pytest.CaptureFixture[str], plan: Plan, *, verbose: bool = False) -> str:
-    problem = Problem(
-        workload=Workload(kind=WorkloadKind.SERVING, operator="serve", model="m"),
-        hardware=Hardware(name="chip", count=2),
-        objective=Objective(metric="throughput", better=Better.HIGHER),
-    )
+    problem = make_problem("serve", "chip", kind="serving", model="m", count=2, metric="throughput")
     show_plan(Answer(problem=problem, version="1", recommendations=(), plan=plan), plan, verbose=verbose)
     return capsys.readouterr().out
 

@@ -6,8 +6,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 import tarfile
 import warnings
 import zipfile
@@ -252,16 +250,9 @@ def test_what_cannot_be_opened_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "\x00" * 50, "[[[[", '{"traceEvents": [', "a,b\n1,2\n"])
-def test_the_command_says_one_line_and_ends_with_two(empty_path: Path, tmp_path: Path, content: str) -> None:
-    profile = tmp_path / "profile"
-    profile.mkdir()
-    (profile / "trace_view.json").write_text(content)
-    (profile / "kernel_details.csv").write_text(content)
-    command = [sys.executable, "-c", "from cli.main import main; main()", "--workspace", str(empty_path)]
-    ended = subprocess.run(
-        [*command, "diagnose", str(profile)], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    assert "Traceback" not in ended.stderr
-    assert "not a profile" in ended.stderr or "could be read" in ended.stderr
+def test_a_folder_of_which_nothing_can_be_read_is_refused_in_one_line(tmp_path: Path, content: str) -> None:
+    for name in ("trace_view.json", "kernel_details.csv"):
+        (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=r"not a profile|could be read"):
+        read_profile(tmp_path)
+    assert survives(tmp_path) == 0

@@ -6,20 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.nouns.entities import (
-    Better,
-    Hardware,
-    Kind,
-    Measurement,
-    Objective,
-    Problem,
-    Status,
-    Workload,
-    WorkloadKind,
-)
+from kg.nouns.entities import Better, Kind, Measurement, Problem, Status
 from kg.nouns.values import Settings
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
+from tests.samples.problems import make_problem
 
 if TYPE_CHECKING:
     pass
@@ -30,11 +21,7 @@ SOURCE, OTHER_SOURCE = "a" * 24, "b" * 24
 
 def problem(hardware: str = "h100", better: Better = Better.LOWER, rows: int = 4096) -> Problem:
     metric = "latency" if better is Better.LOWER else "throughput"
-    return Problem(
-        workload=Workload(kind=WorkloadKind.KERNEL, operator="gemm", shape=Settings({"M": rows})),
-        hardware=Hardware(name=hardware, count=8),
-        objective=Objective(metric=metric, better=better),
-    )
+    return make_problem("gemm", hardware, shape={"M": rows}, count=8, metric=metric, better=better)
 
 
 def trial(

@@ -5,21 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from kg.nouns.entities import (
-    Better,
-    Hardware,
-    Kind,
-    Measurement,
-    Objective,
-    Problem,
-    Status,
-    Workload,
-    WorkloadKind,
-)
+from kg.nouns.entities import Kind, Measurement, Problem, Status
 from kg.nouns.values import Settings
 from kg.rows.copies import copied_devices, mark_copied_devices
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
+from tests.samples.problems import make_problem
 
 
 @pytest.fixture
@@ -29,11 +20,7 @@ def store(tmp_path: Path) -> Iterator[TrialStore]:
 
 
 def problem(rows: int, hardware: str, operator: str = "gemm") -> Problem:
-    return Problem(
-        workload=Workload(kind=WorkloadKind.KERNEL, operator=operator, shape=Settings({"M": rows})),
-        hardware=Hardware(name=hardware, count=1),
-        objective=Objective(metric="latency", better=Better.LOWER),
-    )
+    return make_problem(operator, hardware, shape={"M": rows}, count=1)
 
 
 def row(block: int, value: float | None, source: str = "a", kind: Kind = Kind.MEASURED) -> Trial:

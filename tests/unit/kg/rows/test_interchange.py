@@ -3,8 +3,10 @@
 import io
 import json
 import math
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,26 +54,34 @@ def row(source: str, block: int, gain: float | None = None, value: float = 1.0) 
     return json.dumps(record) + "\n"
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Callable[..., Path]:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A workspace of one device and some files, a batch each, made on a day of its own; equal ones once."""
+
+    @cache
     def make(name: str, day: int, *files: str, memory: int = 64, title: str = "Guide") -> Path:
-        """A workspace of one device and some files, a batch each, made on a day of its own."""
-        path = tmp_path / name
+        place = tmp_path_factory.mktemp("made")
         moment = datetime(2026, 3, day, tzinfo=UTC)
         Workspace.create(
-            path, cache=tmp_path / "cache", text_model=None, with_shipped=False, clock=lambda: moment
+            place / name, cache=place / "cache", text_model=None, with_shipped=False, clock=lambda: moment
         )
-        knowledge = tmp_path / f"{name}.yaml"
+        knowledge = place / f"{name}.yaml"
         knowledge.write_text(KNOWLEDGE.format(memory=memory * 10**9, title=title))
-        with Workspace.editor(path, cache=tmp_path / "cache", clock=lambda: moment) as editor:
+        with Workspace.editor(place / name, cache=place / "cache", clock=lambda: moment) as editor:
             editor.add_file("hardware", knowledge)
             for number, content in enumerate(files):
-                file = tmp_path / f"{name}{number}.jsonl"
+                file = place / f"{name}{number}.jsonl"
                 file.write_text(content)
                 editor.ingest([file])
-        return path
+        return place / name
 
     return make
+
+
+@pytest.fixture
+def workspace(made: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
+    """A copy of such a workspace, to be written to."""
+    return lambda name, *files, **more: shutil.copytree(made(name, *files, **more), tmp_path / name)
 
 
 def opened(path: Path) -> Workspace:

@@ -5,17 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from kg.nouns.entities import Better, Hardware, Kind, Measurement, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.entities import Kind, Measurement
 from kg.nouns.values import Settings
 from kg.rows import seals
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
+from tests.samples.problems import make_problem
 
-PROBLEM = Problem(
-    workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy"),
-    hardware=Hardware(name="ascend-910b1"),
-    objective=Objective(metric="latency", better=Better.LOWER),
-)
+PROBLEM = make_problem("copy", "ascend-910b1", kind="operator")
 
 
 def trial(tile: int) -> Trial:

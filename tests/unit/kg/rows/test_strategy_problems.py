@@ -5,27 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from kg.nouns.entities import (
-    Baseline,
-    Better,
-    Hardware,
-    Kind,
-    Measurement,
-    Objective,
-    Problem,
-    Workload,
-    WorkloadKind,
-)
+from kg.nouns.entities import Baseline, Hardware, Kind, Measurement
 from kg.nouns.values import Settings
 from kg.rows.gains import problems_with_strategies
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
+from tests.samples.problems import make_problem
 
-PROBLEM = Problem(
-    workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy"),
-    hardware=Hardware(name="ascend-910b1"),
-    objective=Objective(metric="latency", unit="s", better=Better.LOWER),
-)
+PROBLEM = make_problem("copy", "ascend-910b1", kind="operator", unit="s")
 
 
 def trial(tile: int, value: float, kind: Kind = Kind.MEASURED, strategy: str = "") -> Trial:

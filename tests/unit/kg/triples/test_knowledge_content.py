@@ -7,7 +7,7 @@ import pytest
 from pyoxigraph import Triple
 
 from kg.errors import InputError
-from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Trust, Workload, WorkloadKind
+from kg.nouns.entities import Source, Trust
 from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence, Strategy
 from kg.triples.iris import literal, source_iri
 from kg.triples.knowledge_content import (
@@ -22,6 +22,7 @@ from kg.triples.knowledge_content import (
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import problem_triples, to_triples
 from kg.triples.vocabulary import TG
+from tests.samples.problems import make_problem
 
 SOURCE = Source(title="a document")
 STRATEGY = Strategy(id="overlap", labels={"en": "overlap"}, kind="documented", sources=(SOURCE,))
@@ -36,11 +37,7 @@ def store_of(*nouns: object) -> OxigraphStore:
 
 
 def test_a_version_holds_knowledge_and_trust_but_no_evidence() -> None:
-    problem = Problem(
-        workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy"),
-        hardware=Hardware(name="ascend"),
-        objective=Objective(metric="latency", better=Better.LOWER),
-    )
+    problem = make_problem("copy", "ascend", kind="operator")
     store = store_of(STRATEGY)
     knowledge = knowledge_content(store)
     store.extend([*problem_triples(problem, 1, [SOURCE]), DISTRUST])

@@ -8,7 +8,7 @@ from pyoxigraph import NamedNode, RdfFormat, Triple, parse
 
 from kg.errors import UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Context
-from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Source, Workload, WorkloadKind
+from kg.nouns.entities import Hardware, Limit, Problem, Source
 from kg.nouns.knowledge import (
     Assignment,
     Bottleneck,
@@ -30,22 +30,21 @@ from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
 from kg.triples.vocabulary import PREFIXES, RDF_TYPE, TG, Shared
+from tests.samples.problems import make_problem
 
 BOOK = Source(
     title="ai-dynamo/aiconfigurator", url="https://github.com/ai-dynamo/aiconfigurator", licence="Apache-2.0"
 )
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "ontology.md").read_text(encoding="utf-8")
-PROBLEM = Problem(
-    workload=Workload(
-        kind=WorkloadKind.OPERATOR,
-        operator="moe_layer",
-        shape=Settings({"num_tokens": 1, "hidden": 4096, "inter": 14336, "topk": 2, "experts": 8}),
-        precision="bfloat16",
-        traits=Settings({"distribution": "balanced"}),
-    ),
-    hardware=Hardware(name="a100-sxm4-80gb", reported="NVIDIA A100-SXM4-80GB", count=1),
-    objective=Objective(metric="latency", better=Better.LOWER, unit="s"),
-    software=Settings({"sglang": "0.5.10"}),
+PROBLEM = make_problem(
+    "moe_layer",
+    Hardware(name="a100-sxm4-80gb", reported="NVIDIA A100-SXM4-80GB", count=1),
+    kind="operator",
+    precision="bfloat16",
+    shape={"num_tokens": 1, "hidden": 4096, "inter": 14336, "topk": 2, "experts": 8},
+    traits={"distribution": "balanced"},
+    unit="s",
+    software={"sglang": "0.5.10"},
 )
 
 
@@ -154,16 +153,6 @@ def test_known_bottlenecks_put_a_problem_into_contexts() -> None:
     assert contexts == {iris.context_iri(name, "a100-sxm4-80gb", "moe") for name in ("slow-link", "bubble")}
     assert {triple.object for triple in store.triples(None, RDF_TYPE, TG.CONTEXT)} == {TG.CONTEXT}
     assert from_graph(store, Problem, problem.id) == problem
-
-
-def test_limits_keep_their_order() -> None:
-    limits = tuple(Limit(metric=name, maximum=1, unit="1") for name in "zyxzy")
-    problem = Problem(
-        workload=PROBLEM.workload, hardware=PROBLEM.hardware, objective=PROBLEM.objective, limits=limits
-    )
-    store = OxigraphStore()
-    store.extend(to_triples(problem))
-    assert from_graph(store, Problem, problem.id).limits == limits
 
 
 def test_a_fact_is_a_statement_with_its_source_and_a_plain_value() -> None:

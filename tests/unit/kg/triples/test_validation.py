@@ -8,17 +8,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.nouns.effects import Context, Effect
-from kg.nouns.entities import (
-    Better,
-    Hardware,
-    Kind,
-    Limit,
-    Objective,
-    Problem,
-    Source,
-    Workload,
-    WorkloadKind,
-)
+from kg.nouns.entities import Hardware, Kind, Limit, Objective, Source, Workload
 from kg.nouns.framework import Framework
 from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
@@ -52,6 +42,7 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import TABLES, problem_triples, to_triples
 from kg.triples.validation import KNOWLEDGE, knowledge_part, validate
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
+from tests.samples.problems import make_problem
 
 BOOK = Source(title="A book", url="https://example.org/book", commit="abc", licence="MIT", note="read twice")
 
@@ -76,21 +67,20 @@ def concept(name: str) -> dict[str, Any]:
     }
 
 
-PROBLEM = Problem(
-    workload=Workload(
-        kind=WorkloadKind.TRAINING,
-        operator="pretrain",
-        model="bert-large",
-        shape=Settings({"seq_len": 128, "tiles": [1, 2]}),
-        precision="float16",
-        traits=Settings({"routing": "balanced"}),
-    ),
-    hardware=Hardware(name="device", reported="Device", count=8, traits=Settings({"link": "HCCS"})),
-    objective=Objective(metric="throughput", better=Better.HIGHER, unit="samples/s"),
+PROBLEM = make_problem(
+    "pretrain",
+    Hardware(name="device", reported="Device", count=8, traits=Settings({"link": "HCCS"})),
+    kind="training",
+    model="bert-large",
+    precision="float16",
+    shape={"seq_len": 128, "tiles": [1, 2]},
+    traits={"routing": "balanced"},
+    metric="throughput",
+    unit="samples/s",
     limits=(Limit(metric="peak_memory", maximum=32e9, unit="B"), Limit(metric="loss", maximum=1, unit="1")),
-    bottlenecks=Settings({"slow-link": 0.25, "bubble": None}),
-    current=Settings({"tp": 8}),
-    software=Settings({"cann": "8.0"}),
+    bottlenecks={"slow-link": 0.25, "bubble": None},
+    current={"tp": 8},
+    software={"cann": "8.0"},
 )
 EDGE = CauseEdge(cause="cable", confidence=Confidence.LOW, source=BOOK)
 KNOWN = (

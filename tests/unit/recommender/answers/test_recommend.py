@@ -113,13 +113,6 @@ def test_only_what_differs_from_the_current_configuration_is_set(layouts: Worksp
     assert first.configuration.to_json() == {"moe_ep_size": 8}
 
 
-def test_fewer_answers_are_the_first_of_more(shipped: Workspace) -> None:
-    shares = {"allreduce-wait": 0.28, "host-bound": 0.2}
-    most = [item.title for item in ask(shipped, 8, bottlenecks=shares)]
-    for k in (1, 3, 5):
-        assert [item.title for item in ask(shipped, k, bottlenecks=shares)] == most[:k]
-
-
 def test_no_configuration_is_told_twice(shipped: Workspace) -> None:
     for hardware in ("910b3", "ascend-910", "h100-sxm"):
         told = [item.configuration for item in ask(shipped, 20, hardware=hardware) if item.configuration]
@@ -226,17 +219,6 @@ def test_the_query_path_imports_no_search() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_a_model_is_answered_with_a_plan_whose_changes_are_the_recommendations(shipped: Workspace) -> None:
-    answer = ask(shipped, 4, bottlenecks={"host-bound": 0.2})
-    assert answer.plan is not None
-    json = answer.to_json()
-    assert "recommendations" not in json
-    assert [item["id"] for item in json["changes"]] == [item.id for item in answer]
-    assert json["bottlenecks"] == [{"bottleneck": "host-bound", "share": 0.2}]
-    assert json["ceiling"] == pytest.approx(1 / 0.8)
-    assert {"understood", "start", "alternatives", "further", "not_here"} <= json.keys()
 
 
 def test_the_short_json_keeps_the_decision_and_the_heads_of_lists(shipped: Workspace) -> None:

@@ -3,10 +3,10 @@
 import pytest
 
 from kg.errors import NoEvidenceError, UnknownEntityError
-from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.entities import Problem
 from kg.nouns.framework import Framework
-from kg.nouns.values import Settings
 from recommender.applicability.programs import refuse_unmodelled, unmodelled, with_programs
+from tests.samples.problems import make_problem
 
 FRAMEWORKS = [
     Framework(id="tensorrt-llm", labels={"en": "TensorRT-LLM"}, phases=("inference",), hardware=("nvidia",)),
@@ -15,11 +15,8 @@ FRAMEWORKS = [
 
 
 def question(*software: str, phase: str = "training", model: str | None = "m") -> Problem:
-    return Problem(
-        workload=Workload(kind=WorkloadKind(phase), operator=phase, model=model),
-        hardware=Hardware(name="chip"),
-        objective=Objective(metric="throughput", better=Better.HIGHER),
-        software=Settings(dict.fromkeys(software, "1.0")),
+    return make_problem(
+        phase, "chip", kind=phase, model=model, metric="throughput", software=dict.fromkeys(software, "1.0")
     )
 
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Workload, WorkloadKind
+from kg.nouns.entities import Problem, Source, WorkloadKind
 from kg.nouns.knowledge import Assignment, Confidence, Fact, FactKind, Model, Relation, Strategy, VersionBound
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
+from tests.samples.problems import make_problem
 
 MANUAL = Source(title="Manual", url="https://example.org/manual")
 RELEASE = Source(title="Release notes", url="https://example.org/release")
@@ -117,11 +118,7 @@ def fitting(problem: Problem, model: Model | None = LLAMA) -> set[str]:
 
 
 def problem(kind: WorkloadKind, operator: str, hardware: str = "ascend-910b3") -> Problem:
-    return Problem(
-        workload=Workload(kind=kind, operator=operator, model="m"),
-        hardware=Hardware(name=hardware),
-        objective=Objective(metric="throughput", better=Better.HIGHER),
-    )
+    return make_problem(operator, hardware, kind=kind, model="m", metric="throughput")
 
 
 def test_phase_family_and_hardware_decide_what_fits() -> None:

@@ -5,19 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.entities import Problem
 from kg.nouns.values import Settings
 from recommender.calibration.design import FACTS, DesignColumns, device_row, magnitude, split, task_traits
+from tests.samples.problems import make_problem
 
 
 def problem(precision: str | None = None, **shape: int) -> Problem:
-    return Problem(
-        workload=Workload(
-            kind=WorkloadKind.OPERATOR, operator="moe", shape=Settings(shape), precision=precision
-        ),
-        hardware=Hardware(name="chip", count=8),
-        objective=Objective(metric="latency", better=Better.LOWER),
-    )
+    return make_problem("moe", "chip", kind="operator", precision=precision, shape=shape, count=8)
 
 
 def test_a_ratio_of_sizes_is_a_difference_of_magnitudes() -> None:

@@ -10,9 +10,8 @@ import pytest
 
 from kg.errors import InputError
 from kg.nouns.effects import Effect, to_unats
-from kg.nouns.entities import Hardware, Kind, Objective, Problem, Status, Trust, Workload, WorkloadKind
+from kg.nouns.entities import Kind, Objective, Problem, Status, Trust
 from kg.nouns.outcomes import Outcome
-from kg.nouns.values import Settings
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import all_of, from_graph
 from kg.triples.snapshots import open_newest
@@ -25,14 +24,11 @@ from recommender.experiment.standing import standing
 from recommender.files import WorkspaceFiles
 from recommender.ranking.change import Change
 from recommender.workspace.workspace import Workspace
+from tests.samples.problems import make_problem
 from tests.unit.recommender.experiment.trials import A, World, design
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-PROBLEM = Problem(
-    workload=Workload(kind=WorkloadKind.OPERATOR, operator="toy", shape=Settings({"M": 1})),
-    hardware=Hardware(name="acme-one"),
-    objective=Objective(metric="latency", better=design().better, unit="s"),
-)
+PROBLEM = make_problem("toy", "acme-one", kind="operator", shape={"M": 1}, better=design().better, unit="s")
 TRIED = Change(strategy="overlap", bottleneck="slow-link", id="4dcea6b43b7a")
 
 

@@ -135,7 +135,10 @@ def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
-def test_a_process_left_in_a_session_of_its_own_is_killed_too(tmp_path: Path) -> None:
+def test_a_process_left_in_a_session_of_its_own_is_killed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recommender.measuring.process.GRACE_S", 0.3)
     code = (
         "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'],"
         "start_new_session=True); open('pid', 'w').write(str(p.pid)); print('{\"time\": 5}')"
@@ -145,9 +148,10 @@ def test_a_process_left_in_a_session_of_its_own_is_killed_too(tmp_path: Path) ->
     assert ends(int((tmp_path / "pid").read_text()))
 
 
-def test_a_command_that_ignores_being_asked_to_end_is_killed() -> None:
+def test_a_command_that_ignores_being_asked_to_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recommender.measuring.process.GRACE_S", 0.3)
     code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
-    assert evaluate(command(code, bounds=Bounds(timeout_s=0.5))).reason.startswith("timeout")
+    assert evaluate(command(code, bounds=Bounds(timeout_s=0.3))).reason.startswith("timeout")
 
 
 def test_a_flood_of_output_keeps_the_metric_at_its_end() -> None:

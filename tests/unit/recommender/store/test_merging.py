@@ -1,7 +1,9 @@
 """Two workspaces become one: cases, knowledge, effects, and what contradicts is told."""
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,27 +29,35 @@ PUBLISHED: dict[str, Any] = {
 SUMS = "SELECT ?n ?sum { ?e a tg:Effect ; tg:n ?n ; tg:sumMicronats ?sum }"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A workspace of the given lines, and whatever YAML of hardware; equal ones are made once."""
+
+    @cache
+    def make(name: str, *lines: str, hardware: str = "", options: Options | None = None) -> Path:
+        place = tmp_path_factory.mktemp("made")
+        Workspace.create(place / name, cache=place / "cache", text_model=None, with_shipped=False)
+        with Workspace.editor(place / name, cache=place / "cache") as editor:
+            if lines:
+                (place / f"{name}.jsonl").write_text("".join(lines))
+                editor.ingest([place / f"{name}.jsonl"], options=options)
+            if hardware:
+                (place / f"{name}.yaml").write_text(f"hardware:\n{hardware}")
+                editor.add_file("hardware", place / f"{name}.yaml")
+        return place / name
+
+    return make
+
+
 @pytest.fixture
-def make(tmp_path: Path) -> Callable[..., Workspace]:
-    """A workspace of the given lines, and whatever YAML of hardware."""
+def make(made: Callable[..., Path], tmp_path: Path) -> Callable[..., Workspace]:
+    """A copy of such a workspace, opened."""
 
-    def made(name: str, *lines: str, hardware: str = "", options: Options | None = None) -> Workspace:
-        path = tmp_path / name
-        Workspace.create(path, cache=tmp_path / "cache", text_model=None, with_shipped=False)
-        workspace = Workspace.open(path, cache=tmp_path / "cache")
-        if lines:
-            file = tmp_path / f"{name}.jsonl"
-            file.write_text("".join(lines))
-            workspace.ingest(file, options=options)
-        if hardware:
-            knowledge = tmp_path / f"{name}.yaml"
-            knowledge.write_text(f"hardware:\n{hardware}")
-            with workspace.edit() as editor:
-                editor.add_file("hardware", knowledge)
-            workspace.refresh()
-        return workspace
+    def copied(name: str, *lines: str, **more: Any) -> Workspace:
+        path = shutil.copytree(made(name, *lines, **more), tmp_path / name)
+        return Workspace.open(path, cache=tmp_path / "cache")
 
-    return made
+    return copied
 
 
 def content(workspace: Workspace) -> tuple[object, ...]:

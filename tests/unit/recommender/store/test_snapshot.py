@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
-from kg.nouns.values import Settings
 from recommender.workspace.workspace import Workspace
+from tests.samples.problems import make_problem
 
 
 def case(device: str) -> str:
@@ -44,12 +43,8 @@ def test_a_refresh_replaces_the_snapshot_with_all_that_rests_on_it(empty_path: P
 
 
 def test_sizes_of_a_problem_stand_in_for_an_unknown_model(empty_path: Path, tmp_path: Path) -> None:
-    problem = Problem(
-        workload=Workload(
-            kind=WorkloadKind.TRAINING, operator="train", model="mine", shape=Settings({"layers": 2})
-        ),
-        hardware=Hardware(name="card"),
-        objective=Objective(metric="step_time", better=Better.LOWER),
+    problem = make_problem(
+        "train", "card", kind="training", model="mine", shape={"layers": 2}, metric="step_time"
     )
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
         assert workspace.ask.model_facts(problem) == {"layers": 2}

@@ -1,24 +1,15 @@
 """The workspace: made, written, read, refused."""
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kg.errors import (
-    AmbiguousEntityError,
-    CaseFormatError,
-    InputError,
-    UnknownEntityError,
-    WorkspaceError,
-)
-from kg.nouns.entities import Hardware, Kind, Problem
-from kg.triples.networks import circles
+from kg.errors import AmbiguousEntityError, CaseFormatError, UnknownEntityError, WorkspaceError
+from kg.nouns.entities import Hardware, Problem
 from recommender.files import WorkspaceFiles
 from recommender.workspace.workspace import Workspace
-from tests.samples.toy_cases import case_line
 
 
 def open_(path: Path) -> Workspace:
@@ -34,117 +25,11 @@ def test_the_shipped_workspace_is_whole_and_filled(shipped: Workspace) -> None:
     assert stats["rows_by_kind"]["published"] > 900
 
 
-def test_the_shipped_causes_and_trees_run_in_no_circle(shipped: Workspace) -> None:
-    assert list(circles(shipped.graph)) == []
-
-
-def test_ingesting_twice_changes_nothing(empty_path: Path, tmp_path: Path) -> None:
-    file = tmp_path / "cases.jsonl"
-    file.write_text(case_line() + case_line(block=32) + case_line(2.5, device="NVIDIA H100 80GB HBM3"))
-    with open_(empty_path) as workspace:
-        first = workspace.ingest(file)
-        exported = tmp_path / "once.nq"
-        workspace.knowledge.export(exported)
-        second = workspace.ingest(file)
-        again = tmp_path / "twice.nq"
-        workspace.knowledge.export(again)
-        assert (first.added.rows, first.added.problems) == (3, 2)
-        assert (second.added.rows, second.added.repeated, second.added.problems) == (0, 3, 0)
-        assert sorted(exported.read_bytes().splitlines()) == sorted(again.read_bytes().splitlines())
-
-
-def test_a_bad_row_never_hides_the_good_ones(empty_path: Path, tmp_path: Path) -> None:
-    file = tmp_path / "cases.jsonl"
-    file.write_text(case_line() + "{not json\n" + case_line(-1.0, block=8) + case_line(block=32))
-    with open_(empty_path) as workspace:
-        summary = workspace.ingest(file)
-        assert (summary.good, summary.bad, summary.added.rows) == (2, 2, 2)
-        assert [fault.place for fault in summary.files[0].faults] == ["line 2", "line 3"]
-
-
-def test_cases_come_back_as_they_went_in(empty_path: Path, tmp_path: Path) -> None:
-    file, out = tmp_path / "cases.jsonl", tmp_path / "out.jsonl"
-    file.write_text(case_line() + case_line(block=32))
-    with open_(empty_path) as workspace:
-        workspace.ingest(file)
-        assert workspace.knowledge.export(out) == (2, "cases")
-        with pytest.raises(InputError, match="there already"):
-            workspace.knowledge.export(out)
-    other = tmp_path / "other"
-    Workspace.create(other, cache=tmp_path / "cache", text_model=None, with_shipped=False)
-    with open_(other) as copy:
-        copy.ingest(out)
-        assert copy.trials.counts().trials == 2
-        assert copy.upkeep.check()[0].severity == "ok"
-
-
-def test_a_published_gain_updates_its_effect_once(empty_path: Path, tmp_path: Path) -> None:
-    file = tmp_path / "cases.jsonl"
-    file.write_text(
-        case_line(
-            1.0,
-            kind="published",
-            strategy="tile-it",
-            bottleneck="memory",
-            baseline={"value": 2.0, "config": {}},
-        )
-    )
-    query = "SELECT ?n ?sum { ?e a tg:Effect ; tg:n ?n ; tg:sumMicronats ?sum }"
-    with open_(empty_path) as workspace:
-        workspace.ingest(file)
-        workspace.ingest(file)
-        assert workspace.knowledge.query(query).rows == (("1", "693147"),)
-        assert workspace.trials.counts().kinds == {Kind.PUBLISHED: 1}
-
-
-def test_a_reader_sees_the_snapshot_until_it_refreshes(empty_path: Path, tmp_path: Path) -> None:
-    file = tmp_path / "cases.jsonl"
-    file.write_text(case_line())
-    with open_(empty_path) as reader:
-        with reader.edit() as editor:
-            editor.ingest([file])
-        assert reader.trials.counts().trials == 0
-        reader.refresh()
-        assert reader.trials.counts().trials == 1
-
-
 def test_a_second_writer_is_refused_and_told_who_writes(empty_path: Path) -> None:
     with open_(empty_path) as workspace, workspace.edit(command="first writer"):
         with pytest.raises(WorkspaceError, match="first writer") as refused, workspace.edit():
             pass
         assert refused.value.exit_code == 1
-
-
-def test_another_version_of_the_workspace_is_refused(empty_path: Path) -> None:
-    manifest = WorkspaceFiles(empty_path).manifest
-    manifest.write_text(json.dumps({"format": 99}))
-    with pytest.raises(WorkspaceError, match="format 99"):
-        open_(empty_path)
-
-
-def test_a_workspace_is_not_made_in_a_folder_that_holds_something_else(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(WorkspaceError, match=r"thesis\.tex"):
-        Workspace.create(tmp_path, cache=tmp_path, text_model=None)
-    assert (tmp_path / "thesis.tex").read_text() == "precious"
-
-
-def test_own_hardware_enters_the_graph_and_is_found_by_its_alias(empty_path: Path, tmp_path: Path) -> None:
-    file = tmp_path / "chip.yaml"
-    file.write_text(
-        "sources:\n  sheet: {title: Our data sheet, url: 'https://example.org/sheet'}\n"
-        "hardware:\n"
-        "  - {id: acme, level: vendor, label: {en: Acme}}\n"
-        "  - id: acme-one\n    level: device\n    broader: acme\n    label: {en: Acme One}\n    aliases: [A1-64G]\n"
-        "    facts:\n"
-        "      memory_bytes: {value: 64000000000, source: sheet, kind: documented, confidence: high}\n"
-    )
-    with open_(empty_path) as workspace:
-        with workspace.edit() as editor:
-            editor.add_file("hardware", file)
-        workspace.refresh()
-        assert workspace.names.hardware("a1 64g").id == "acme-one"
-        assert workspace.hardware.facts("acme-one")["memory_bytes"] == 64e9
 
 
 def test_a_bad_knowledge_file_adds_nothing_and_tells_all_faults(empty_path: Path, tmp_path: Path) -> None:
@@ -180,14 +65,6 @@ def test_the_shipped_knowledge_conforms_and_gives_the_same_answers_elsewhere(
             copy.knowledge.stats()["knowledge"]["Strategy"]
             == shipped.knowledge.stats()["knowledge"]["Strategy"]
         )
-
-
-def test_sparql_of_a_user_has_a_deadline_and_cannot_write(shipped: Workspace) -> None:
-    assert shipped.knowledge.query("ASK { ?s a tg:Strategy }").rows == (("true",),)
-    with pytest.raises(InputError):
-        shipped.knowledge.query("DELETE WHERE { ?s ?p ?o }")
-    with pytest.raises(InputError, match="did not end within"):
-        shipped.knowledge.query("SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", deadline_s=1.0)
 
 
 def test_older_knowledge_is_said_with_every_answer(

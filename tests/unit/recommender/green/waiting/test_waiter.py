@@ -285,7 +285,7 @@ def test_the_same_command_does_not_wait_twice(shelf: GreenShelf, tmp_path: Path)
 
 def test_two_waiters_on_one_device_run_one_after_the_other(shelf: GreenShelf, tmp_path: Path) -> None:
     code = (
-        "import time; f = open('log', 'a'); f.write('a'); f.flush(); time.sleep(0.7); f.write('z'); f.close()"
+        "import time; f = open('log', 'a'); f.write('a'); f.flush(); time.sleep(0.3); f.write('z'); f.close()"
     )
     said: list[str] = []
     waiters = [

@@ -3,19 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kg.nouns.entities import (
-    Better,
-    Case,
-    Hardware,
-    Kind,
-    Measurement,
-    Objective,
-    Problem,
-    Source,
-    Trust,
-    Workload,
-    WorkloadKind,
-)
+from kg.nouns.entities import Case, Kind, Measurement, Source, Trust
 from kg.nouns.values import Settings
 from kg.rows.ledger import Ledger
 from kg.rows.trials import TrialStore
@@ -25,17 +13,14 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.tables.descriptions import TripleDescriptions
 from kg.triples.vocabulary import TG
 from recommender.store.writing.source_trusts import SourceTrusts
+from tests.samples.problems import make_problem
 
 SOURCE = Source(title="a table")
 
 
 def case(source: Source = SOURCE) -> Case:
     return Case(
-        problem=Problem(
-            workload=Workload(kind=WorkloadKind.OPERATOR, operator="copy"),
-            hardware=Hardware(name="card"),
-            objective=Objective(metric="latency", better=Better.LOWER),
-        ),
+        problem=make_problem("copy", "card", kind="operator"),
         configuration=Settings({"tile": 16}),
         measurement=Measurement(metric="latency", unit="s", value=1.0),
         kind=Kind.MEASURED,
