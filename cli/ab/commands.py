@@ -312,7 +312,10 @@ def _settings(text: str, option: str, *, is_command: bool) -> Settings:
     if is_command:
         return Settings(pairs(option, [text] if text.strip() else []))
     if not text.strip():
-        raise InputError(f"{option}: nothing to run", hint="a command, or settings and --command")
+        raise InputError(
+            f"{option}: nothing to run",
+            hint="a command, or settings and --command 'YOUR BENCHMARK {options}'",
+        )
     return Settings({"command": text})
 
 

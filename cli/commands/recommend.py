@@ -198,7 +198,9 @@ def _say_next(answer: Answer) -> None:
     """Say what can be asked of the answer, and how its start is tested."""
     say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
     for start in answer.starts[:1]:
-        say_aside(f"To test this start: tunegraph ab run --recommendation {start.id}")
+        say_aside(
+            f"To test it: tunegraph ab run --recommendation {start.id} --command 'YOUR BENCHMARK {{options}}'"
+        )
 
 
 def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kg.errors import UnknownEntityError
 from kg.nouns.values import Settings
@@ -85,10 +85,7 @@ def subject_of(path: Path, recommendation: str) -> ExperimentSubject:
         UnknownEntityError: None begins with this id, or several do.
     """
     question = question_of(path, recommendation)
-    text = AnswerFile(path).content(question.id)
-    if text is None:
-        raise _unknown(recommendation)
-    content = json.loads(text)
+    content = _content(path, question.id)
     tried = Change(
         id=question.id,
         configuration=Settings(content["configuration"]),
@@ -98,3 +95,20 @@ def subject_of(path: Path, recommendation: str) -> ExperimentSubject:
         layout=Settings(content.get("layout", {})),
     )
     return ExperimentSubject(question=json.loads(question.question), single=tried)
+
+
+def configuration_of(path: Path, recommendation: str) -> Settings:
+    """What a remembered recommendation set.
+
+    Raises:
+        UnknownEntityError: None has this id.
+    """
+    return Settings(_content(path, recommendation)["configuration"])
+
+
+def _content(path: Path, recommendation: str) -> dict[str, Any]:
+    text = AnswerFile(path).content(recommendation)
+    if text is None:
+        raise _unknown(recommendation)
+    content: dict[str, Any] = json.loads(text)
+    return content

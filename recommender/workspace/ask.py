@@ -316,22 +316,23 @@ class AskDesk(Desk):
     def explain(self, recommendation_id: str) -> Explanation:
         """Explain a recommendation; its answer is computed again from the remembered question.
 
+        Where the knowledge has changed since, what sets the same today is explained.
+
         Raises:
-            UnknownEntityError: No remembered answer has this id, or the knowledge has changed since.
+            UnknownEntityError: No remembered answer has this id, or nothing of today's answer sets the same.
         """
-        remembered = answered_questions.question_of(self.snapshot.layout.questions, recommendation_id)
+        path = self.snapshot.layout.questions
+        remembered = answered_questions.question_of(path, recommendation_id)
         problem, notes = self.problem(json.loads(remembered.question))
         answer = self.recommend(problem, remembered.k, notes=notes)
-        if any(item.id == remembered.id for item in answer):
-            return explain(answer, remembered.id)
-        if any(start.id == remembered.id for start in answer.starts):
-            hint = "the lines below it say what it rests on: tunegraph recommend -v"
-            raise UnknownEntityError(f"{remembered.id} is a start, not a change", hint=hint)
-        raise UnknownEntityError(
-            f"{remembered.id} was answered by knowledge {remembered.version};"
-            f" now it is {self.snapshot.knowledge_version}",
-            hint="ask again: tunegraph recommend",
-        )
+        try:
+            return explain(answer, remembered.id, answered_questions.configuration_of(path, remembered.id))
+        except KeyError:
+            raise UnknownEntityError(
+                f"{remembered.id} was answered by knowledge {remembered.version};"
+                f" by what is known now, {self.snapshot.knowledge_version}, it is no longer recommended",
+                hint="ask again: tunegraph recommend",
+            ) from None
 
     def remember(self, answer: Answer, raw: Mapping[str, object], k: int) -> bool:
         """Keep which question an answer is to, as its findings left it; whether that was possible."""

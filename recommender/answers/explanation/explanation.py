@@ -1,20 +1,22 @@
-"""Why a recommendation was made: what was asked, where it looked, what it left out, and every number."""
+"""Why a change or a start was recommended: what was asked, what was left out, every number."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kg.nouns.gain import factor_text
-from recommender.answers.explanation.summary import summary
+from recommender.answers.explanation.summary import MOST_LINES, ExplanationSummary, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kg.nouns.values import Settings
     from recommender.answers.answer import Answer
-    from recommender.answers.explanation.summary import ExplanationSummary
     from recommender.ranking.change import Change
+    from recommender.ranking.start import StartConfiguration
 
 SHOWN = 6
 """Lines of one kind shown to people; the JSON has all of them."""
@@ -29,50 +31,46 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """Why a recommendation was made.
+class Explanation(ABC):
+    """Why something of an answer was recommended.
 
     Attributes:
         answer: The answer that it is part of.
-        item: The recommendation.
+        asked: Id that was asked for; another than that of the item where the knowledge has changed since.
     """
 
     answer: Answer
-    item: Change
+    asked: str
 
     @property
+    @abstractmethod
     def headline(self) -> str:
-        """The recommendation in one line: its place, and what to expect."""
-        place = [other.id for other in self.answer].index(self.item.id) + 1
-        return (
-            f"{self.item.title} [{self.item.id}]: number {place} of {len(self.answer.recommendations)}, "
-            f"expected gain {factor_text(self.item.gain)}"
-        )
+        """What is explained in one line: its place, and what to expect."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> ExplanationSummary:
+        """The same on one screen."""
+
+    @abstractmethod
+    def all_sections(self) -> Iterator[tuple[str, Iterator[str]]]:
+        """Titles with their lines."""
+
+    @property
+    @abstractmethod
+    def explained(self) -> str:
+        """Id of what is explained."""
 
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections that have something to say."""
-        found = (
-            ("What was asked", self._question()),
-            ("Where it looked", self._looked()),
-            ("What was left out", self._left_out()),
-            ("What it sets", iter(self.item.flags)),
-            ("The numbers", self._numbers()),
-            ("What it rests on", self._rests()),
-            ("Why not the next", self._next()),
-            ("What would change the answer", self._change()),
-        )
-        return tuple(Section(title=title, lines=lines) for title, made in found if (lines := tuple(made)))
-
-    @property
-    def summary(self) -> ExplanationSummary:
-        """The same on one screen."""
-        return summary(self.answer, self.item)
+        found = ((title, tuple(made)) for title, made in self.all_sections())
+        return tuple(Section(title=title, lines=lines) for title, lines in found if lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything: the whole answer, and which of its recommendations is explained."""
+        """Everything: the whole answer, and what of it is explained."""
         return {
-            "explained": self.item.id,
+            "explained": self.explained,
             "headline": self.headline,
             "summary": self.summary.to_json(),
             "sections": [{"title": section.title, "lines": list(section.lines)} for section in self.sections],
@@ -88,31 +86,130 @@ class Explanation:
 
         return told_bundle(self.headline, ((section.title, section.lines) for section in self.sections))
 
-    def _question(self) -> Iterator[str]:
-        problem = self.answer.problem
-        work, hardware = problem.workload, problem.hardware
-        yield " ".join(
-            part
-            for part in (
-                str(work.kind),
-                work.operator,
-                work.model or "",
-                str(work.shape),
-                work.precision or "",
-                "on",
-                f"{hardware.count} x" if hardware.count else "",
-                hardware.name,
-                f"(as told: {hardware.reported})" if hardware.reported else "",
-            )
-            if part
+    @property
+    def _since(self) -> str:
+        """That the knowledge has changed since it was recommended, where it has."""
+        return "" if self.asked == self.explained else f" (was {self.asked}: the knowledge has changed since)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartExplanation(Explanation):
+    """Why a plan begins so, or has it as an alternative.
+
+    Attributes:
+        start: The start, or an alternative.
+    """
+
+    start: StartConfiguration
+
+    @property
+    def explained(self) -> str:
+        """Id of the start."""
+        return self.start.id
+
+    @property
+    def headline(self) -> str:
+        """Its layout, and whether the plan begins with it."""
+        place = "the start" if self.start is self.answer.starts[0] else "an alternative to the start"
+        return f"{self._layout} [{self.start.id}]{self._since}: {place}"
+
+    @property
+    def summary(self) -> ExplanationSummary:
+        """The same on one screen."""
+        return ExplanationSummary(
+            why=tuple(self._why()),
+            next=tuple(self._others())[:MOST_LINES],
+            rests=tuple(self._origins())[:MOST_LINES],
+            change=tuple(self._change())[:MOST_LINES],
         )
-        yield f"decided by {problem.objective.metric}, {problem.objective.better} is better"
-        for name, share in problem.bottlenecks.items():
-            yield f"observed bottleneck {name}" + (f", {share:.0%} of the time" if share is not None else "")
-        if problem.current:
-            yield f"set now, and not advised again: {problem.current}"
-        yield from self.answer.notes
-        yield f"answered from knowledge {self.answer.version}"
+
+    def all_sections(self) -> Iterator[tuple[str, Iterator[str]]]:
+        """Titles with their lines."""
+        yield "What was asked", question_lines(self.answer)
+        yield "Why this", self._why()
+        yield "What it sets", iter(self.start.paste_lines)
+        yield "What it rests on", self._origins()
+        yield "Why not another", self._others()
+        yield "What would change the answer", self._change()
+
+    @property
+    def _layout(self) -> str:
+        return str(self.start.layout or self.start.framework or "start")
+
+    def _why(self) -> Iterator[str]:
+        for value in self.start.expected:
+            yield (
+                f"{value.metric} {value.value:.4g} {value.unit}, 90 % interval {value.low:.4g} to "
+                f"{value.high:.4g}, {value.tier}"
+            )
+        yield from self.start.because
+
+    def _origins(self) -> Iterator[str]:
+        """Its settings by what they come from."""
+        for origin in dict.fromkeys(item.origin for item in self.start.settings):
+            mine = [item for item in self.start.settings if item.origin is origin]
+            yield f"{origin}: " + ", ".join(
+                item.name + ("" if item.agreement is None else f" ({item.agreement:.0%} of the recipes)")
+                for item in mine
+            )
+        yield from dict.fromkeys(item.source for item in self.start.settings if item.source)
+
+    def _others(self) -> Iterator[str]:
+        for other in self.answer.starts:
+            if other is not self.start:
+                first = next(iter(other.expected), None)
+                reached = other.because[0] if other.because else "nothing is known of it"
+                if first is not None:
+                    reached = f"{first.metric} {first.value:.4g} {first.unit} ({first.tier})"
+                yield f"{other.layout or other.framework} [{other.id}]: {reached}"
+
+    def _change(self) -> Iterator[str]:
+        for fact in self.answer.assumed:
+            if fact.words:
+                yield f"assumed: {fact.words}" + (f" ({fact.otherwise})" if fact.otherwise else "")
+        if not any(item.tier == "measured here" for item in self.start.expected):
+            yield "three measured runs of this question, ingested, decide it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeExplanation(Explanation):
+    """Why a change or a configuration was recommended.
+
+    Attributes:
+        item: The recommendation.
+    """
+
+    item: Change
+
+    @property
+    def explained(self) -> str:
+        """Id of the recommendation."""
+        return self.item.id
+
+    @property
+    def headline(self) -> str:
+        """The recommendation in one line: its place, and what to expect."""
+        place = [other.id for other in self.answer].index(self.item.id) + 1
+        return (
+            f"{self.item.title} [{self.item.id}]{self._since}: number {place} of "
+            f"{len(self.answer.recommendations)}, expected gain {factor_text(self.item.gain)}"
+        )
+
+    @property
+    def summary(self) -> ExplanationSummary:
+        """The same on one screen."""
+        return summary(self.answer, self.item)
+
+    def all_sections(self) -> Iterator[tuple[str, Iterator[str]]]:
+        """Titles with their lines."""
+        yield "What was asked", question_lines(self.answer)
+        yield "Where it looked", self._looked()
+        yield "What was left out", self._left_out()
+        yield "What it sets", iter(self.item.flags)
+        yield "The numbers", self._numbers()
+        yield "What it rests on", self._rests()
+        yield "Why not the next", self._next()
+        yield "What would change the answer", self._change()
 
     def _looked(self) -> Iterator[str]:
         for item in self.answer.neighbours[:SHOWN]:
@@ -168,13 +265,50 @@ class Explanation:
             yield "bottlenecks with their shares (--bottleneck NAME=SHARE) would bound the possible gain"
 
 
-def explain(answer: Answer, recommendation_id: str) -> Explanation:
-    """The explanation of one recommendation of an answer.
+def question_lines(answer: Answer) -> Iterator[str]:
+    """What was asked, and what the answer was computed from."""
+    problem = answer.problem
+    work, hardware = problem.workload, problem.hardware
+    yield " ".join(
+        part
+        for part in (
+            str(work.kind),
+            work.operator,
+            work.model or "",
+            str(work.shape),
+            work.precision or "",
+            "on",
+            f"{hardware.count} x" if hardware.count else "",
+            hardware.name,
+            f"(as told: {hardware.reported})" if hardware.reported else "",
+        )
+        if part
+    )
+    yield f"decided by {problem.objective.metric}, {problem.objective.better} is better"
+    for name, share in problem.bottlenecks.items():
+        yield f"observed bottleneck {name}" + (f", {share:.0%} of the time" if share is not None else "")
+    if problem.current:
+        yield f"set now, and not advised again: {problem.current}"
+    yield from answer.notes
+    yield f"answered from knowledge {answer.version}"
+
+
+def explain(answer: Answer, asked: str, configuration: Settings | None = None) -> Explanation:
+    """The explanation of one change or start of an answer.
+
+    Args:
+        answer: The answer, of today.
+        asked: Id of what is asked about.
+        configuration: What it set: by that it is found where the knowledge, and with it its id, has changed.
 
     Raises:
-        KeyError: The answer has none of this id.
+        KeyError: The answer has it no more.
     """
-    for item in answer:
-        if item.id == recommendation_id:
-            return Explanation(answer=answer, item=item)
-    raise KeyError(recommendation_id)
+    for by_id in (True, False):
+        for start in answer.starts:
+            if (start.id == asked) if by_id else (start.configuration == configuration):
+                return StartExplanation(answer=answer, start=start, asked=asked)
+        for item in answer:
+            if (item.id == asked) if by_id else (item.configuration == configuration):
+                return ChangeExplanation(answer=answer, item=item, asked=asked)
+    raise KeyError(asked)

@@ -8,7 +8,13 @@ import pytest
 from kg.nouns.gain import Gain, factor_text
 from kg.nouns.values import Settings
 from recommender.answers.answer import Answer
-from recommender.answers.explanation.explanation import SHOWN, Explanation, explain
+from recommender.answers.explanation.explanation import (
+    SHOWN,
+    ChangeExplanation,
+    Explanation,
+    StartExplanation,
+    explain,
+)
 from recommender.answers.explanation.summary import MOST_LETTERS, MOST_LINES, summary
 from recommender.ranking.change import Change
 from recommender.workspace.workspace import Workspace
@@ -28,10 +34,12 @@ RAW: dict[str, Any] = {
 
 
 @pytest.fixture
-def explanation(shipped: Workspace) -> Explanation:
+def explanation(shipped: Workspace) -> ChangeExplanation:
     problem, notes = shipped.problem(RAW)
     answer = shipped.recommend(problem, 5, notes=notes)
-    return explain(answer, answer.recommendations[0].id)
+    found = explain(answer, answer.recommendations[0].id)
+    assert isinstance(found, ChangeExplanation)
+    return found
 
 
 def lines(explanation: Explanation, title: str) -> tuple[str, ...]:
@@ -39,14 +47,14 @@ def lines(explanation: Explanation, title: str) -> tuple[str, ...]:
     return section.lines
 
 
-def test_the_headline_names_place_and_gain(explanation: Explanation) -> None:
+def test_the_headline_names_place_and_gain(explanation: ChangeExplanation) -> None:
     item = explanation.item
     assert explanation.headline == (
         f"{item.title} [{item.id}]: number 1 of 5, expected gain {factor_text(item.gain)}"
     )
 
 
-def test_what_was_asked_is_all_there(explanation: Explanation) -> None:
+def test_what_was_asked_is_all_there(explanation: ChangeExplanation) -> None:
     said = lines(explanation, "What was asked")
     assert said[0] == "training train bert-large float16 on 8 x ascend-910a (as told: Ascend 910)"
     assert "decided by throughput, higher is better" in said
@@ -56,7 +64,7 @@ def test_what_was_asked_is_all_there(explanation: Explanation) -> None:
     assert "Ascend 910 is taken as Ascend 910A" in said
 
 
-def test_where_it_looked_are_the_neighbours(explanation: Explanation) -> None:
+def test_where_it_looked_are_the_neighbours(explanation: ChangeExplanation) -> None:
     said = lines(explanation, "Where it looked")
     assert len(said) == min(SHOWN, len(explanation.answer.neighbours))
     assert all(
@@ -65,7 +73,7 @@ def test_where_it_looked_are_the_neighbours(explanation: Explanation) -> None:
     )
 
 
-def test_what_was_left_out_has_rule_reason_and_source(explanation: Explanation) -> None:
+def test_what_was_left_out_has_rule_reason_and_source(explanation: ChangeExplanation) -> None:
     said = lines(explanation, "What was left out")
     first = explanation.answer.refused[0]
     assert said[0] == f"{first.rule}: {first.reason} <{first.source}>"
@@ -81,44 +89,44 @@ def test_the_numbers_are_those_of_the_rank(shipped: Workspace) -> None:
     assert {f"{name}: {value:.4g}" for name, value in item.parts.items()} <= set(said)
 
 
-def test_what_was_never_timed_has_no_gain_among_its_numbers(explanation: Explanation) -> None:
+def test_what_was_never_timed_has_no_gain_among_its_numbers(explanation: ChangeExplanation) -> None:
     assert explanation.item.gain is None
     said = lines(explanation, "The numbers")
     assert said
     assert not any(line.startswith(("gain ", "probability ")) for line in said)
 
 
-def test_what_it_rests_on_has_a_source_each(explanation: Explanation) -> None:
+def test_what_it_rests_on_has_a_source_each(explanation: ChangeExplanation) -> None:
     said = lines(explanation, "What it rests on")
     assert said[0] == explanation.item.basis
     assert len(said) == 1 + len(explanation.item.evidence)
     assert all("https://" in line for line in said[1:])
 
 
-def test_the_next_is_the_next(explanation: Explanation) -> None:
+def test_the_next_is_the_next(explanation: ChangeExplanation) -> None:
     [said] = lines(explanation, "Why not the next")
     assert explanation.answer.recommendations[1].id in said
 
 
-def test_the_last_has_no_next(explanation: Explanation) -> None:
+def test_the_last_has_no_next(explanation: ChangeExplanation) -> None:
     last = explain(explanation.answer, explanation.answer.recommendations[-1].id)
     assert "Why not the next" not in {section.title for section in last.sections}
 
 
-def test_no_section_is_empty_for_any_of_them(explanation: Explanation) -> None:
+def test_no_section_is_empty_for_any_of_them(explanation: ChangeExplanation) -> None:
     for item in explanation.answer:
         for section in explain(explanation.answer, item.id).sections:
             assert section.lines
             assert all(line.strip() for line in section.lines)
 
 
-def test_the_json_has_the_whole_answer(explanation: Explanation) -> None:
+def test_the_json_has_the_whole_answer(explanation: ChangeExplanation) -> None:
     content = explanation.to_json()
     assert content["explained"] == explanation.item.id
     assert content["answer"] == explanation.answer.to_json()
 
 
-def test_a_stranger_is_not_explained(explanation: Explanation) -> None:
+def test_a_stranger_is_not_explained(explanation: ChangeExplanation) -> None:
     with pytest.raises(KeyError):
         explain(explanation.answer, "0" * 12)
 
@@ -167,9 +175,33 @@ def test_a_screen_is_never_overfull() -> None:
         assert all(len(line) <= MOST_LETTERS for line in lines)
 
 
-def test_a_notebook_shows_the_same_words(explanation: Explanation) -> None:
+def test_a_notebook_shows_the_same_words(explanation: ChangeExplanation) -> None:
     shown = explanation._repr_mimebundle_()
     assert shown["text/plain"].splitlines()[0] == explanation.headline
     for section in explanation.sections:
         assert section.title in shown["text/plain"]
         assert shown["text/html"].count(f"<h4>{section.title}</h4>") == 1
+
+
+def test_a_start_is_explained_by_its_numbers_settings_and_alternatives(
+    explanation: ChangeExplanation,
+) -> None:
+    answer = explanation.answer
+    first = answer.starts[0]
+    found = explain(answer, first.id)
+    assert isinstance(found, StartExplanation)
+    assert found.headline == f"{first.layout} [{first.id}]: the start"
+    assert found.to_json()["explained"] == first.id
+    assert set(first.because) <= set(found.summary.why)
+    assert len(found.summary.next) == len(answer.starts) - 1
+    assert any("assumed: " in line for line in found.summary.change)
+
+
+def test_what_sets_the_same_is_found_when_the_knowledge_has_changed(explanation: ChangeExplanation) -> None:
+    old = "0" * 12
+    for one in (explanation.item, explanation.answer.starts[0]):
+        found = explain(explanation.answer, old, one.configuration)
+        assert found.explained == one.id
+        assert f"(was {old}: the knowledge has changed since)" in found.headline
+    with pytest.raises(KeyError):
+        explain(explanation.answer, old, Settings({"nothing": 1}))
