@@ -23,7 +23,7 @@ WriteOption = Annotated[
 ]
 
 
-def write_script(answer: Answer, path: str, from_command: str | None) -> None:
+def write_script(answer: Answer, path: str, from_command: str | None, server: int | None = None) -> None:
     """Print a plan as a diff of the user's script, and write the new script.
 
     Raises:
@@ -42,7 +42,7 @@ def write_script(answer: Answer, path: str, from_command: str | None) -> None:
         raise InputError(f"{target.parent}: no such folder")
     script, name = ("", "") if from_command is None else (read_text(Path(from_command)), from_command)
     new_name = "tuned.sh" if path == "-" else path
-    made = answer.tuned_script(script, name or new_name, new_name)
+    made = answer.tuned_script(script, name or new_name, new_name, server)
     print(made.diff or "nothing to change\n", end="")
     if path != "-":
         made.write(target, None if from_command is None else Path(from_command))

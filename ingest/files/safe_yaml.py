@@ -15,7 +15,7 @@ MAXIMUM_VALUES = 200_000
 """Values of a document after its aliases are written out."""
 MAXIMUM_DEPTH = 30
 
-_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load_yaml(raw: bytes) -> object:
@@ -31,8 +31,8 @@ def load_yaml(raw: bytes) -> object:
     except UnicodeDecodeError as fault:
         raise ContentError(f"no UTF-8 at byte {fault.start + 1}") from fault
     try:
-        _check(text)
-        content: object = yaml.load(text, Loader=_LOADER)  # noqa: S506  a safe loader
+        check_yaml(text)
+        content: object = yaml.load(text, Loader=LOADER)  # noqa: S506  a safe loader
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         place = f"line {mark.line + 1}: " if mark is not None else ""
@@ -46,7 +46,7 @@ def load_yaml(raw: bytes) -> object:
     return content
 
 
-def _check(text: str) -> None:
+def check_yaml(text: str) -> None:
     """Compute the size of a document.
 
     Raises:
@@ -55,7 +55,7 @@ def _check(text: str) -> None:
     sizes: dict[str, int] = {}
     open_: list[tuple[str | None, int]] = []  # anchor of each open collection, and its size so far
     total = 0
-    for event in yaml.parse(text, Loader=_LOADER):
+    for event in yaml.parse(text, Loader=LOADER):
         if isinstance(event, yaml.CollectionEndEvent):
             anchor, size = open_.pop()
         elif isinstance(event, yaml.CollectionStartEvent):

@@ -181,7 +181,9 @@ class Answer:
             "neighbours": [dict(item) for item in self.neighbours],
         }
 
-    def tuned_script(self, script: str = "", name: str = "launch.sh", new_name: str = "") -> TunedScript:
+    def tuned_script(
+        self, script: str = "", name: str = "launch.sh", new_name: str = "", server: int | None = None
+    ) -> TunedScript:
         """The plan written into a launch script, or as a new one; never run.
 
         Raises:
@@ -194,7 +196,7 @@ class Answer:
         findings = self.findings if script else ()
         removed = [key for item in findings if item.is_taken_back for key in item.taken]
         raised = {item.setting.key: item.raised for item in findings if item.is_below_told}
-        return tuned_script(self.plan, script, name, new_name, removed=removed, raised=raised)
+        return tuned_script(self.plan, script, name, new_name, removed=removed, raised=raised, server=server)
 
     def __str__(self) -> str:
         """The answer in short: where to start, its alternatives, what to change, what was assumed."""

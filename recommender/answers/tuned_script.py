@@ -8,8 +8,8 @@ import subprocess
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ingest.questions.launches.launch import read_launch
-from ingest.questions.launches.script_edits import ScriptEdits, edited
+from ingest.questions.launches.launch import LaunchForm, read_launch
+from ingest.questions.patches.script_edits import ScriptEdits, edited
 from kg.errors import InputError
 from kg.nouns.gain import factor_text
 from kg.nouns.setting import SettingPlace
@@ -67,6 +67,7 @@ def tuned_script(
     *,
     removed: Sequence[str] = (),
     raised: Mapping[str, str] | None = None,
+    server: int | None = None,
 ) -> TunedScript:
     """The start of a plan, and its changes with a gain and no condition, written into a launch script.
 
@@ -77,9 +78,10 @@ def tuned_script(
         new_name: Of the new script, for the diff; that of the old one if empty.
         removed: Flags and variables that are taken away.
         raised: New values of flags whose limits are below what is told.
+        server: Number of the launch among several, from 1; None for the first, and for all that are like it.
 
     Raises:
-        InputError: The plan does not fit, the script launches nothing in itself, or bash refuses the result.
+        InputError: The plan does not fit, the script launches nothing that is written, or bash refuses it.
     """
     if not plan.fits:
         raise InputError("there is nothing to write: the model does not fit on these devices")
@@ -92,19 +94,19 @@ def tuned_script(
     unwritten += [f"{change.title}: test it first" for change in plan.changes if _is_layout(change)]
     proof, kept = "", list[str]()
     if script:
-        _check_engine(script, plan.start.framework)
+        _check_engine(script, plan.start.framework, server)
         drafted = {item.key.partition(".")[0] for item in wanted.values() if item.value == DRAFT_MODEL}
         unwritten += [f"{key}: it needs a draft model of your own" for key in sorted(drafted)]
         written = [item for item in wanted.values() if item.key.partition(".")[0] not in drafted]
         kept = [key for key in removed if key not in {item.key for item in written}]
         edits = _edits(written)
         flags = {**{key: (value,) for key, value in (raised or {}).items()}, **edits.flags}
-        new = edited(script, replace(edits, flags=flags, removed=tuple(kept)))
+        new = edited(script, replace(edits, flags=flags, removed=tuple(kept)), server)
         text, unwritten = new.text, [*unwritten, *new.unwritten]
         commands = f"{new.commands} command{'s' * (new.commands != 1)}"
         changed = f"{new.edits} setting{'s' * (new.edits != 1)} changed"
         proof = f"read again: {commands}, {changed}, all else as it was"
-        proof += _parsed(text, name)
+        proof += _parsed(text, name) if new.form is LaunchForm.SCRIPT else ""
     else:
         text = _NEW + "\n".join(_pasted(plan, chosen)) + "\n"
     return TunedScript(
@@ -133,13 +135,13 @@ def _parsed(text: str, name: str) -> str:
     return "; bash parses it"
 
 
-def _check_engine(script: str, framework: str) -> None:
+def _check_engine(script: str, framework: str, server: int | None) -> None:
     """Refuse a plan for another engine than the script launches.
 
     Raises:
         InputError: It launches another one.
     """
-    launched = read_launch(script, "the script").question.get("software")
+    launched = read_launch(script, "the script", server=server).question.get("software")
     engine = next(iter(launched), "") if isinstance(launched, dict) else ""
     if engine and not _is_built_on(framework, engine):
         raise InputError(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.questions.launches.script_edits import ScriptEdits, edited
+from ingest.questions.patches.script_edits import ScriptEdits, edited
 
 FEW, MANY = 100, 3000
 STUB = """#!/bin/sh

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ingest.questions.launches.program import ProgramSigns, program_signs
 from ingest.questions.launches.shell import UNKNOWN, ShellCommand
@@ -16,15 +17,48 @@ _VERSION = r"v?(\d+(?:\.\d+)+\w*)"
 _MOST_LETTERS = 100_000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineCall:
+    """An engine that a program in Python makes.
+
+    Attributes:
+        node: The call.
+        signs: Of the engine.
+        arguments: Each argument with the node of its value, the model among them.
+        values: What those say; :data:`UNKNOWN` surrounds what is computed.
+        holder: The dictionary that the rest of its arguments are in, ``**kwargs``; None without one.
+        environment: Variables that the program sets.
+    """
+
+    node: ast.Call
+    signs: ProgramSigns
+    arguments: Mapping[str, ast.expr]
+    values: Mapping[str, object]
+    holder: ast.Call | ast.Dict | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def command(self) -> ShellCommand:
+        """The command that would start it."""
+        words = (*self.signs.commands[0].split(), *_flags(self.values))
+        return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)
+
+
 def engine_calls(text: str) -> list[ShellCommand]:
     """The engines that a program in Python makes, each as the command that would start it."""
+    return [one.command for one in read_calls(text)]
+
+
+def read_calls(text: str) -> list[EngineCall]:
+    """The engines that a program in Python makes, in their order."""
     if not any(f"{module}" in text for signs in program_signs().values() for module in signs.calls):
         return []
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    constants, environment = dict(_constants(tree)), dict(_environment(tree))
+    constants = dict(_constants(tree))
+    environment = {name: value for name, value, _ in set_variables(tree)}
     imported = {
         alias.asname or alias.name: (node.module, alias.name)
         for node in ast.walk(tree)
@@ -38,10 +72,35 @@ def engine_calls(text: str) -> list[ShellCommand]:
         module, name = _callee(node.func, imported)
         for signs in program_signs().values():
             if name in signs.calls.get(module, ()):
-                words = _words(signs, node, constants)
-                found.append(ShellCommand(words=words, line=node.lineno, environment=environment))
+                found.append(_call(signs, node, constants, environment))
                 break
-    return found
+    return sorted(found, key=lambda one: (one.node.lineno, one.node.col_offset))
+
+
+def _call(
+    signs: ProgramSigns, node: ast.Call, constants: Mapping[str, ast.expr], environment: Mapping[str, str]
+) -> EngineCall:
+    arguments = {item.arg: item.value for item in node.keywords if item.arg}
+    if node.args and signs.model:
+        arguments = {signs.model[0]: node.args[0], **arguments}
+    holder: ast.Call | ast.Dict | None = None
+    for rest in [item.value for item in node.keywords if item.arg is None]:
+        named = constants.get(rest.id) if isinstance(rest, ast.Name) else rest
+        if isinstance(named, ast.Dict):
+            holder = named
+            pairs = zip(named.keys, named.values, strict=True)
+            arguments |= {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
+        elif isinstance(named, ast.Call) and isinstance(named.func, ast.Name) and named.func.id == "dict":
+            holder = named
+            arguments |= {item.arg: item.value for item in named.keywords if item.arg}
+    return EngineCall(
+        node=node,
+        signs=signs,
+        arguments=arguments,
+        values={name: _literal(value, constants) for name, value in arguments.items()},
+        holder=holder,
+        environment=environment,
+    )
 
 
 def logged_arguments(text: str) -> list[ShellCommand]:
@@ -94,14 +153,6 @@ def _printed(line: str) -> dict[str, object]:
     return {}
 
 
-def _words(signs: ProgramSigns, call: ast.Call, constants: Mapping[str, object]) -> tuple[str, ...]:
-    values: dict[str, object] = {}
-    if call.args and signs.model:
-        values[signs.model[0]] = _literal(call.args[0], constants)
-    values |= {item.arg: _literal(item.value, constants) for item in call.keywords if item.arg}
-    return (*signs.commands[0].split(), *_flags(values))
-
-
 def _flags(values: Mapping[str, object]) -> Iterator[str]:
     """Values by names of arguments as the words of flags."""
     for name, value in values.items():
@@ -125,29 +176,28 @@ def _callee(function: ast.expr, imported: Mapping[str, tuple[str, str]]) -> tupl
     return "", ""
 
 
-def _literal(node: ast.expr, constants: Mapping[str, object]) -> object:
-    if isinstance(node, ast.Name) and node.id in constants:
-        return constants[node.id]
+def _literal(node: ast.expr, constants: Mapping[str, ast.expr]) -> object:
+    named = constants.get(node.id, node) if isinstance(node, ast.Name) else node
     try:
-        return ast.literal_eval(node)
+        return ast.literal_eval(named)
     except (ValueError, RecursionError):
         return f"{UNKNOWN}{ast.unparse(node)[:60]}{UNKNOWN}"
 
 
-def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:
+def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            try:
-                yield node.targets[0].id, ast.literal_eval(node.value)
-            except (ValueError, RecursionError):
-                continue
+            yield node.targets[0].id, node.value
 
 
-def _environment(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """``os.environ["NAME"] = "value"``."""
+def set_variables(tree: ast.Module) -> Iterator[tuple[str, str, ast.Assign]]:
+    """``os.environ["NAME"] = "value"``, with the statement."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             place = node.targets[0]
-            is_plain = isinstance(place.slice, ast.Constant) and isinstance(node.value, ast.Constant)
-            if is_plain and ast.unparse(place.value) == "os.environ":
-                yield str(place.slice.value), str(node.value.value)  # type: ignore[attr-defined]  # constants
+            if (
+                isinstance(place.slice, ast.Constant)
+                and isinstance(node.value, ast.Constant)
+                and ast.unparse(place.value) == "os.environ"
+            ):
+                yield str(place.slice.value), str(node.value.value), node

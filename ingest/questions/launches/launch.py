@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from enum import StrEnum
 from pathlib import PurePosixPath
 
 from ingest.files.content import ContentError
@@ -41,6 +42,19 @@ _SHELL_TEXT = re.compile(r"-[a-z]*c")
 _RUNNERS = frozenset({"eval", "ssh", "tmux", "screen", "su", "system"})
 """Commands that run a text of a shell in one of their words."""
 _MOST_NESTED = 3
+
+
+class LaunchForm(StrEnum):
+    """The kind of text that a launch stands in."""
+
+    MANIFEST = "a manifest"
+    LOG = "the log of a server"
+    CALL = "a program in Python"
+    UNIT = "a unit of systemd"
+    IMAGE = "a Dockerfile"
+    SCRIPT = "a script"
+
+
 _ALIKE = 0.6
 """Likeness (``difflib``'s ratio) from which a script's name is taken for that of a program; a choice."""
 
@@ -53,7 +67,8 @@ class Launch:
         facts: What it says.
         command: The command, as it stands in the text; of a text that another shell runs, that shell's.
         started: The program that it starts.
-        is_nested: Whether it stands in a text that another shell runs, or in no shell at all.
+        form: Kind of the text.
+        path: Number of the command among those of the text, and in texts that other shells run, further in.
         variables: Those that reach the program.
         used: Variables that the text itself reads.
     """
@@ -61,7 +76,8 @@ class Launch:
     facts: LaunchFacts
     command: ShellCommand
     started: StartedProgram
-    is_nested: bool = False
+    form: LaunchForm = LaunchForm.SCRIPT
+    path: tuple[int, ...] = (0,)
     variables: Mapping[str, str] = field(default_factory=dict)
     used: frozenset[str] = frozenset()
 
@@ -112,24 +128,6 @@ def read_launches(text: str, place: str, beside: Beside = lambda _: None) -> tup
     return tuple(_launches(text, place, beside)[0])
 
 
-def launch_command(text: str) -> ShellCommand:
-    """The first launch that stands in a script itself, not in a text that another shell runs.
-
-    Raises:
-        InputError: There is none.
-    """
-    found = read_launches(text, "")
-    for launch in found:
-        if not launch.is_nested:
-            return launch.command
-    if found:
-        raise InputError(
-            "no launch stands in the script itself: a manifest, a program, or a text that another shell runs",
-            hint="--format prints the start, to be copied there",
-        )
-    raise InputError("no launch stands in the script itself", hint=f"known: {known_programs()}")
-
-
 def _listed(found: Sequence[Launch]) -> str:
     return "; ".join(f"{number} {launch}" for number, launch in enumerate(found, 1))
 
@@ -144,11 +142,15 @@ def _of_several(found: Sequence[Launch], chosen: Launch) -> str:
 
 def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list[str]]:
     """The launches of a text in the first of its forms that has any, and notes on the text."""
-    calls = [*logged_arguments(text), *engine_calls(text)]
-    units = [*unit_commands(text), *image_commands(text)]
-    forms = (manifest_commands(text) if is_manifest(text) else [], calls, units)
-    for commands in forms:
-        found, notes = _started(commands, Script(commands=(), notes=()), place, beside, is_shell=False)
+    forms: tuple[tuple[LaunchForm, Callable[[str], Sequence[ShellCommand]]], ...] = (
+        (LaunchForm.MANIFEST, lambda text: manifest_commands(text) if is_manifest(text) else ()),
+        (LaunchForm.LOG, logged_arguments),
+        (LaunchForm.CALL, engine_calls),
+        (LaunchForm.UNIT, unit_commands),
+        (LaunchForm.IMAGE, image_commands),
+    )
+    for form, commands in forms:
+        found, notes = _started(commands(text), Script(commands=(), notes=()), place, beside, form)
         if found:
             return found, notes
     nodes, each = batch_job(text)
@@ -159,7 +161,7 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
         "SLURM_GPUS_ON_NODE": each,
     }
     script = read_script(text, {name: str(value) for name, value in given.items() if value})
-    found, notes = _started(script.commands, script, place, beside, is_shell=True)
+    found, notes = _started(script.commands, script, place, beside, LaunchForm.SCRIPT)
     if nodes and each:
         found = [replace(one, facts=_on_job(one, nodes, each)) for one in found]
     return found, notes
@@ -179,8 +181,8 @@ def _started(
     script: Script,
     place: str,
     beside: Beside,
+    form: LaunchForm,
     *,
-    is_shell: bool,
     depth: int = 0,
 ) -> tuple[list[Launch], list[str]]:
     """The launches among commands, also in the texts that their shells run.
@@ -192,16 +194,16 @@ def _started(
     unknown: list[UnknownStart] = []
     notes = list(script.notes)
     installed: list[str] = []
-    for command in commands:
+    for number, command in enumerate(commands):
         words, names = command.words, [PurePosixPath(word).name for word in command.words]
         environment = reaching(words, names, command.environment)
-        inner_text = _inner_text(words, names)
-        if inner_text is not None and depth < _MOST_NESTED:
-            inner = read_script(inner_text, environment)
+        inner_place = place_of_text(words, names)
+        if inner_place is not None and depth < _MOST_NESTED:
+            inner = read_script(words[inner_place], environment)
             image = command.image or next((word for word in words if release_of_image(word)), "")
             under = [replace(one, image=image) for one in inner.commands]
-            deeper, more = _started(under, inner, place, beside, is_shell=False, depth=depth + 1)
-            found += [replace(one, command=command) for one in deeper]
+            deeper, more = _started(under, inner, place, beside, form, depth=depth + 1)
+            found += [replace(one, command=command, path=(number, *one.path)) for one in deeper]
             notes += more if deeper else []
             continue
         if "install" in words:
@@ -217,7 +219,8 @@ def _started(
                     facts=facts,
                     command=command,
                     started=started,
-                    is_nested=not is_shell,
+                    form=form,
+                    path=(number,),
                     variables=environment,
                     used=script.used,
                 )
@@ -234,17 +237,17 @@ def _started(
     return found, notes
 
 
-def _inner_text(words: Sequence[str], names: Sequence[str]) -> str | None:
-    """The text that a command gives a shell to run; None where it gives none."""
+def place_of_text(words: Sequence[str], names: Sequence[str]) -> int | None:
+    """Which word of a command is a text that a shell is given to run; None where none is."""
     for at, name in enumerate(names):
         if name in _SHELLS:
             option = next(
                 (n for n, word in enumerate(words[at + 1 :], at + 1) if _SHELL_TEXT.fullmatch(word)), None
             )
-            if option is not None:
-                return words[option + 1] if option + 1 < len(words) else ""
+            if option is not None and option + 1 < len(words):
+                return option + 1
     if names and names[0] in _RUNNERS:
-        return next((word for word in words[1:][::-1] if " " in word.strip()), None)
+        return next((n for n in reversed(range(1, len(words))) if " " in words[n].strip()), None)
     return None
 
 

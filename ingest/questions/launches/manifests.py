@@ -8,16 +8,42 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ingest.files.content import ContentError
 from ingest.questions.launches.shell import UNKNOWN, ShellCommand, read_script
 
+if TYPE_CHECKING:
+    from ingest.files.yaml_nodes import YamlNode
+
 _LOOKS = re.compile(r"^\s*-?\s*(services|containers|apiVersion|kind|leaderWorkerTemplate)\s*:", re.MULTILINE)
-_DOCUMENT = re.compile(r"^---.*$", re.MULTILINE)
 _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
+_INTERPOLATED = re.compile(r"\$\$|\$\{([A-Za-z_]\w*)(?::?-([^}]*))?[^}]*\}|\$([A-Za-z_]\w*)")
 _DEEPEST = 30
 _UNIT = re.compile(r"^(ExecStart|Environment)=[-@:+!]*(.*)$", re.MULTILINE)
 _DOCKERFILE = re.compile(r"^(FROM|ENV|CMD|ENTRYPOINT)\s+(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A container of a manifest.
+
+    Attributes:
+        command: What it runs.
+        words: The node behind each word of the command; None for the image.
+        node: Of the container.
+        keys: Names of its entry point, its command and its variables, as its kind of manifest has them.
+    """
+
+    command: ShellCommand
+    words: tuple[YamlNode | None, ...]
+    node: YamlNode
+    keys: tuple[str, str, str]
+
+    @property
+    def variables(self) -> YamlNode | None:
+        """The node of its variables; None where it has none."""
+        return self.node.keys().get(self.keys[2])
 
 
 def is_manifest(text: str) -> bool:
@@ -25,20 +51,16 @@ def is_manifest(text: str) -> bool:
     return _LOOKS.search(text) is not None
 
 
+def containers(text: str) -> list[Container]:
+    """The containers of a manifest, in their order; none where the text is no manifest."""
+    from ingest.files.yaml_nodes import yaml_documents  # a question without files needs no parser
+
+    return [found for node in yaml_documents(text) for found in _containers(node, 0)]
+
+
 def manifest_commands(text: str) -> list[ShellCommand]:
     """The command of each container, in their order; none where the text is no manifest."""
-    from ingest.files.safe_yaml import load_yaml
-
-    found: list[ShellCommand] = []
-    line = 1
-    for part in _DOCUMENT.split(text):
-        try:
-            content = load_yaml(part.encode())
-        except ContentError:
-            content = None
-        found += _commands(content, line, 0)
-        line += part.count("\n")
-    return found
+    return [one.command for one in containers(text)]
 
 
 def unit_commands(text: str) -> list[ShellCommand]:
@@ -69,78 +91,96 @@ def image_commands(text: str) -> list[ShellCommand]:
 
 def _listed(text: str, environment: Mapping[str, str]) -> list[str]:
     try:
-        return _words(json.loads(text), environment)
+        content = json.loads(text)
     except ValueError:
-        return _words(text, environment)
+        return _split(text, environment)
+    return [str(item) for item in content] if isinstance(content, list) else _split(text, environment)
 
 
-def _commands(content: object, line: int, depth: int) -> Iterator[ShellCommand]:
+def _containers(node: YamlNode, depth: int) -> Iterator[Container]:
     if depth > _DEEPEST:
         return
-    if isinstance(content, list):
-        for item in content:
-            yield from _commands(item, line, depth + 1)
-    elif isinstance(content, dict):
-        services = content.get("services")
-        for service in (
-            services.values() if isinstance(services, dict) and "apiVersion" not in content else ()
-        ):
-            if isinstance(service, dict):
-                yield _command(
-                    service, service.get("entrypoint"), service.get("command"), "environment", line
-                )
-        for key, value in content.items():
-            if key in {"containers", "initContainers"} and isinstance(value, list):
-                for container in value:
-                    if isinstance(container, dict):
-                        args = container.get("args")
-                        yield _command(container, container.get("command"), args, "env", line)
-            elif key != "services":
-                yield from _commands(value, line, depth + 1)
+    for item in node.items or ():
+        yield from _containers(item, depth + 1)
+    pairs = node.keys()
+    if "services" in pairs and "apiVersion" not in pairs:
+        for service in pairs.pop("services").keys().values():
+            if service.pairs is not None:
+                yield _container(service, "entrypoint", "command", "environment")
+    for key, value in pairs.items():
+        if key in {"containers", "initContainers"} and value.items is not None:
+            for item in value.items:
+                if item.pairs is not None:
+                    yield _container(item, "command", "args", "env")
+        else:
+            yield from _containers(value, depth + 1)
 
 
-def _command(
-    container: Mapping[str, object], entry: object, command: object, variables: str, line: int
-) -> ShellCommand:
-    environment = _variables(container.get(variables))
-    image = str(container.get("image") or "")
-    words = [*(_words(entry, environment) or [image]), *_words(command, environment)]
-
+def _container(node: YamlNode, entry: str, command: str, variables: str) -> Container:
+    pairs = node.keys()
+    environment = {name: text for name, text, _ in variables_of(pairs.get(variables))}
+    image = pairs["image"].said if "image" in pairs else ""
+    is_compose = variables == "environment"
+    found = _words(pairs.get(entry), environment, is_compose=is_compose) or [(image, None)]
+    found += _words(pairs.get(command), environment, is_compose=is_compose)
+    words = [word for word, _ in found]
     own = {name for word in words for name in _REFERENCE.findall(word)}
 
     def filled(match: re.Match[str]) -> str:
         return environment.get(match[1], f"{UNKNOWN}{match[0]}{UNKNOWN}")
 
-    shell = "-c" in words
-    return ShellCommand(
-        words=tuple(word if shell else _REFERENCE.sub(filled, word) for word in words),
-        line=line,
-        environment={name: value for name, value in environment.items() if name not in own},
-        image=image,
+    is_shell = "-c" in words
+    return Container(
+        command=ShellCommand(
+            words=tuple(word if is_shell else _REFERENCE.sub(filled, word) for word in words),
+            line=node.line,
+            environment={name: value for name, value in environment.items() if name not in own},
+            image=image,
+        ),
+        words=tuple(part for _, part in found),
+        node=node,
+        keys=(entry, command, variables),
     )
 
 
-def _words(command: object, environment: Mapping[str, str]) -> list[str]:
-    if isinstance(command, list):
-        return [str(item) for item in command if isinstance(item, str | int | float)]
-    if isinstance(command, str):  # compose splits it as a shell would
-        return [word for one in read_script(command, environment).commands for word in one.words]
-    return []
+def _words(
+    node: YamlNode | None, environment: Mapping[str, str], *, is_compose: bool
+) -> list[tuple[str, YamlNode | None]]:
+    """The words of a command, each with its node: items of a list, or a text that compose splits."""
+    if node is None:
+        return []
+    if node.is_scalar:
+        return [(word, node) for word in _split(node.said, environment)]
+    items = [item for item in node.items or () if item.is_scalar]
+    return [(_interpolated(item.text) if is_compose else item.text, item) for item in items]
 
 
-def _variables(content: object) -> dict[str, str]:
-    """Variables of a container: a mapping, ``NAME=value`` words, or ``{name, value}`` entries."""
-    if isinstance(content, dict):
-        return {str(name): _text(value) for name, value in content.items()}
-    found: dict[str, str] = {}
-    for item in content if isinstance(content, list) else ():
-        if isinstance(item, str) and "=" in item:
-            name, _, value = item.partition("=")
-            found[name] = value
-        elif isinstance(item, dict) and "name" in item and "value" in item:
-            found[str(item["name"])] = _text(item["value"])
-    return found
+def _split(text: str, environment: Mapping[str, str]) -> list[str]:
+    return [word for one in read_script(text, environment).commands for word in one.words]
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+def _interpolated(text: str) -> str:
+    """A word of compose with the defaults of the variables that it names."""
+
+    def filled(match: re.Match[str]) -> str:
+        if match[0] == "$$":
+            return "$"
+        return match[2] if match[2] is not None else f"{UNKNOWN}{match[0]}{UNKNOWN}"
+
+    return _INTERPOLATED.sub(filled, text)
+
+
+def variables_of(node: YamlNode | None) -> Iterator[tuple[str, str, YamlNode]]:
+    """Variables of a container with their values and nodes: a mapping, words, or ``{name, value}``."""
+    if node is None:
+        return
+    for name, value in node.keys().items():
+        if value.is_scalar:
+            yield name, value.said, value
+    for item in node.items or ():
+        entry = item.keys()
+        if item.is_scalar and "=" in item.text:
+            name, _, text = item.text.partition("=")
+            yield name, text, item
+        elif {"name", "value"} <= set(entry) and entry["value"].is_scalar:
+            yield entry["name"].text, entry["value"].said, entry["value"]

@@ -1,6 +1,6 @@
 """Commands of containers in compose files and manifests."""
 
-from ingest.questions.launches.launch import read_launches
+from ingest.questions.launches.launch import LaunchForm, read_launches
 from ingest.questions.launches.manifests import (
     image_commands,
     is_manifest,
@@ -71,7 +71,7 @@ def test_pods_of_several_documents() -> None:
     assert pod.facts.question["current"] == {"max_num_seqs": 64}
     assert leader.facts.question["count"] == 16
     assert leader.facts.question["software"] == {"vllm-ascend": "0.13.0rc1"}
-    assert leader.is_nested
+    assert leader.path == (1, 1)
 
 
 def test_a_script_in_a_block_is_read_as_a_shell_would() -> None:
@@ -107,7 +107,7 @@ def test_a_unit_of_systemd() -> None:
     assert launch.facts.question["current"] == {
         "NCCL_P2P_DISABLE": 1, "HCCL_BUFFSIZE": 200, "tensor_parallel_size": 4,
     }  # fmt: skip
-    assert launch.is_nested
+    assert launch.form is LaunchForm.UNIT
     assert unit_commands("[Service]\nRestart=always") == []
 
 

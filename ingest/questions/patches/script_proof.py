@@ -78,7 +78,8 @@ def _with_variables(
             rest.pop(0)
             yield word
         elif word in given or (word == "-e" and after[place + 1 : place + 2] and after[place + 1] in given):
-            if rest and rest[0] == word:
+            own = after[place + 1].partition("=")[0] if word == "-e" else ""
+            if rest[:1] == [word] and own in {"", "".join(rest[1:2]).partition("=")[0]}:
                 rest.pop(0)
             yield word
         elif rest and rest[0] == word:

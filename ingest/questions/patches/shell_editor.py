@@ -1,4 +1,4 @@
-"""Settings written into a launch script where a person would write them, and proven. Nothing is executed.
+"""Edits of the launch in a shell script, each proven before it is kept.
 
 A flag that is there gets its value where that stands: in the command, in the array or string that the command
 is made of, or in the one assignment behind it. One that is not there is added at the end of the command. A
@@ -14,95 +14,75 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from ingest.questions.launches.launch import launch_command
-from ingest.questions.launches.script_proof import environment_of, is_proven
-from ingest.questions.launches.script_words import BARE, ScriptWord, ScriptWords
 from ingest.questions.launches.shell import UNKNOWN, Script, ShellCommand, read_script
 from ingest.questions.launches.variables import CONTAINERS
+from ingest.questions.patches.script_proof import environment_of, is_proven
+from ingest.questions.patches.script_words import BARE, ScriptWord, ScriptWords
 from kg.terms.meanings import long_names
 
 _SPACE = re.compile(r"(?:[ \t]|\\\n)+$")
-_INDENT = "    "
-_ELSEWHERE = "it stands where it cannot be changed alone"
+NEW_LINE = " \\\n    "
+"""Before what is added at the end of a command of several lines."""
+ELSEWHERE = "it stands where it cannot be changed alone"
+COMPUTED = "its value is computed in the script"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptEdits:
-    """Settings to write into a script.
+class SettingEdit:
+    """A setting to write or to take away.
 
     Attributes:
-        variables: Values of environment variables by name.
-        flags: The words of the value by flag, with its dashes; none for a flag without one.
-        fields: JSON objects by the flag that carries them: these fields are set, others stay.
-        removed: Flags, with their values, and variables to take away.
+        name: Of a flag, with its dashes, or of a variable.
+        words: Of its value, none for a switch; None to take it away, and of fields.
+        fields: To be set in the JSON object of the flag, others stay.
     """
 
-    variables: Mapping[str, str] = field(default_factory=dict)
-    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    removed: tuple[str, ...] = ()
+    name: str
+    words: tuple[str, ...] | None = None
+    fields: Mapping[str, Any] | None = None
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is a flag."""
+        return self.name.startswith("-")
+
+    @property
+    def plain(self) -> str:
+        """The name as that of an argument."""
+        return self.name.lstrip("-").replace("-", "_")
+
+    def __str__(self) -> str:
+        if self.fields is not None:
+            return f"{self.name} {json.dumps(self.fields)}"
+        if self.words is None:
+            return f"without {self.name}"
+        return " ".join((self.name, *self.words)) if self.is_flag else f"{self.name}={self.words[0]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditedScript:
-    """A script with its edits.
-
-    Attributes:
-        text: The new text.
-        unwritten: Settings that could not be written, with the reason.
-        commands: How many commands were read again.
-        edits: How many settings were written.
-    """
-
-    text: str
-    unwritten: tuple[str, ...] = ()
-    commands: int = 0
-    edits: int = 0
-
-
-def edited(text: str, edits: ScriptEdits) -> EditedScript:
-    """A launch script with settings written into it.
-
-    Args:
-        text: The script.
-        edits: What to set.
-
-    Raises:
-        InputError: No launch stands in the script itself.
-    """
-    ends = "\r\n" if "\r\n" in text else "\n"
-    editor = _Editor(text.replace("\r\n", "\n"))
-    left = ((name, editor.remove(name)) for name in edits.removed)
-    unwritten = [f"without {name}: {reason}" for name, reason in left if reason]
-    for flag, words in edits.flags.items():
-        if reason := editor.set_flag(flag, words):
-            unwritten.append(f"{' '.join((flag, *words))}: {reason}")
-    for flag, content in edits.fields.items():
-        if reason := editor.set_fields(flag, content):
-            unwritten.append(f"{flag} {json.dumps(content)}: {reason}")
-    for name, value in edits.variables.items():
-        if reason := editor.set_variable(name, value):
-            unwritten.append(f"{name}={value}: {reason}")
-    return EditedScript(
-        text=editor.text.replace("\n", ends),
-        unwritten=tuple(unwritten),
-        commands=len(editor.script.commands),
-        edits=editor.edits,
-    )
-
-
-class _Editor:
+class ShellEditor:
     """Edits one script, one setting at a time, each proven before it is kept."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, number: int, joint: str = NEW_LINE) -> None:
+        """Edits of a command.
+
+        Args:
+            text: The script.
+            number: Of the command.
+            joint: What stands before words that are added at its end.
+        """
         self.text = text
         self.edits = 0
+        self.joint = joint
         self.script: Script = read_script(text)
-        start = launch_command(text).start
-        self.number = [command.start for command in self.script.commands].index(start)
+        self.number = number
+
+    @property
+    def commands(self) -> int:
+        """How many commands are read again."""
+        return len(self.script.commands)
 
     @property
     def command(self) -> ShellCommand:
@@ -114,7 +94,17 @@ class _Editor:
         """Its words as they stand in the text."""
         return ScriptWords(text=self.text, script=self.script, command=self.command)
 
-    def set_flag(self, flag: str, values: Sequence[str]) -> str:
+    def make(self, edit: SettingEdit) -> str:
+        """Make an edit; why it could not be made, or an empty text."""
+        if edit.fields is not None:
+            return self._set_fields(edit.name, edit.fields)
+        if edit.words is None:
+            return self._remove(edit.name)
+        if edit.is_flag:
+            return self._set_flag(edit.name, edit.words)
+        return self._set_variable(edit.name, edit.words[0])
+
+    def _set_flag(self, flag: str, values: Sequence[str]) -> str:
         """Set a flag; why it could not be, or an empty text."""
         words, names = self.command.words, _names(flag)
         at = next((i for i in reversed(range(len(words))) if _name(words[i]) in names), None)
@@ -135,7 +125,7 @@ class _Editor:
             return "it has no value in the script"
         return self._replace(names, 1, count, values, (*words[: at + 1], *values, *words[at + 1 + count :]))
 
-    def remove(self, name: str) -> str:
+    def _remove(self, name: str) -> str:
         """Take a flag with its values, or a variable, away; why it could not be, or an empty text."""
         if not name.startswith("-"):
             return self._remove_variable(name)
@@ -144,7 +134,7 @@ class _Editor:
         tokens = list(self.words)
         place = self._last_of(tokens, names)
         if at is None or place is None:
-            return "" if at is None else _ELSEWHERE
+            return "" if at is None else ELSEWHERE
         behind = itertools.takewhile(lambda word: not word.startswith("-"), words[at + 1 :])
         for count in range(len(list(behind)), -1, -1):  # a switch may stand before words of its own
             if place + count >= len(tokens):
@@ -154,7 +144,7 @@ class _Editor:
             text = kept + self.text[tokens[place + count].end :]
             if self._accept(text, (*words[:at], *words[at + 1 + count :]), {}):
                 return ""
-        return _ELSEWHERE
+        return ELSEWHERE
 
     def _remove_variable(self, name: str) -> str:
         if name not in environment_of(self.command):
@@ -170,9 +160,9 @@ class _Editor:
                 ].lstrip(" ")
             if self._accept(text, None, {name: None}):
                 return ""
-        return _ELSEWHERE
+        return ELSEWHERE
 
-    def set_fields(self, flag: str, content: Mapping[str, Any]) -> str:
+    def _set_fields(self, flag: str, content: Mapping[str, Any]) -> str:
         """Merge fields into the JSON object of a flag; why it could not be done, or an empty text."""
         words, names = self.command.words, _names(flag)
         if any(_name(word).startswith(tuple(f"{name}." for name in names)) for word in words):
@@ -184,10 +174,10 @@ class _Editor:
         before = _object(words[at].partition("=")[2] if own else words[at + 1] if at + 1 < len(words) else "")
         if before is None:
             return "its value is no plain JSON object in the script"
-        merged = json.dumps(_merged(before, content))
-        return self.set_flag(flag, (merged,)) if _merged(before, content) != before else ""
+        merged = json.dumps(merged_fields(before, content))
+        return self._set_flag(flag, (merged,)) if merged_fields(before, content) != before else ""
 
-    def set_variable(self, name: str, value: str) -> str:
+    def _set_variable(self, name: str, value: str) -> str:
         """Set a variable of the launch; why it could not be, or an empty text."""
         if environment_of(self.command).get(name) == value:
             return ""
@@ -204,7 +194,7 @@ class _Editor:
             tries.append(self._exported(name, word))
         if any(self._accept(text, None, {name: value}) for text in tries):
             return ""
-        return _ELSEWHERE
+        return ELSEWHERE
 
     def _exported(self, name: str, word: str) -> str:
         """The text with a variable exported before the launch, or set in front of it within a line."""
@@ -229,8 +219,8 @@ class _Editor:
     def _append(self, words: Sequence[str]) -> str:
         end = self.command.end
         added = " ".join((words[0], *map(shlex.quote, words[1:])))
-        text = f"{self.text[:end]} \\\n{_INDENT}{added}{self.text[end:]}"
-        return "" if self._accept(text, (*self.command.words, *words), {}) else _ELSEWHERE
+        text = f"{self.text[:end]}{self.joint}{added}{self.text[end:]}"
+        return "" if self._accept(text, (*self.command.words, *words), {}) else ELSEWHERE
 
     def _replace(
         self, names: frozenset[str], behind: int, count: int, values: Sequence[str], expected: Sequence[str]
@@ -240,14 +230,14 @@ class _Editor:
         tokens = list(held)
         at = self._last_of(tokens, names)
         if at is None or at + behind + count > len(tokens):
-            return _ELSEWHERE
+            return ELSEWHERE
         first, last = tokens[at + behind], tokens[at + behind + count - 1]
         places = [first]
         variable = held.variable(first) if count == 1 else ""
         if variable:
             places = [*held.assigned(variable), first]
         elif any(held.is_computed(token) for token in tokens[at + behind : at + behind + count]):
-            return "its value is computed in the script"
+            return COMPUTED
         for place in places:
             end = last.end if place is first else place.end
             is_bare = all(BARE.fullmatch(value) for value in values)
@@ -259,7 +249,7 @@ class _Editor:
                 word = values[0] if is_bare else f"{name}={shlex.quote(value)}"
             if self._accept(self.text[: place.start] + word + self.text[end:], expected, {}):
                 return ""
-        return _ELSEWHERE
+        return ELSEWHERE
 
     def _last_of(self, tokens: Sequence[ScriptWord], names: frozenset[str]) -> int | None:
         """Where a flag stands last among words of the text; None where it does not."""
@@ -287,12 +277,13 @@ def _object(text: str) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
-def _merged(before: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
+def merged_fields(before: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with the fields of another set in it."""
     merged = dict(before)
     for name, value in content.items():
         old = merged.get(name)
         both = isinstance(old, dict) and isinstance(value, dict)
-        merged[name] = _merged(old, value) if both else value  # type: ignore[arg-type]
+        merged[name] = merged_fields(old, value) if both else value  # type: ignore[arg-type]
     return merged
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ingest.questions.launches.launch import launch_command
-from ingest.questions.launches.script_edits import ScriptEdits, edited
+from ingest.questions.launches.launch import read_launches
+from ingest.questions.patches.script_edits import ScriptEdits, edited
 from kg.errors import InputError
 
 SCRIPT = """#!/bin/bash
@@ -20,7 +20,7 @@ echo done
 
 
 def words(text: str) -> tuple[str, ...]:
-    return launch_command(text).words
+    return read_launches(text, "")[0].command.words
 
 
 def test_a_flag_gets_its_value_where_it_stands() -> None:
@@ -48,7 +48,7 @@ def test_what_is_new_goes_to_the_end_of_the_command_and_before_it() -> None:
             fields={"--compilation-config": {"pass": {"fuse": True}}, "--additional-config": {"a": 1}},
         ),
     )
-    command = launch_command(made.text)
+    command = read_launches(made.text, "")[0].command
     assert command.environment == {"TASK_QUEUE_ENABLE": "2", "HCCL_OP_EXPANSION_MODE": "HOST"}
     assert "--async-scheduling" in command.words
     assert "a b; rm -rf x" in command.words
@@ -96,10 +96,31 @@ def test_short_forms_and_lists_are_read() -> None:
     assert made.unwritten == ()
 
 
-@pytest.mark.parametrize("text", ["echo hello", "bash -c 'vllm serve m --max-num-seqs 4'"])
-def test_a_script_that_launches_nothing_itself_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="no launch stands in the script itself"):
+def test_a_text_in_the_quotes_of_another_shell_is_edited_there() -> None:
+    made = edited("bash -c 'vllm serve m --max-num-seqs 4'\n", ScriptEdits(flags={"--max-num-seqs": ("8",)}))
+    assert made.text == "bash -c 'vllm serve m --max-num-seqs 8'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("echo hello", "no launch stands in the script"),
+        ("FROM vllm/vllm-openai\nCMD --model m\n", "a Dockerfile is read and not written"),
+        ("[Service]\nExecStart=/usr/bin/vllm serve m\n", "a unit of systemd is read and not written"),
+        ("vllm serve m\r\necho\n", "its lines end in two ways"),
+    ],
+)
+def test_what_launches_nothing_or_is_read_only_is_refused(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
         edited(text, ScriptEdits(flags={"--x": ("1",)}))
+
+
+def test_one_of_several_servers_is_picked_and_those_alike_are_all_written() -> None:
+    two, edits = "vllm serve a/B --seed 1\nvllm serve a/C --seed 1\n", ScriptEdits(flags={"--seed": ("2",)})
+    assert edited(two, edits).text == "vllm serve a/B --seed 2\nvllm serve a/C --seed 1\n"
+    assert edited(two, edits, 2).text == "vllm serve a/B --seed 1\nvllm serve a/C --seed 2\n"
+    alike = two.replace("a/C", "a/B")
+    assert edited(alike, edits).text == alike.replace("--seed 1", "--seed 2")
 
 
 @pytest.mark.parametrize(

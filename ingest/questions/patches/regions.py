@@ -1,0 +1,129 @@
+"""A text held in quotes or in a block of another: what it says, and how another text is put in its place.
+
+Only the letters that differ are replaced, so that lines, comments and the rest of the quotes stay.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ingest.files.yaml_nodes import YamlNode
+
+_HEADER = re.compile(r"[|>][^\n]*\n")
+_BEFORE = re.compile(r"(?:[&!]\S*\s+)*")
+"""An anchor or a tag before a value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """A text held in another.
+
+    Attributes:
+        outer: The text around it.
+        start: Where what is written begins, behind quotes and the head of a block.
+        end: Where it ends.
+        says: What is said by it.
+        quote: Around it: of YAML ``'``, ``"`` or ``|``, of a shell ``sh'`` or ``sh"``; empty for none.
+        indent: Before each of its lines but the first.
+    """
+
+    outer: str
+    start: int
+    end: int
+    says: str
+    quote: str = ""
+    indent: str = ""
+
+    @property
+    def raw(self) -> str:
+        """What is written."""
+        return self.outer[self.start : self.end]
+
+    def put(self, says: str) -> str | None:
+        """The outer text with another text in this place; None where that cannot be written there."""
+        begin, old_end, new_end = difference(self.says, says)
+        piece = says[begin:new_end]
+        if self._escaped(self.says) == self.raw:
+            return self._outer(self.start, self.end, self._escaped(says))
+        held = [at for at, letter in enumerate(self.says) if not letter.isspace()]
+        written = [at for at, letter in enumerate(self.raw) if not letter.isspace()]
+        if [self.says[at] for at in held] != [self.raw[at] for at in written]:
+            return None
+        before, behind = (sum(1 for at in held if at < place) for place in (begin, old_end))
+        if before == len(held):  # blanks at the end are of no account
+            begin, piece = (held[-1] + 1 if held else 0), says[held[-1] + 1 :].rstrip() if held else says
+        is_apart = begin > 0 and self.says[begin - 1].isspace() and before < len(held)
+        if behind == len(held) and not piece.strip():
+            is_apart = False  # nothing follows: the blanks before it go too
+        if (
+            piece.startswith(" -")
+            and self.quote == "|"
+            and "\n" in self.raw
+            and "\n" not in self.says.strip()
+        ):
+            piece = f"\n{piece[1:]}"  # line ends are blanks here
+        first = written[before] if is_apart else written[before - 1] + 1 if before else 0
+        is_word = old_end < len(self.says) and not self.says[old_end].isspace()
+        last = written[behind] if is_word else written[behind - 1] + 1 if behind else 0
+        return self._outer(self.start + first, self.start + max(first, last), self._escaped(piece))
+
+    def _outer(self, start: int, end: int, piece: str) -> str:
+        return self.outer[:start] + piece + self.outer[end:]
+
+    def _escaped(self, text: str) -> str:
+        match self.quote:
+            case "'":
+                return text.replace("'", "''")
+            case '"':
+                return json.dumps(text, ensure_ascii=False)[1:-1]
+            case "sh'":
+                return text.replace("'", "'\\''")
+            case 'sh"':
+                return text.replace("\\", "\\\\").replace('"', '\\"')
+        return text.replace("\n", f"\n{self.indent}")
+
+
+def difference(before: str, after: str) -> tuple[int, int, int]:
+    """Where two texts begin to differ, and where they are alike again in the one and in the other."""
+    most = min(len(before), len(after))
+    begin = next((at for at in range(most) if before[at] != after[at]), most)
+    same = next((n for n in range(most - begin) if before[-1 - n] != after[-1 - n]), most - begin)
+    return begin, len(before) - same, len(after) - same
+
+
+def scalar_region(text: str, node: YamlNode) -> Region:
+    """The place of a scalar of YAML."""
+    start, end, style = node.start, node.end, node.style
+    before = _BEFORE.match(text, start)
+    start = before.end() if before is not None and style != "|" else start
+    if style in {"'", '"'}:
+        return Region(outer=text, start=start + 1, end=end - 1, says=node.text, quote=style)
+    header = _HEADER.search(text, start) if style in {"|", ">"} else None
+    if header is None:
+        return Region(outer=text, start=start, end=end, says=node.text)
+    first = re.compile(r"\n*([ ]*)").match(text, header.end())
+    indent, start = ("", header.end()) if first is None else (first[1], first.end())
+    end = start + len(text[start:end].rstrip())
+    return Region(
+        outer=text,
+        start=start,
+        end=end,
+        says=node.text,
+        quote="|",
+        indent=indent,
+    )
+
+
+def shell_region(text: str, start: int, end: int, says: str) -> Region | None:
+    """The place of a word in the quotes of a shell; None where it stands in no quotes of its own."""
+    quote = text[start : start + 1]
+    if quote not in {"'", '"'} or text[end - 1 : end] != quote or end - start < len("''"):
+        return None
+    inner = text[start + 1 : end - 1]
+    if quote == '"' and "\\" not in inner and "`" not in inner:
+        says = inner  # with the variables that the shell around it fills in
+    return Region(outer=text, start=start + 1, end=end - 1, says=says, quote=f"sh{quote}")
