@@ -11,7 +11,7 @@ from ingest.profiles.facts.run import Missing, Rank, StepTime
 from ingest.profiles.tables.step_tables import TOLERANCE
 
 LEVEL1 = "profile with profiler_level=Level1 or Level2"
-OPERATOR, SIMULATOR, MINDSPORE = "msprof op", "msprof op simulator", "MindSpore profiler"
+OPERATOR, MINDSPORE = "msprof op", "MindSpore profiler"
 KINETO, NSIGHT, ROCPROF = "Kineto trace", "Nsight Systems", "rocprof"
 SNAPSHOT = "memory snapshot"
 GPU_LAYOUTS = (KINETO, NSIGHT, ROCPROF)
@@ -41,7 +41,7 @@ PIPES = "profile with profiler_level=Level1 and aic_metrics=PipeUtilization"
 
 def missing_facts(rank: Rank) -> Iterator[Missing]:
     """The facts that a profile lacks, and how to collect each."""
-    if rank.layout in {OPERATOR, SIMULATOR}:
+    if rank.layout == OPERATOR:
         yield from _of_operator(rank)
         return
     if rank.layout == SNAPSHOT:
@@ -65,11 +65,6 @@ def missing_facts(rank: Rank) -> Iterator[Missing]:
         yield Missing(what="use of device memory", how="profile with profile_memory=True")
     if len(rank.frequency_mhz) < 2:
         yield Missing(what="the clock over time", how="export a database or keep trace_view.json")
-    caches = rank.details.caches
-    if caches and all(cache.hit_rate is None for cache in caches):
-        yield Missing(
-            what="hit rates of the L2 cache", how="profile with aic_metrics=L2Cache instead of l2_cache=True"
-        )
     if rank.layout == MINDSPORE and rank.details.pipeline is None:
         yield Missing(what="queues and workers of the data pipeline", how="profile with data_process=True")
 
@@ -97,8 +92,6 @@ def _of_operator(rank: Rank) -> Iterator[Missing]:
         yield Missing(what="how long the operator takes on a device", how="run msprof op on a device")
     elif not any(name.endswith("_ratio") for name in rank.kernels.pipes):
         yield Missing(what="counters of the cores", how="run msprof op with --aic-metrics=Default")
-    if not rank.details.hotspots:
-        yield Missing(what="cycles by instruction and line of code", how="run msprof op simulator")
 
 
 def _of_kernels(rank: Rank) -> Iterator[Missing]:

@@ -13,10 +13,8 @@ from ingest.profiles.databases.nsight_database import is_nsight
 from ingest.profiles.memory_snapshots import is_snapshot_json, is_snapshot_pickle
 from ingest.profiles.memory_timelines import is_timeline
 from ingest.profiles.tables import (
-    cache_tables,
     collective_tables,
     data_tables,
-    fusion_tables,
     host_tables,
     iterations,
     kernel_tables,
@@ -24,9 +22,7 @@ from ingest.profiles.tables import (
     operator_profile,
     rocprof_json,
     rocprof_tables,
-    simulation,
     step_tables,
-    system_tables,
 )
 from ingest.profiles.traces.traces import is_trace
 
@@ -51,16 +47,12 @@ _TABLES: tuple[tuple[str, Callable[[frozenset[str]], bool]], ...] = (
     ("allocations", memory_tables.is_operator_memory),
     ("statistic", kernel_tables.is_statistic),
     ("collective statistic", collective_tables.is_collective_statistic),
-    ("caches", cache_tables.is_cache_table),
-    ("fused", fusion_tables.is_fusion_table),
     ("preprocess", host_tables.is_preprocess),
-    ("simulated", simulation.is_simulated),
     ("counters", operator_profile.is_counters),
     ("pipeline", data_tables.is_pipeline_summary),
     ("pipeline raw", data_tables.is_pipeline_raw),
     ("dataset", data_tables.is_dataset),
     ("queue", data_tables.is_queue_table),
-    ("system", system_tables.is_system_table),
 )
 
 

@@ -12,21 +12,17 @@ from ingest.profiles.databases.nsight_database import read_nsight
 from ingest.profiles.memory_snapshots import read_snapshot
 from ingest.profiles.memory_timelines import read_timeline
 from ingest.profiles.tables import (
-    cache_tables,
     collective_tables,
     communication,
     data_tables,
-    fusion_tables,
     host_tables,
     iterations,
     kernel_tables,
     memory_tables,
     step_tables,
-    system_tables,
 )
 from ingest.profiles.tables.operator_profile import OperatorCollector
 from ingest.profiles.tables.rocprof_tables import RocprofCollector
-from ingest.profiles.tables.simulation import Simulation
 from ingest.profiles.traces.traces import read_trace
 
 if TYPE_CHECKING:
@@ -34,14 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.profiles.facts.details import (
-        CacheUse,
         CollectiveSum,
-        CoreUse,
-        Counter,
         DataPipeline,
-        FusedOperator,
         GroupCall,
-        Hotspot,
         IdleFrame,
         Iteration,
         ModuleMemory,
@@ -94,12 +85,7 @@ class Gathering:
         self.snapshots: list[DeviceMemory] = []
         self.iterations: list[Iteration] = []
         self.sums: list[CollectiveSum] = []
-        self.caches: list[CacheUse] = []
         self.modules: dict[str, list[ModuleMemory]] = {}
-        self.counters: dict[str, list[Counter]] = {}
-        self.fused: list[FusedOperator] = []
-        self.cores: list[CoreUse] = []
-        self.hotspots: tuple[Hotspot, ...] = ()
         self.group_calls: tuple[GroupCall, ...] = ()
         self.idle_frames: tuple[IdleFrame, ...] = ()
         self.pipelines: dict[str, DataPipeline] = {}
@@ -128,7 +114,6 @@ class Gathering:
                 self.fault(f"{found.path.name}: cannot be read ({fault.strerror or fault})")
         self._operators(files)
         self._rocprof([found.path for found in files if found.kind == "rocprof"])
-        self._simulated([found.path for found in files if found.kind == "simulated"])
 
     def _take(self, found: ProfileFile) -> None:  # noqa: PLR0912  one branch a kind of file
         path, file, kind = found.path, self.name(found.path), found.kind
@@ -182,16 +167,9 @@ class Gathering:
             self.iterations += self._loaded(file, iterations.read_iterations(path, file, self.fault))
         elif kind == "collective statistic":
             self.sums += self._loaded(file, collective_tables.read_sums(path, file, self.fault))
-        elif kind == "caches":
-            self.caches += self._loaded(file, cache_tables.read_caches(path, file, self.fault))
         elif kind == "modules":
             modules = self._loaded(file, memory_tables.read_modules(path, file, self.fault))
             self.modules.setdefault("text", []).extend(modules)
-        elif kind == "fused":
-            self.fused += self._loaded(file, fusion_tables.read_fused(path, file, self.fault))
-        elif kind == "system":
-            counters = self._loaded(file, system_tables.read_counters(path, file, self.fault))
-            self.counters.setdefault("text", []).extend(counters)
 
     def _loaded(self, file: str, rows: list[Row]) -> list[Row]:
         self.loads[file] = len(rows)
@@ -225,21 +203,11 @@ class Gathering:
                 beside = [path for path in beside if _stamp(path) == _stamp(basic)]
             beside.sort(key=lambda path: not path.name.startswith("PipeUtilization"))  # the one to point at
             try:
-                operators.take(basic, [(path, self.name(path)) for path in beside], self.fault)
+                operators.take(basic, beside, self.fault)
             except OSError as fault:
                 self.fault(f"{basic.name}: cannot be read ({fault.strerror or fault})")
         self._kernels("operator", operators.done())
-        self.cores += operators.cores
         self.frequency = self.frequency or operators.clock
-
-    def _simulated(self, paths: list[Path]) -> None:
-        simulation = Simulation()
-        for path in paths:
-            try:
-                self.loads[self.name(path)] = simulation.take(path, self.name(path), self.fault)
-            except OSError as fault:
-                self.fault(f"{path.name}: cannot be read ({fault.strerror or fault})")
-        self.hotspots = simulation.done()
 
     def _database(self, path: Path, file: str) -> None:
         before = len(self.notes)
@@ -256,7 +224,6 @@ class Gathering:
             self.frequency = self.frequency or databases.read_frequency(data)
             self.hbm = self.hbm or database_details.read_hbm(data)
             _first(self.modules, database_details.read_modules(data))
-            self.counters.setdefault("database", []).extend(database_details.read_counters(data))
             _first(self.steps, analysis_database.read_steps(data))
             self._collectives(analysis_database.read_collectives(data))
             _first(self.links, analysis_database.read_links(data))
@@ -333,7 +300,6 @@ class Gathering:
         self.frequency = self.frequency or trace.counters.frequency_mhz
         self.hbm = self.hbm or trace.counters.hbm_gb_s
         self.modules.setdefault("trace", []).extend(trace.counters.modules())
-        self.counters.setdefault("trace", []).extend(trace.counters.counters())
         self._memory("trace", trace.memory, file)
         self.group_calls += trace.group_calls
         self.idle_frames += trace.idle_frames

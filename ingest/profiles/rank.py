@@ -14,7 +14,6 @@ from ingest.profiles.checks import (
     GPU_LAYOUTS,
     MINDSPORE,
     OPERATOR,
-    SIMULATOR,
     SNAPSHOT,
     doubts,
     missing_facts,
@@ -24,7 +23,7 @@ from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import concatenate
 from ingest.profiles.facts.run import Rank
 from ingest.profiles.gathering import Gathering
-from ingest.profiles.tables import cache_tables, iterations
+from ingest.profiles.tables import iterations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -65,7 +64,7 @@ def read_rank(
     own = tuple(step for kind, _, step in steps if not kind)
     others = [*_of_cluster(gathered, [row for row in steps if row[0]]), *_of_snapshots(gathered)]
     kernels, kind = _finest(gathered)
-    found = _details(gathered, kernels)
+    found = _details(gathered)
     calls = [*_calls(gathered.calls), *iterations.data_waits(found.iterations)]
     has_facts = own or gathered.collectives or gathered.links or calls or gathered.memory or found
     if kernels is None and not has_facts:
@@ -114,29 +113,19 @@ def _without_raw(files: Iterable[ProfileFile]) -> list[ProfileFile]:
 
 
 def _told(found: ProfileFile) -> tuple[str, str]:
-    """The subject of a file: sampled counters by their name, tasks apart from their analysis."""
-    if found.kind == "system":
-        return found.kind, found.path.name.partition("_")[0].partition(".")[0]
+    """The subject of a file: tasks apart from their analysis."""
     if found.kind == "database":
         return found.kind, "tasks" if found.path.name.startswith(("ascend_", "msprof_")) else "analysis"
     return found.kind, ""
 
 
-def _details(gathered: Gathering, kernels: Kernels | None) -> Details:
-    caches = gathered.caches
-    if kernels is not None and not any(cache.hit_rate is not None for cache in caches):
-        caches = [*caches, *cache_tables.of_kernels(kernels)]
+def _details(gathered: Gathering) -> Details:
     pipelines = gathered.pipelines
     names = [name for name in ("pipeline summary", "pipeline", "pipeline raw") if name in pipelines]
     return Details(
         iterations=tuple(gathered.iterations),
         collective_sums=tuple(gathered.sums),
-        caches=tuple(caches),
         modules=tuple(_preferred(gathered.modules)),
-        counters=tuple(_preferred(gathered.counters)),
-        fused=tuple(gathered.fused),
-        cores=tuple(gathered.cores),
-        hotspots=gathered.hotspots,
         group_calls=gathered.group_calls,
         idle_frames=gathered.idle_frames,
         groups=gathered.groups or _groups(gathered.meta.get("parallel_group_info")),
@@ -258,8 +247,6 @@ def _layout(gathered: Gathering, kind: str) -> str:
         return gathered.layout
     if kind == "operator":
         return OPERATOR
-    if not kind and gathered.hotspots:
-        return SIMULATOR
     if gathered.home.name.endswith("_ascend_ms") or "ms_version" in gathered.meta or gathered.pipelines:
         return MINDSPORE
     if kind in {"op_summary", "task_time", "statistic"}:

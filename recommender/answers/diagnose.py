@@ -166,7 +166,6 @@ def _require_device(profile: Profile) -> None:
         or any(step.step_us > 0 for step in rank.steps)
         or rank.collectives
         or rank.links
-        or rank.details.hotspots
         or rank.layout == SNAPSHOT
         for rank in profile.ranks
     ):

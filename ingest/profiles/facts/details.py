@@ -1,4 +1,4 @@
-"""Facts of a device beyond kernels: iterations, sums, caches, memory by module, counters, data loading.
+"""Facts of a device beyond kernels: iterations, sums, memory by module, process groups, data loading.
 
 Times are in the unit of the attribute's name. None means that the profiler did not collect it.
 """
@@ -9,8 +9,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ingest.profiles.facts.place import FactPlace
 
 
@@ -63,25 +61,6 @@ class CollectiveSum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CacheUse:
-    """Hit rates of the second-level cache for one operator, by name or type.
-
-    Attributes:
-        name: Name of the operator (l2_cache), or its type (counters of a table of kernels).
-        count: Over how many runs the rates are averaged.
-        hit_rate: Requests that hit, 0 to 1; None if not collected, as on every Atlas A2 sample of l2_cache.
-        place: File and rows that state it.
-        device: Number of the device; empty if unknown.
-    """
-
-    name: str
-    count: int
-    hit_rate: float | None
-    place: FactPlace
-    device: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleMemory:
     """Device memory that one component of the software holds.
 
@@ -102,86 +81,6 @@ class ModuleMemory:
     place: FactPlace
     device: str = ""
     at_peak_mb: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counter:
-    """A counter of the device or the host, averaged over the recording.
-
-    Attributes:
-        name: What is counted, such as ``"HBM 0 read"``.
-        unit: Its unit, such as ``"MB/s"`` or ``"%"``.
-        mean: On average.
-        peak: Most; None if unknown.
-        place: File and rows that state it.
-        device: Number of the device; empty if unknown.
-    """
-
-    name: str
-    unit: str
-    mean: float
-    peak: float | None
-    place: FactPlace
-    device: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FusedOperator:
-    """An operator that the graph compiler fused.
-
-    Attributes:
-        name: Of the fused operator.
-        parts: Names of the operators it was made of.
-        place: File and rows that state it.
-        device: Number of the device; ``"host"`` for what the host compiled.
-    """
-
-    name: str
-    parts: tuple[str, ...]
-    place: FactPlace
-    device: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoreUse:
-    """One core during one operator (``msprof op``).
-
-    Attributes:
-        operator: Name of the operator.
-        core: Block and part of it, such as ``"3 vector0"``.
-        time_us: How long the core was at work.
-        counters: Its counters by the names of tables of kernels.
-        place: File and rows that state it.
-    """
-
-    operator: str
-    core: str
-    time_us: float
-    counters: Mapping[str, float]
-    place: FactPlace
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hotspot:
-    """A pipe, instruction or line of code with the cycles that simulated cores spent on it.
-
-    Attributes:
-        kind: ``"pipe"``, ``"instruction"`` or ``"line"`` of source code.
-        name: Its name; a line is ``FILE:LINE``.
-        calls: Number of executions.
-        cycles: Cycles it took, all cores together.
-        time_us: Time it took effectively, all cores together.
-        cores: On how many cores it was seen.
-        place: Where it took longest.
-    """
-
-    kind: str
-    name: str
-    calls: int
-    cycles: float
-    time_us: float
-    cores: int
-    place: FactPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,12 +174,7 @@ class Details:
 
     iterations: tuple[Iteration, ...] = ()
     collective_sums: tuple[CollectiveSum, ...] = ()
-    caches: tuple[CacheUse, ...] = ()
     modules: tuple[ModuleMemory, ...] = ()
-    counters: tuple[Counter, ...] = ()
-    fused: tuple[FusedOperator, ...] = ()
-    cores: tuple[CoreUse, ...] = ()
-    hotspots: tuple[Hotspot, ...] = ()
     group_calls: tuple[GroupCall, ...] = ()
     pipeline: DataPipeline | None = None
     groups: tuple[ProcessGroup, ...] = ()
@@ -296,8 +190,5 @@ class Details:
             self,
             iterations=tuple(item for item in self.iterations if item.device in here),
             collective_sums=tuple(item for item in self.collective_sums if item.device in here),
-            caches=tuple(item for item in self.caches if item.device in here),
             modules=tuple(item for item in self.modules if item.device in here),
-            counters=tuple(item for item in self.counters if item.device in here),
-            fused=tuple(item for item in self.fused if item.device in here),
         )

@@ -13,9 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ingest.profiles.cells import duration_us, number, read_table
-from ingest.profiles.facts.details import CoreUse
 from ingest.profiles.facts.kernels import KernelBuilder, Kernels
-from ingest.profiles.facts.place import FactPlace
 
 _RENAMED = {
     "aic_cube_ratio": "aic_mac_ratio", "aic_cube_time(us)": "aic_mac_time(us)",
@@ -42,17 +40,13 @@ class OperatorCollector:
 
     def __init__(self, file: str) -> None:
         self._builder = KernelBuilder(file)
-        self.cores: list[CoreUse] = []
         self.clock: tuple[tuple[int, float], ...] = ()
 
-    def take(
-        self, basic: Path, counters: Iterable[tuple[Path, str]], on_fault: Callable[[str], None]
-    ) -> None:
-        """Take one operator: its row of OpBasicInfo, and its tables of counters with their names."""
+    def take(self, basic: Path, counters: Iterable[Path], on_fault: Callable[[str], None]) -> None:
+        """Take one operator: its row of OpBasicInfo, and its tables of counters."""
         cores: dict[str, dict[str, float]] = {}
-        places: dict[str, FactPlace] = {}
-        for path, name in counters:
-            _by_core(path, name, cores, places, on_fault)
+        for path in counters:
+            _by_core(path, cores, on_fault)
         for line, row in read_table(basic, on_fault):
             lasted = duration_us(row.get("Task Duration(us)"))
             if math.isnan(lasted):
@@ -67,21 +61,10 @@ class OperatorCollector:
                 pipes=over_cores(cores), name=operator, kind=operator, core=_core(row.get("Op Type", "")),
                 device=row.get("Device Id", ""),
             )  # fmt: skip
-            for core, counted in sorted(cores.items(), key=lambda item: _place(item[0])):
-                spent = _spent(counted)
-                if not math.isnan(spent):
-                    self.cores.append(CoreUse(operator=operator, core=core, time_us=spent, counters=counted,
-                                              place=places[core]))  # fmt: skip
 
     def done(self) -> Kernels:
         """The operators as kernels, with their counters summed or averaged over cores."""
         return self._builder.done()
-
-
-def _place(core: str) -> tuple[float, str]:
-    """Blocks by their number, then their parts by name."""
-    block, _, part = core.partition(" ")
-    return number(block), part
 
 
 def _core(kind: str) -> str:
@@ -91,17 +74,9 @@ def _core(kind: str) -> str:
     )
 
 
-def _by_core(
-    path: Path,
-    file: str,
-    cores: dict[str, dict[str, float]],
-    places: dict[str, FactPlace],
-    on_fault: Callable[[str], None],
-) -> None:
-    for line, row in read_table(path, on_fault):
-        core = f"{row['block_id']} {row['sub_block_id']}"
-        places.setdefault(core, FactPlace(file, (line,)))
-        held = cores.setdefault(core, {})
+def _by_core(path: Path, cores: dict[str, dict[str, float]], on_fault: Callable[[str], None]) -> None:
+    for _, row in read_table(path, on_fault):
+        held = cores.setdefault(f"{row['block_id']} {row['sub_block_id']}", {})
         for name, cell in row.items():
             value = number(cell)
             if name not in {"block_id", "sub_block_id"} and not math.isnan(value):

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
-from ingest.profiles.facts.details import Counter, GroupCall, IdleFrame, ModuleMemory
 from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, Kernels, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, MemoryUse
@@ -32,6 +32,9 @@ from ingest.profiles.traces.gpu_events import (
 from ingest.profiles.traces.marked_steps import notes_on, with_steps
 from ingest.profiles.traces.python_frames import COLLECTOR_FRAME, PythonFrames
 from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
+
+if TYPE_CHECKING:
+    from ingest.profiles.facts.details import GroupCall, IdleFrame, ModuleMemory
 
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
 _NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")
@@ -275,9 +278,6 @@ CLOCK = "AI Core Freq"
 _MEMORY = {"APP/Memory": "app", "Device/Memory": "device"}
 _KB_PER_MB = 1024.0
 _MB_PER_GB = 1e3
-_UNITS = frozenset({"KB", "MB/s", "GB/s", "MHz", "mV", "%"})
-MOST_COUNTERS = 2000
-"""Different counters that are kept; a trace has some hundred."""
 
 
 class CounterEvents:
@@ -285,7 +285,6 @@ class CounterEvents:
 
     def __init__(self, file: str) -> None:
         self._place = FactPlace(file)
-        self._sums: dict[tuple[str, str], list[float]] = {}
         self._memory: list[tuple[str, int, float]] = []
         self._hbm: dict[int, float] = {}
         self._clock: list[tuple[int, float]] = []
@@ -295,7 +294,7 @@ class CounterEvents:
         name, values, at = event.get("name"), event.get("args"), nanoseconds(event.get("ts"))
         if not isinstance(name, str) or not isinstance(values, dict) or at is None:
             return
-        for key, cell in values.items():
+        for cell in values.values():
             value = number(cell)
             if not value >= 0:  # nan, too
                 continue
@@ -304,19 +303,8 @@ class CounterEvents:
                     self._clock.append((at, value))
             elif name in _MEMORY:
                 self._memory.append((_MEMORY[name], at, value / _KB_PER_MB))
-            else:
-                if name.startswith("HBM "):
-                    self._hbm[at] = self._hbm.get(at, 0.0) + value / _MB_PER_GB
-                self._add(name, str(key), value)
-
-    def _add(self, name: str, key: str, value: float) -> None:
-        held = self._sums.get((name, key))
-        if held is not None:
-            held[0] += value
-            held[1] += 1
-            held[2] = max(held[2], value)
-        elif len(self._sums) < MOST_COUNTERS:
-            self._sums[name, key] = [value, 1, value]
+            elif name.startswith("HBM "):
+                self._hbm[at] = self._hbm.get(at, 0.0) + value / _MB_PER_GB
 
     @property
     def frequency_mhz(self) -> tuple[tuple[int, float], ...]:
@@ -331,17 +319,3 @@ class CounterEvents:
     def modules(self) -> list[ModuleMemory]:
         """Memory of the process and of the device as a whole."""
         return module_memory((("", name, at, amount) for name, at, amount in self._memory), self._place.file)
-
-    def counters(self) -> list[Counter]:
-        """The other counters, averaged."""
-        return list(self._counters())
-
-    def _counters(self) -> Iterator[Counter]:
-        for (name, key), (total, n, peak) in self._sums.items():
-            track, _, part = name.partition("/")
-            what, bracket, unit = key.partition("(")
-            unit = unit.rstrip(")") if bracket else what if what in _UNITS else ""
-            told_by_name = part or bracket or what in {name, unit}
-            full = f"{track} {part.lower()}".strip() if told_by_name else f"{track} {what}"
-            scale = 100.0 if unit == "%" and part == "Hit Rate" and peak <= 1 else 1.0
-            yield Counter(name=full, unit=unit, mean=scale * total / n, peak=scale * peak, place=self._place)

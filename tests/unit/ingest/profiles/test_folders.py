@@ -147,8 +147,6 @@ def test_real_samples_tell_what_their_formats_carry() -> None:
         assert 10 < max(rate for _, rate in told[name].hbm_gb_s) < 1600, name  # a 910B has 1.6 TB/s
         assert len(told[name].frequency_mhz) > 1, name
     text, base = told["msinsight_text_level1"], told["msinsight_db_level1"]
-    assert len(text.details.caches) > 50
-    assert {item.what for item in text.missing} >= {"hit rates of the L2 cache"}
     assert text.memory is not None
     assert base.memory is not None
     assert text.memory.peak_reserved_mb == base.memory.peak_reserved_mb  # the same job, run twice

@@ -77,8 +77,4 @@ def test_counters_of_a_trace_in_their_units(tmp_path: Path) -> None:
     [rank] = read_profile(path).ranks
     assert rank.hbm_gb_s == ((10_500, 4.0), (20_500, 0.5))
     assert rank.frequency_mhz == ((1000, 1800.0),)
-    assert {(c.name, c.unit, c.mean, c.peak) for c in rank.details.counters} == {
-        ("HBM 0 read", "MB/s", 1750.0, 3000.0), ("HBM 1 write", "MB/s", 1000.0, 1000.0),
-        ("APP hbm", "KB", 2048.0, 2048.0), ("LLC 0 Read hit rate", "%", 86.0, 86.0),
-    }  # fmt: skip
     assert [(module.component, module.peak_mb) for module in rank.details.modules] == [("app", 2.0)]
