@@ -12,20 +12,21 @@ from kg.nouns.knowledge import FactKind
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.metrics import priced_as
-from kg.terms.purposes import Purpose, plain_key, purpose
+from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
 from recommender.cost_model.change import modelled_change, modelled_gain
 from recommender.ranking.change import Change, Support, recommendation_id
 from recommender.ranking.changes.recommendations import as_change
 from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.writing import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.gain import Gain
-    from kg.nouns.knowledge import Assignment
+    from kg.nouns.knowledge import Assignment, Strategy
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
@@ -92,6 +93,8 @@ AGREEMENT_AS_GAIN = 0.1
 """Log gain that full agreement of recipes counts as, for the order alone: it is never shown as a gain. A
 choice:
 what all experts set comes before a published gain of less than 10 %."""
+QUANTISED_AT_LOAD = frozenset({"fp8", "bitsandbytes"})
+"""Formats that engines make of 16-bit weights as they load them (vLLM, docs/features/quantization)."""
 LONGEST_TITLE = 40
 """Characters of a setting in a title: two of them fit a line."""
 
@@ -140,9 +143,18 @@ def of_strategy(
         against=against,
         tier=tier,
         basis=tier if gain is not None else f"{tier}, never measured here: no gain is known",
-        provided=item.provided,
+        provided=" and ".join(filter(None, [item.provided, *_needs(item.strategy)])),
         order=order,
     )
+
+
+def _needs(strategy: Strategy) -> Iterator[str]:
+    """What the settings of a strategy need that no setting gives."""
+    for one in strategy.sets:
+        if plain_key(one.parameter) == QUANTISATION and show(one.value) not in QUANTISED_AT_LOAD:
+            yield "the checkpoint is quantised so"
+        elif one.value == DRAFT_MODEL:
+            yield "there is a draft model trained for it"
 
 
 def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -> Change:

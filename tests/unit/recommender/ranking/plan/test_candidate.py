@@ -218,3 +218,20 @@ def test_what_sets_no_more_than_a_better_one_is_left_out() -> None:
     assert work is not None
     assert without_conflicts([both, one, work, work]) == [both, work, work]
     assert without_conflicts([one, both]) == [one, both]
+
+
+@pytest.mark.parametrize(
+    ("sets", "provided"),
+    [
+        (Assignment(parameter="quantization", value="ascend"), "the checkpoint is quantised so"),
+        (Assignment(parameter="quantization", value="fp8"), ""),
+        (
+            Assignment(parameter="speculative_config.model", value="DRAFT_MODEL"),
+            "there is a draft model trained for it",
+        ),
+    ],
+)
+def test_what_no_setting_gives_is_a_condition(sets: Assignment, provided: str) -> None:
+    change = candidate(ranked(gain=0.2, sets=(sets,), provided="prompts are long"))
+    assert change is not None
+    assert change.provided == " and ".join(filter(None, ["prompts are long", provided]))
