@@ -13,6 +13,8 @@ from benchmarks.kinds.engine_law import is_taken_by_the_engine
 from benchmarks.kinds.replies import Reply, settings_of
 from benchmarks.kinds.situations import PanelSituation
 from benchmarks.kinds.sources import stacks
+from kg.nouns.release import release_key
+from kg.terms.setting_registry import registry, softwares
 
 _BITS = {
     "bf16": 16,
@@ -324,6 +326,36 @@ def configures_what_is_there(reply: Reply) -> str | None:
     return ""
 
 
+_ALWAYS = {"--enable-chunked-prefill": "0.11.0"}
+"""What vLLM does for every model that writes text since a release (is_chunked_prefill_supported, vllm/config/model.py)."""
+
+
+def offers_no_default(reply: Reply) -> str | None:
+    """No change sets nothing but what the release does without being told, where neither start nor user say else."""
+    framework, version = str(reply.start.get("framework") or ""), str(reply.start.get("version") or "")
+    if not reply.is_answered or framework not in softwares():
+        return None
+    release = registry(framework).at(version)
+    begun = {key for key, _ in settings_of(reply.start)}
+    begun |= {item.key.lstrip("-").replace("_", "-").lower() for item in reply.situation.settings}
+    for change in reply.content.get("changes") or ():
+        said = []
+        for item in change["settings"]:
+            found = release.look_up(str(item["key"]), suggest=False)
+            if found.setting is None or str(item["key"]).lstrip("-").replace("_", "-").lower() in begun:
+                said.append(False)
+                continue
+            stated = [one.value for one in found.setting.defaults if one.value is not None]
+            since = _ALWAYS.get(found.setting.key)
+            is_always = since is not None and release_key(found.release) >= release_key(since)
+            said.append(
+                is_always or (bool(stated) and found.setting.is_default(item["value"], found.release))
+            )
+        if said and all(said):
+            return f"{change['settings'][0]['key']}={change['settings'][0]['value']} is the default of {framework}"
+    return ""
+
+
 LAWS: Mapping[str, Callable[[Reply], str | None]] = {
     "exit": ends_properly,
     "time": keeps_its_time,
@@ -339,6 +371,7 @@ LAWS: Mapping[str, Callable[[Reply], str | None]] = {
     "memory model": does_not_fit_for_a_reason,
     "nothing better": believes_nothing_better,
     "parts": configures_what_is_there,
+    "defaults": offers_no_default,
     "engine": is_taken_by_the_engine,
 }
 """Laws of one answer to ``recommend``, by short name."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fnmatch import translate
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from kg.terms.conditions import Condition, Truth
 from kg.terms.meanings import table
-from kg.terms.purposes import plain_key
+from kg.terms.purposes import any_of, plain_key
 from kg.terms.setting_registry import registry, softwares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kg.nouns.values import Value
     from kg.terms.conditions import Facts
 
@@ -79,9 +76,9 @@ def parts() -> tuple[SettingPart, ...]:
             name=item["part"],
             when=Condition(item["when"]),
             is_built=item.get("of", "model") != "work",
-            places=_any_of(item.get("places", ())),
-            keys=_any_of(key for key in item["keys"] if "=" not in key),
-            values=_any_of(key for key in item["keys"] if "=" in key),
+            places=any_of(item.get("places", ())),
+            keys=any_of(key for key in item["keys"] if "=" not in key),
+            values=any_of(key for key in item["keys"] if "=" in key),
             has_flags=item.get("flags", False),
         )
         for item in table("parts")
@@ -102,7 +99,3 @@ def _by_place(software: str) -> dict[str, SettingPart]:
                 if part.has_flags:
                     flags[plain_key(key).rpartition(".")[2]] = part
     return flags | found
-
-
-def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, patterns)) or r"(?!)")

@@ -41,8 +41,9 @@ def purpose(key: str) -> Purpose:
 
 @cache
 def _patterns() -> tuple[tuple[Purpose, re.Pattern[str]], ...]:
-    return tuple((Purpose(kind), _any_of(patterns)) for kind, patterns in table("purposes").items())
+    return tuple((Purpose(kind), any_of(patterns)) for kind, patterns in table("purposes").items())
 
 
-def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(translate(pattern) for pattern in patterns))
+def any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    """One expression for some patterns; nothing fits it where there are none."""
+    return re.compile("|".join(map(translate, patterns)) or r"(?!)")

@@ -24,6 +24,9 @@ _REPORTED = 0.95
 """Part of its stated memory that a device reports at least: 60.9 of 64 GiB an Ascend 910B, 79.1 of 80 an
 H100, as their runtimes say it when memory runs out."""
 _MEMORY = re.compile(r"memory (<=|>=|<|>) (\S+)")
+_OF_ANY_WRITER = frozenset({"--enable-chunked-prefill"})
+"""What vLLM switches on for every model that writes text, of whatever layers, but encoder-decoders
+(``is_chunked_prefill_supported``, vllm/config/model.py of 0.32.0)."""
 _PLATFORMS = {"nvidia": "cuda", "amd": "rocm", "huawei": "npu", "intel": "xpu"}
 
 
@@ -64,7 +67,8 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
     hardware = facts.get("hardware")
     names = {str(name) for name in hardware} if isinstance(hardware, AbstractSet) else set()
     if term == "plain decoder":
-        return _is_plain(facts) or None
+        any_writer = found.setting is not None and found.setting.key in _OF_ANY_WRITER
+        return (_is_writer(facts) if any_writer else _is_plain(facts)) or None
     if term.startswith("platform == "):
         platform = next((_PLATFORMS[name] for name in names & _PLATFORMS.keys()), None)
         return None if platform is None else term.endswith(f" {platform}")
@@ -78,6 +82,13 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
     if term.startswith("device "):
         return None if not names else any(term.rpartition(" ")[2] in name for name in names)
     return _of_settings(term, found)
+
+
+def _is_writer(facts: Mapping[str, object]) -> bool:
+    """Whether the model is known to write text without an encoder that reads it first."""
+    kinds = facts.get("model")
+    is_decoder = isinstance(kinds, AbstractSet) and bool(kinds & {"decoder", "moe-decoder", "multimodal"})
+    return is_decoder and facts.get("pooling") is False
 
 
 def _is_plain(facts: Mapping[str, object]) -> bool:

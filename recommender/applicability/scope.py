@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
+from kg.terms.meanings import table
 from kg.terms.phases import scopes_of
+from kg.terms.purposes import any_of, plain_key
 from kg.triples.finders import mitigated, strategy_kinds, strategy_scopes
 
 if TYPE_CHECKING:
@@ -89,13 +92,22 @@ class Scopes:
 
 
 def already_set(strategy: Strategy, current: Mapping[str, object] | None) -> bool:
-    """Return whether the current configuration has all that the strategy sets."""
-    if not strategy.sets or current is None:
+    """Return whether the current configuration has all that the strategy sets, or what shows it at work."""
+    if current is None:
         return False
+    if not strategy.sets:
+        signs = _signs().get(strategy.id)
+        return signs is not None and any(signs.fullmatch(plain_key(name)) for name in current)
     return all(
         item.parameter in current and (item.value is None or _same(current[item.parameter], item.value))
         for item in strategy.sets
     )
+
+
+@cache
+def _signs() -> dict[str, re.Pattern[str]]:
+    """Settings that show strategies which set none."""
+    return {name: any_of(keys) for name, keys in table("shown_by").items()}
 
 
 def _same(one: object, other: object) -> bool:

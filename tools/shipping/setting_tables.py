@@ -13,7 +13,7 @@ import yaml
 from tools.source_tree import ROOT
 
 FOLDER = ROOT / "data" / "settings"
-NAMES = ("launches", "left_out", "meanings", "parts", "purposes", "successors")
+NAMES = ("launches", "left_out", "meanings", "parts", "purposes", "shown_by", "successors")
 """Tables that every question reads."""
 COMPILED = FOLDER / "compiled" / "tables.json"
 

@@ -11,7 +11,7 @@ from kg.nouns.entities import Problem
 from kg.nouns.values import Value
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
 from recommender.ranking.kernels.language import Language, choose_language, form_of
-from recommender.space.made.kernels import KernelKind, kernel_kind
+from recommender.space.made.kernels import PRODUCT, KernelKind, as_product, kernel_kind
 from recommender.space.made.shapes import sizes
 
 FRAMEWORKS = (
@@ -35,10 +35,12 @@ _SIZES = MappingProxyType(
         "batch": "B", "batch_size": "B", "experts": "E", "num_experts": "E", "top_k": "TOPK", "tokens": "M",
         "num_tokens": "M", "seq_len": "S", "head_dim": "D", "heads": "H", "num_heads": "H",
         "filter_width": "FW", "filter_height": "FH", "width": "W", "height": "H", "rows": "M",
-        "columns": "N", "elements": "N",
+        "columns": "N", "elements": "N", "r": "FH", "s": "FW", "kh": "FH", "kw": "FW", "filters": "K",
+        "kernel_height": "FH", "kernel_width": "FW", "channels": "C", "in_channels": "C", "out_channels": "K",
     }
 )  # fmt: skip
 """Other words for the sizes of kernels."""
+AS_PRODUCT = "a convolution over channels: taken as the product of pixels, filters and what a pixel reads"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,17 +96,21 @@ def kernel_question(problem: Problem, facts: Mapping[str, float | str]) -> Kerne
     """
     work, device = problem.workload, Device(problem.hardware.name, facts)
     kernel = kernel_kind(work.operator)
-    stated = {_canonical(name, kernel): value for name, value in work.shape.items()}
+    stated: Mapping[str, object] = {_canonical(name, kernel): value for name, value in work.shape.items()}
+    product = as_product(stated) if "FH" in kernel.needs else None
+    operator = work.operator
+    if product is not None:
+        operator, kernel, stated = PRODUCT, kernel_kind(PRODUCT), product
     found = sizes(stated, kernel.needs, may_lack=kernel.may)
     number, notes = _number(work.precision, device)
     language, note = choose_language(
-        kernel, work.operator, device, work.traits.get("language"), tuple(problem.software)
+        kernel, operator, device, work.traits.get("language"), tuple(problem.software)
     )
     framework = next((name for name in FRAMEWORKS if name in problem.software), _USUAL.get(language, ""))
     if framework == "triton" and device.ascend:
         framework = "triton-ascend"
     return KernelQuestion(
-        operator=work.operator,
+        operator=operator,
         kernel=kernel,
         sizes=found,
         number=number,
@@ -113,14 +119,14 @@ def kernel_question(problem: Problem, facts: Mapping[str, float | str]) -> Kerne
         framework=framework,
         version=str(problem.software.get(framework) or ""),
         block=_block(work.traits.get("block_shape")),
-        notes=tuple(text for text in (notes, note) if text),
+        notes=tuple(text for text in (notes, note, product and AS_PRODUCT) if text),
     )
 
 
 def _canonical(name: str, kernel: KernelKind) -> str:
     """The name of a size that a kernel knows, where another word for it was used."""
     upper, word = name.upper(), _SIZES.get(name.lower(), "")
-    own = {*kernel.needs, *kernel.may}
+    own = {*kernel.needs, *kernel.may, *(("C", "K", "B") if "FH" in kernel.needs else ())}
     return word if upper not in own and word in own else name
 
 

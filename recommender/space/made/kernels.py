@@ -6,6 +6,7 @@ Rules leave out what cannot run; one whose fact is unknown is skipped, and that 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
@@ -61,13 +62,16 @@ KERNELS = (
             "batched_matmul",
             "batch_matmul",
             "bmm",
+            "quant_matmul",
+            "quant_batch_matmul",
+            "weight_quant_batch_matmul",
         ),
         needs=("M", "N", "K"),
         may=("B",),
         forms=_PLAIN_PRODUCTS,
     ),
     KernelKind(
-        names=("fused_moe", "grouped_gemm", "moe"),
+        names=("fused_moe", "grouped_gemm", "moe", "moe_layer", "grouped_matmul", "gmm"),
         needs=("M", "N"),
         may=("K", "E", "TOPK"),
         grouped=True,
@@ -80,6 +84,7 @@ KERNELS = (
             "layer_norm",
             "rmsnorm",
             "rms_norm",
+            "add_rms_norm",
             "log_softmax",
             "reduction",
             "reduce",
@@ -90,13 +95,24 @@ KERNELS = (
         forms=_ROWS,
     ),
     KernelKind(
-        names=("attention", "flash_attention", "flash", "decode_attention", "flash_decoding"),
+        names=(
+            "attention",
+            "flash_attention",
+            "flash",
+            "decode_attention",
+            "flash_decoding",
+            "fusion_attention",
+            "flash_attention_score",
+            "fused_infer_attention_score",
+            "prompt_flash_attention",
+            "incre_flash_attention",
+        ),
         needs=("S", "D"),
         may=("Q", "B", "H"),
         forms={"triton": triton.attention, "ascendc": ascendc.attention},
     ),
     KernelKind(
-        names=("elementwise", "add", "mul", "relu", "gelu", "silu", "sigmoid"),
+        names=("elementwise", "add", "mul", "relu", "gelu", "silu", "sigmoid", "swiglu", "cast"),
         needs=("N",),
         forms={"triton": triton.elementwise, "ascendc": ascendc.elementwise},
     ),
@@ -108,7 +124,13 @@ KERNELS = (
 
 
 NAMES = frozenset(name for kernel in KERNELS for name in kernel.names)
-"""What kernels are called."""
+"""What kernels are called; those of CANN by its lists (cann/ops-transformer, docs/zh/op_api_list.md)."""
+_SPELT = {name.replace("_", ""): name for name in NAMES}
+_CANN = re.compile(r"^(aclnn|npu_?)|_?v\d+$")
+"""What CANN and torch_npu put around the name of an operator."""
+PRODUCT = "gemm"
+CHANNELS = frozenset({"C", "K"})
+"""Sizes of a convolution over channels, which runs as a product: every output pixel is a row of it."""
 
 
 def kernel_space(
@@ -165,8 +187,24 @@ def kernel_space(
 
 
 def plain_name(operator: str) -> str:
-    """The name of an operator as ``NAMES`` has it."""
-    return operator.strip().lower().replace("-", "_")
+    """The name of an operator as ``NAMES`` has it: ``aclnnMatmulV2`` is ``matmul``."""
+    name = operator.strip().lower().replace("-", "_").rpartition(".")[2]
+    return name if name in NAMES else _SPELT.get(_CANN.sub("", name).replace("_", ""), name)
+
+
+def as_product(shape: Mapping[str, object]) -> dict[str, int] | None:
+    """The sizes of a convolution over channels as those of the product that it runs as; None if it has none.
+
+    Pixels are M, filters N, and what one output pixel reads K. ``P`` and ``Q`` are the sides of the output;
+    without them its borders are padded.
+    """
+    whole = {
+        name: size for name, size in shape.items() if isinstance(size, int) and not isinstance(size, bool)
+    }
+    if not whole.keys() & CHANNELS or not whole.keys() >= {"C", "K", "H", "W"}:
+        return None
+    pixels = whole.get("B", whole.get("N", 1)) * whole.get("P", whole["H"]) * whole.get("Q", whole["W"])
+    return {"M": pixels, "N": whole["K"], "K": whole["C"] * whole.get("FH", 1) * whole.get("FW", 1)}
 
 
 def kernel_kind(operator: str) -> KernelKind:

@@ -26,6 +26,7 @@ def sizes(
     by_name = {name.upper(): value for name, value in shape.items()}
     wanted = (*names, *may_lack)
     example = "--shape " + ",".join(f"{name}=4096" for name in names)
+    example += f"; it may also have {', '.join(may_lack)}" if may_lack else ""
     faults = [f"{name} is missing" for name in names if name.upper() not in by_name]
     faults += [
         f"{name} is none of its sizes" for name in shape if name.upper() not in {x.upper() for x in wanted}

@@ -122,3 +122,26 @@ def test_where_a_question_names_its_programs_no_other_one_runs() -> None:
 def test_a_model_that_pools_does_not_decode() -> None:
     judged = judge(strategy(phases=("decode",)), FACTS | {"pooling": True})
     assert (judged.truth, "does not decode" in judged.because) == (Truth.FAILS, True)
+
+
+def test_what_belongs_to_a_part_that_the_model_has_not_is_one_fact() -> None:
+    images = strategy(
+        sets=(
+            Assignment(
+                parameter="mm_encoder_tp_mode", value="data", flag="--mm-encoder-tp-mode", software="vllm"
+            ),
+        )
+    )
+    judged = judge(images, {"vision_tower": False, "audio_tower": False})
+    assert (judged.truth, judged.because) == (Truth.FAILS, "no encoder of images or sound")
+    assert judge(images, {"vision_tower": True}).truth is Truth.HOLDS
+    assert judge(images, {}).truth is Truth.HOLDS  # nothing says that it has none
+
+
+def test_a_part_of_the_work_is_nothing_that_a_model_lacks() -> None:
+    pool = strategy(
+        sets=(
+            Assignment(parameter="kv_role", value="kv_both", carrier="--kv-transfer-config", software="vllm"),
+        )
+    )
+    assert judge(pool, {"disaggregated": False}).truth is Truth.HOLDS

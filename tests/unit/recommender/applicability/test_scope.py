@@ -152,3 +152,9 @@ def test_a_value_from_an_environment_is_the_same_as_text(
 ) -> None:
     sets = (Assignment(parameter="TASK_QUEUE_ENABLE", value=value),)  # type: ignore[arg-type]
     assert already_set(strategy(sets=sets), {"TASK_QUEUE_ENABLE": current}) == is_set
+
+
+def test_a_strategy_without_settings_is_seen_by_what_shows_it() -> None:
+    stages = strategy("virtual-pipeline")
+    assert already_set(stages, {"--num-layers-per-virtual-pipeline-stage": 1})
+    assert not already_set(stages, {"--num-layers": 32})

@@ -61,3 +61,16 @@ def test_the_triton_of_ascend_is_called_so() -> None:
 def test_the_block_that_shares_a_scale_bounds_the_step() -> None:
     assert question(block_shape=(128, 64)).block == 64
     assert question().block is None
+
+
+def test_a_convolution_over_channels_is_a_product() -> None:
+    shape = {"batch": 2, "C": 8, "H": 16, "W": 16, "K": 32, "R": 3, "S": 3}
+    asked = question(operator="convolution", shape=shape, language="opencl")
+    assert asked.sizes == {"M": 2 * 16 * 16, "N": 32, "K": 8 * 3 * 3}
+    assert asked.kernel.names[0] == "gemm"
+    assert any("convolution" in note for note in asked.notes)
+
+
+def test_sides_of_a_filter_have_several_names() -> None:
+    asked = question(operator="conv2d", shape={"R": 7, "S": 5, "W": 4096, "H": 4096}, language="cuda")
+    assert (asked.sizes["FH"], asked.sizes["FW"]) == (7, 5)

@@ -14,7 +14,7 @@ from kg.nouns.values import Settings
 from recommender.cost_model.facts.device import Device
 from recommender.ranking.feasibility.buffers import buffers
 from recommender.space.made.generated import GeneratedSpace
-from recommender.space.made.kernels import KERNELS, kernel_space
+from recommender.space.made.kernels import KERNELS, as_product, kernel_space, plain_name
 from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
 from recommender.workspace.workspace import Workspace
@@ -223,3 +223,26 @@ def test_few_blocks_use_few_cores(shipped: Workspace) -> None:
 def test_a_block_has_a_kilobyte_less_of_the_shared_memory(shipped: Workspace) -> None:
     made = kernel_space("gemm", SHAPES["gemm"], "fp16", device(shipped, "NVIDIA H100 PCIe"))
     assert any(rule["expression"].endswith("+ 1024 <= 233472") for rule in made.constraints)
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("aclnnMatmulV2", "matmul"),
+        ("torch_npu.npu_grouped_matmul", "grouped_matmul"),
+        ("FlashAttentionScore", "flash_attention_score"),
+        ("Layer-Norm", "layer_norm"),
+        ("fft", "fft"),
+    ],
+)
+def test_an_operator_is_known_by_the_names_of_cann(written: str, name: str) -> None:
+    assert plain_name(written) == name
+
+
+def test_a_convolution_without_channels_is_no_product() -> None:
+    assert as_product({"H": 8, "W": 8, "FH": 3, "FW": 3}) is None
+    assert as_product({"C": 4, "K": 2, "H": 8, "W": 8, "P": 6, "Q": 6, "FH": 3, "FW": 3}) == {
+        "M": 36,
+        "N": 2,
+        "K": 36,
+    }
