@@ -342,7 +342,11 @@ def offers_no_default(reply: Reply) -> str | None:
         said = []
         for item in change["settings"]:
             found = release.look_up(str(item["key"]), suggest=False)
-            if found.setting is None or str(item["key"]).lstrip("-").replace("_", "-").lower() in begun:
+            if (
+                found.setting is None
+                or found.negated
+                or str(item["key"]).lstrip("-").replace("_", "-").lower() in begun
+            ):
                 said.append(False)
                 continue
             stated = [one.value for one in found.setting.defaults if one.value is not None]

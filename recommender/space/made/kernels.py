@@ -71,7 +71,7 @@ KERNELS = (
         forms=_PLAIN_PRODUCTS,
     ),
     KernelKind(
-        names=("fused_moe", "grouped_gemm", "moe", "moe_layer", "grouped_matmul", "gmm"),
+        names=("fused_moe", "grouped_gemm", "moe", "grouped_matmul", "gmm"),
         needs=("M", "N"),
         may=("K", "E", "TOPK"),
         grouped=True,
