@@ -189,9 +189,9 @@ def _of_scripts(config: dict[str, Any], where: Machine) -> dict[str, object]:
     """
     engine = str(config.get("framework"))
     narrow = engine in {"trt", "vllm", "atom"} or (engine == "sglang" and where.device.id in {"b200", "b300"})
-    return ({"precision_cache": "fp8"} if narrow else {}) | (
-        {"async_scheduling": 1} if engine == "vllm" else {}
-    )
+    told: dict[str, object] = {"precision_cache": "fp8"} if narrow else {}
+    told |= {"async_scheduling": 1} if engine == "vllm" else {}
+    return told | ({"engines": "balanced"} if engine == "trt" else {})
 
 
 OFFLINE = 2048

@@ -184,6 +184,12 @@ def serving_settings(
         engines = count // (words["tp"] * stages) if "tp" in words else copies
         if given.get("pd") and engines > copies:
             one |= {"data_parallel": engines, "prefill_engines": engines - copies, "separation": "separate"}
+        elif given.get("pd") and not words and not by_recipe:
+            if copies % 2:
+                continue
+            # apart, nobody says how: half of the engines prefill
+            one |= {"prefill_engines": copies // 2, "separation": "separate", "expert_parallel": count // 2}
+            each = max(running // (copies // 2), 1)
         one |= by_recipe.settings if by_recipe else {}
         # an engine lets in what its cache holds; the rest waits
         found += [{**one, "batch": batch} for batch in down_from(each)]

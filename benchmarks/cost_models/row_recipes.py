@@ -20,7 +20,7 @@ from recommender.store.shipped_knowledge import recipes
 
 SWITCHES = (
     "async_scheduling", "draft_graph", "fused_dispatch", "sequence_parallel", "captured_rows", "graph",
-    "index_parallel",
+    "index_parallel", "engines", "draft_method",
 )  # fmt: skip
 """Settings that a row leaves out and its recipe states."""
 OF_PREFILL = ("index_parallel",)

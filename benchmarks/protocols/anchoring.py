@@ -23,10 +23,10 @@ from recommender.cost_model.anchors import (
 Floats = NDArray[np.float64]
 
 STRENGTHS = (0.05, 0.1, 0.2, 0.35)
-"""Standard deviations that are tried: one of the effect of a model, one of all other effects."""
+"""Standard deviations of the effects that are tried."""
 NOISES = (0.15, 0.3)
-DEFAULT = (0.15, 0.15, 0.25)
-"""Strengths, and noise, where fewer steps than ``LEAST_STEPS`` were measured."""
+DEFAULT = (0.15, 0.25)
+"""Strength, and noise, where fewer steps than ``LEAST_STEPS`` were measured."""
 LEAST_STEPS = 5
 UNKNOWN_WIDENING = 1.3
 """Factor of the expected deviation where fewer were measured than would tell."""
@@ -40,10 +40,10 @@ def fit_anchors(steps: Sequence[MeasuredStep]) -> Anchors:
     same = {name: matrix for name, matrix in sharing(steps).items() if name not in OF_SITES}
     groups = places_of([step.source for step in steps])
     enough = len(groups) >= LEAST_STEPS
-    tried = itertools.product(STRENGTHS, STRENGTHS, NOISES) if enough else [DEFAULT]
+    tried = itertools.product(STRENGTHS, NOISES) if enough else [DEFAULT]
     best: tuple[float, dict[str, float], LeftOutErrors] | None = None
-    for others, model, noise in tried:
-        deviations = {name: model if name == "model" else others for name in EFFECTS if name not in OF_SITES}
+    for strength, noise in tried:
+        deviations = {name: strength for name in EFFECTS if name not in OF_SITES}
         covariance = np.asarray(sum(deviations[name] ** 2 * matrix for name, matrix in same.items()))
         off, deviation = left_out(covariance, ratios, noise, groups)
         error = float(np.mean(np.abs(off)))

@@ -47,6 +47,9 @@ def estimate(
         str | None,
         typer.Option("--pareto", help="Rows of a sweep that no other beats in these: throughput,tpot."),
     ] = None,
+    operators: Annotated[
+        bool, typer.Option("--operators", help="List the operators of a decode step and of a prefill.")
+    ] = False,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", help="Write the split of the time (and the roofline) to this SVG file."),
@@ -78,6 +81,7 @@ def estimate(
             compare=[pairs("--compare", [text]) for text in compare or ()],
             pareto=[name for name in (pareto or "").split(",") if name.strip()],
             constants=constants,
+            by_operator=operators,
         )
     if line := assumption_line(estimated.assumed):
         output.note(line)
@@ -91,10 +95,35 @@ def estimate(
         return
     if len(estimated.steps) == 1:
         _show(estimated)
+        _show_passes(estimated)
     elif estimated.is_comparison:
         _show_comparison(estimated)
     else:
         _show_sweep(estimated)
+
+
+def _show_passes(estimated: Estimate) -> None:
+    """The operators of each pass, a line each."""
+    from cli import output
+
+    for one in estimated.passes:
+        rows = [
+            (
+                call.name,
+                output.figure(call.count),
+                output.quantity(call.time_s, "s"),
+                f"{call.share:.1%}",
+                call.bound,
+            )
+            for call in one.operators
+        ]
+        shape = f"{one.sequences:g} x {one.queries:g}"
+        took = output.quantity(one.time_s, "s")
+        output.table(
+            ("operator", "calls", "time", "share", "bound by"),
+            rows,
+            title=f"{one.phase} of {shape} tokens: {took}",
+        )
 
 
 _FITS = {True: "yes", False: "no", None: "unknown"}

@@ -8,11 +8,12 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from kg.errors import TuningError
+from kg.errors import InputError, TuningError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES
 from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
 from recommender.cost_model.estimate import estimate_question, sweep
+from recommender.cost_model.estimate_pass import passes_of
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.priced_step import priced_steps
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from kg.nouns.situation import StatedFact
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.estimate_pass import PricedPass
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.workloads.steps import Steps
@@ -49,6 +51,7 @@ class Estimate:
         is_comparison: Whether the steps are two that somebody wants beside each other.
         clock_steps: What lower clocks do to time and energy, where a curve of the vendor's devices is public
             and the energy is known.
+        passes: Operators of a decode step and of a prefill of the one configuration; empty if nobody asked.
     """
 
     question: Question
@@ -58,6 +61,7 @@ class Estimate:
     pareto: tuple[str, ...] = ()
     is_comparison: bool = False
     clock_steps: tuple[ClockStep, ...] = ()
+    passes: tuple[PricedPass, ...] = ()
 
     @property
     def front(self) -> list[int]:
@@ -95,6 +99,7 @@ class Estimate:
             "roofline": self.roofline,
             **({"pareto": {"fields": list(self.pareto), "front": self.front}} if self.pareto else {}),
             **({"comparison": self.comparison} if self.is_comparison else {}),
+            **({"passes": [one.to_json() for one in self.passes]} if self.passes else {}),
         }
 
     def __str__(self) -> str:
@@ -141,7 +146,6 @@ ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingPro
             "batch": lambda at: 2 * at,
             "input_len": lambda at: 2 * at,
             "output_len": lambda at: 2 * at,
-            "acceptance": lambda at: at / 2,
             "graph": lambda at: 1 - at,
             "async_scheduling": lambda at: 1 - at,
             "expert_imbalance": lambda at: 1.5 * at,
@@ -248,6 +252,7 @@ def estimate_problem(
     constants: Path | None = None,
     about: Callable[[Question], Question] | None = None,
     notes: Sequence[str] = (),
+    by_operator: bool = False,
 ) -> Estimate:
     """Estimate configurations of a problem.
 
@@ -266,9 +271,11 @@ def estimate_problem(
         about: Gives a question what measured runs near by make of its prices, which rest on the shipped
             constants; None for nothing.
         notes: What was assumed when the problem was read.
+        by_operator: Whether the operators of its passes are wanted.
 
     Raises:
-        InputError: An unknown phase or setting, or an impossible layout; the error has the notes.
+        InputError: An unknown phase or setting, an impossible layout, or operators of what has no passes, or
+            of more than one configuration; the error has the notes.
         MissingFactError: A fact that the estimate needs is unknown; the error has the notes.
     """
     notes = tuple(notes)
@@ -298,6 +305,10 @@ def estimate_problem(
         )
     told = (rests_on(question, steps), link_note(question.machine), assumptions(question, kept[0]))
     notes = (*notes, *(text for text in told if text))
+    if by_operator and len(kept) > 1:
+        raise InputError(
+            f"--operators: of one configuration, not of {len(kept)}", hint="leave --sweep and --compare out"
+        )
     priced = tuple(priced_steps(steps, [question.configuration(item) for item in kept]))
     fields = tuple(measure(name, priced) for name in pareto)
     if fields and all(step.fits is False for step in priced):
@@ -309,6 +320,7 @@ def estimate_problem(
         pareto=fields,
         is_comparison=bool(compare),
         assumed=_still_assumed(starts, stated),
+        passes=passes_of(question, question.configuration(kept[0]), operators) if by_operator else (),
         clock_steps=() if steps.energy_j is None else clock_steps(tree.path(question.machine.device.id)),
     )
 

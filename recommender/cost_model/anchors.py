@@ -1,9 +1,10 @@
-"""Measured steps that estimates are anchored on: what physics leaves over, by engine, device and model.
+"""Measured steps that estimates are anchored on: what physics leaves over, by engine and device.
 
-The log of measured over modelled time is a sum of effects: one of the phase, one of the engine, one each of
-its version, its part of serving, the device, the architecture and the model, two of who measured, and noise
-with heavy tails. Each effect is drawn from a normal distribution around zero, so what was measured rarely
-stays near what it belongs to. Correction and spread follow from that (a mixed model: Henderson 1975).
+The log of measured over modelled time is a sum of effects: one of the engine, one of it on a device, two of
+who measured, and noise with heavy tails. Others (its version, the part of serving, architecture and model) do
+not carry to what nobody measured: rows are further off with them (docs/figures-cost-model.md). Each effect is
+drawn from a normal distribution around zero, so what was measured rarely stays near what it belongs to.
+Correction and spread follow from that (a mixed model: Henderson 1975).
 """
 
 from __future__ import annotations
@@ -27,13 +28,8 @@ Floats = NDArray[np.float64]
 
 EFFECTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "phase": ("phase",),
         "engine": ("phase", "engine"),
-        "version": ("phase", "engine", "version"),
-        "part": ("phase", "engine", "part"),
         "device": ("phase", "engine", "device"),
-        "architecture": ("phase", "engine", "architecture"),
-        "model": ("phase", "engine", "model"),
         "site": ("phase", "site"),
         "system": ("phase", "site", "engine", "device", "model"),
     }
@@ -53,7 +49,7 @@ TAIL = 4.0
 STEPS_FILE = "steps.json"
 OWN_SITE = "own"
 """Site of whoever calibrates."""
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +58,7 @@ class StepKey:
 
     Attributes:
         phase: ``"training"`` or ``"serving"``.
-        part: Part of serving that most of the time goes to, ``"prefill"`` or ``"decode"``; empty in training.
         engine: Engine or framework, such as ``"vllm-ascend"``; empty if not stated.
-        version: Its version; empty if not stated.
         device: Id of the device.
         architecture: Kind of network.
         model: Id of the model.
@@ -72,9 +66,7 @@ class StepKey:
     """
 
     phase: str
-    part: str = ""
     engine: str = ""
-    version: str = ""
     device: str = ""
     architecture: str = ""
     model: str = ""
@@ -233,13 +225,6 @@ class Anchors:
             return f"{_count(near)} of {key.phase}; {named}"
         place = [step for step in engine if step.key.device == key.device] or engine
         text = f"{_count(place)} of {key.engine}"
-        versions = sorted({step.key.version for step in place if step.key.version})
-        if key.version in versions:
-            place = [step for step in place if step.key.version == key.version]
-            text = f"{_count(place)} of {key.engine} {key.version}"
-        elif versions:
-            stated = f"{key.version} was not measured" if key.version else "no version is stated"
-            text += f" {', '.join(versions[:3])} ({stated})"
         return text + (
             f" on {key.device}" if place[0].key.device == key.device else f", none on {key.device}"
         )
@@ -279,7 +264,7 @@ class Anchors:
 
     def write(self, path: Path) -> None:
         """Write the anchors as JSON, one step a line."""
-        fields = ("phase", "part", "engine", "version", "device", "architecture", "model", "site")
+        fields = ("phase", "engine", "device", "architecture", "model", "site")
         rows = [
             {
                 **{name: getattr(step.key, name) for name in fields},

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.situation import FactOrigin, StatedFact
 from kg.terms.tasks import LENGTHS as TASK_LENGTHS
 from kg.terms.tasks import task_of
+from recommender.cost_model.settings.drafts import usual_chance
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.inference import feeds_forward
 
@@ -92,8 +93,9 @@ def assumed_by_price(
         copies = float(engines) if isinstance(engines, int | float) else 1.0
         yield _load(float(batch), copies, load)
     if priced.get("speculative_tokens") and "acceptance" not in question.settings:
-        share = float(SERVING["acceptance"])
-        words = f"{share:.0%} of drafted tokens accepted"
+        method = str(priced.get("draft_method", "other"))
+        share = usual_chance(method, int(float(str(priced["speculative_tokens"]))))
+        words = f"{share:.0%} of drafted tokens accepted" + (f" ({method})" if method != "other" else "")
         yield _assumed("shape.acceptance", share, words, "--shape acceptance=N")
     if question.model.encodes and not any(name in stated for name in ("input_len", "seq_len")):
         yield assumed_sequence(float(str(question.settings["input_len"])))

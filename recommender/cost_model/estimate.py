@@ -64,15 +64,10 @@ def estimate(
     devices = np.full(len(settings), float(machine.count))
     calibrated = operators or shipped()
     facts = (calibrated, machine.device, machine.network, model, held, devices)
-    key = step_key(model, machine, phase, engine=engine, version=version)
+    key = step_key(model, machine, phase, engine=engine)
     anchor = calibrated.anchors.correction(key)
     if phase != "training" and not feeds_forward(model, phase):
-        before = calibrated.anchors.correction(replace(key, part="prefill"))
-        steps = serving_step(
-            *facts,
-            decode_factor=anchor.factor if anchor else 1.0,
-            prefill_factor=before.factor if before else 1.0,
-        )
+        steps = serving_step(*facts, factor=anchor.factor if anchor else 1.0)
     elif phase == "training":
         steps = training_step(*facts, factor=anchor.factor if anchor else 1.0)
     else:
@@ -85,22 +80,17 @@ def estimate(
     return steps
 
 
-def step_key(
-    model: ModelSizes, machine: Machine, phase: str, *, engine: str = "", version: str = "", part: str = ""
-) -> StepKey:
+def step_key(model: ModelSizes, machine: Machine, phase: str, *, engine: str = "") -> StepKey:
     """What measured steps must share with a workload.
 
     Networks without blocks share nothing with others, nor do GPUs with Ascend devices: physics is off by more
     on these, and elsewhere.
     """
     kind = model.kind
-    serving = phase == "serving" and kind != NETWORK
     work = f"{phase} of networks" if kind == NETWORK else phase
     return StepKey(
         phase=work if machine.device.ascend else f"{work} on GPUs",
-        part=(part or ("prefill" if feeds_forward(model, phase) else "decode")) if serving else "",
         engine=engine,
-        version=version,
         device=machine.device.id,
         architecture=kind,
         model=model.id,

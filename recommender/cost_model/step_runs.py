@@ -161,18 +161,8 @@ def measured_step(
     """A measured value of one configuration beside ``steps``, what physics makes of it."""
     modelled = modelled_value(steps, metric, at)
     ratio = math.log(value / modelled) * (1 if METRICS[metric] is TIMES else -1)
-    before = metric in {"prefill_throughput", "ttft"}
-    if metric == "throughput" and "prefill_share" in steps.extra:
-        before = float(steps.extra["prefill_share"][at]) > MOST
-    key = step_key(
-        question.model, question.machine, question.phase, engine=question.engine, version=question.version,
-        part="prefill" if before else "",
-    )  # fmt: skip
+    key = step_key(question.model, question.machine, question.phase, engine=question.engine)
     return MeasuredStep(key=replace(key, site=site), log_ratio=ratio, source=source)
-
-
-MOST = 0.5
-"""Share of the time from which a throughput says more of prefills than of decode steps."""
 
 
 def modelled_value(steps: Steps, metric: str, at: int = 0) -> float:

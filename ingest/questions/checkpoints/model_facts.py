@@ -134,7 +134,10 @@ def _by_layer(described: Mapping[str, object]) -> Counter[str]:
 
 
 def _sparse_blocks(described: Mapping[str, object], facts: dict[str, int | str], kinds: Counter[str]) -> None:
-    """Attention that picks blocks of tokens, layer by layer."""
+    """Attention that picks tokens, or blocks of them, layer by layer."""
+    indexes = described.get("indexer_types")  # a block has an index of its own, or shares the one before
+    if isinstance(indexes, list) and "full" in indexes:
+        facts["index_layers"] = indexes.count("full")
     block = described.get("sparse_attention_config")
     if not isinstance(block, dict):
         return

@@ -58,6 +58,7 @@ class ModelSizes:
         attended: Positions that a query chooses (sparse attention); 0 if it sees all.
         index_width: Elements a position has for that choice, all index heads together.
         index_heads: Heads of the index.
+        index_layers: Blocks that have one; the others take the choice of the block before.
         activations: Elements written for a sample, for networks without layers here; 0 if unknown.
     """
 
@@ -95,6 +96,7 @@ class ModelSizes:
     attended: float = 0.0
     index_width: float = 0.0
     index_heads: float = 0.0
+    index_layers: float = 0.0
     activations: float = 0.0
 
     @property
@@ -123,6 +125,11 @@ class ModelSizes:
     def linear_share(self) -> float:
         """Share of the blocks that have linear attention of known sizes."""
         return self.linear_layers / max(self.layers, 1.0) if self.linear_heads else 0.0
+
+    @property
+    def index_share(self) -> float:
+        """Share of the blocks that have an index of their own."""
+        return self.index_layers / max(self.layers, 1.0) if self.index_heads else 0.0
 
     @property
     def attention_parameters(self) -> float:
@@ -256,6 +263,7 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         attended=number_of("sparse_top_k"),
         index_width=number_of("index_heads") * number_of("index_head_dim"),
         index_heads=number_of("index_heads"),
+        index_layers=number_of("index_layers", layers),
     )
 
 

@@ -78,6 +78,35 @@ def analytic(
     return time, features
 
 
+STREAM_SHARE = 0.98
+"""Share of the nominal bandwidth at which grouped products of few rows read weights inside a step: 1.57 and
+1.62 TB/s of 1.6, slopes over the experts read on two and eight devices in 16 and 8 bits
+(github.com/hudingyi688/aiconfigurator-npu@5aad688, moe_dispatch_combine_perf.txt)."""
+FRACTAL = 16  # rows that the matrix unit takes at a time
+FEW = 16.0
+"""Mean rows of an expert up to which its weights are read for them once, as the tables of single calls do not
+show: these repeat one layer, whose weights the cache keeps in part."""
+
+
+def few_rows_us(device: Device, x: Floats, number: str, launch_us: float) -> Floats:
+    """Time of grouped products of few rows inside a step: each expert that is met is read once.
+
+    Args:
+        device: Where.
+        x: Rows of ``COLUMNS``.
+        number: Precision of weights and activations.
+        launch_us: Fixed cost of its kernels.
+    """
+    tokens, hidden, inner, experts, chosen, _, local = x.T
+    short = precision(number)
+    met = local * (1 - (1 - chosen / experts) ** tokens)
+    rows = np.ceil(tokens * chosen / experts * local / np.maximum(met, 1e-9) / FRACTAL) * FRACTAL
+    weight = 3 * hidden * inner * ELEMENT_BYTES[short]
+    stream = met * weight / (device.memory_bandwidth * STREAM_SHARE)
+    compute = met * rows * 6 * hidden * inner / device.peak(short)
+    return np.asarray(launch_us + np.maximum(stream, compute) * 1e6)
+
+
 def gathered_us(
     device: Device, rows: Floats, hidden: Floats | float, constants: Mapping[str, float]
 ) -> Floats:

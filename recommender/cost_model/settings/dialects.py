@@ -14,6 +14,7 @@ from kg.nouns.values import Value
 from kg.terms.dialects import statement
 from kg.terms.meanings import own_names
 from kg.terms.purposes import plain_key
+from recommender.cost_model.settings.drafts import method_of
 from recommender.cost_model.settings.engine_defaults import largest_captured
 from recommender.cost_model.settings.plans import SERVING, TRAINING
 
@@ -66,8 +67,11 @@ def translate(
             read |= {name for name, fact in stated.fact_of.items() if fact == "stage_layers"}
     if phase == "training" and ADAPTED in told:
         found.setdefault("lora_rank", LORA_RANK)
-    if phase == "serving" and str(told.get("method", "")).lower().endswith("mtp"):
-        found.setdefault("speculative_tokens", DRAFTED_BY_LAYER)
+    drafting = method_of(str(told.get("method", told.get("speculative_algorithm", ""))))
+    if phase == "serving" and drafting != "other":
+        found["draft_method"] = drafting
+        if drafting == "mtp":
+            found.setdefault("speculative_tokens", DRAFTED_BY_LAYER)
     return Translation(settings=found, untold=tuple(sorted(set(parameters) - read)))
 
 

@@ -8,12 +8,14 @@ from types import MappingProxyType
 from kg.nouns.release import release_key
 from recommender.cost_model.settings.plans import PHASES, PIECEWISE
 
-DEFAULTS: Mapping[str, Mapping[str, tuple[tuple[str, float], ...]]] = MappingProxyType(
+LOCK_STEP = (("", "lock-step"),)
+DEFAULTS: Mapping[str, Mapping[str, tuple[tuple[str, float | str], ...]]] = MappingProxyType(
     {
-        "vllm": {"async_scheduling": (("", 0), ("0.14", 1))},
-        "sglang": {"async_scheduling": (("", 0), ("0.4", 1))},
-        "tensorrt-llm": {"async_scheduling": (("", 0), ("1.0", 1))},
+        "vllm": {"async_scheduling": (("", 0), ("0.14", 1)), "engines": LOCK_STEP},
+        "sglang": {"async_scheduling": (("", 0), ("0.4", 1)), "engines": LOCK_STEP},
+        "tensorrt-llm": {"async_scheduling": (("", 0), ("1.0", 1)), "engines": LOCK_STEP},
         "vllm-ascend": {
+            "engines": LOCK_STEP,
             "graph": (("", 0), ("0.9.0rc1", PIECEWISE), ("0.21.0rc1", 1)),
             "draft_graph": (("", 0), ("0.19.1rc1", 1)),
         },
@@ -25,6 +27,11 @@ The next iteration is scheduled while this one runs: vLLM (vllm-ascend 2b9269b58
 (lmsys.org/blog/2024-12-04-sglang-v0-4), the PyTorch backend of TensorRT-LLM
 (nvidia.github.io/TensorRT-LLM/features/overlap-scheduler.html). Not vllm-ascend: its published steps take
 longer than modelled even with the time of the host in line, and its release notes ask for a flag.
+
+Data-parallel engines that share experts run in lock-step, an idle one with an empty batch: vLLM and
+vllm-ascend (``DPEngineCoreProc.run_busy_loop``, vllm/v1/engine/core.py), SGLang (``prepare_mlp_sync_batch``),
+attention DP of TensorRT-LLM. Told to balance (``patch_balance_schedule`` of vllm-ascend, ``enable_balance``
+of TensorRT-LLM), they prefill at the same time.
 
 Graphs of vllm-ascend: ``platform.py`` of its tags. Up to 0.8.5 it turns them off; from 0.9.0rc1 it captures
 the pieces between attention kernels; from 0.21.0rc1 (pull request 9572) decode steps are captured whole. All

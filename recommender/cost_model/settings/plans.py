@@ -16,6 +16,7 @@ from kg.errors import InputError
 from kg.nouns.layout import DEGREES
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import plain_key
+from recommender.cost_model.settings.drafts import DRAFT_METHODS
 
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
@@ -36,6 +37,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "precision_cache": ("bf16", "int8", "fp8"),
         "layout": ("native", "nchw"),
         "separation": ("mixed", "separate"),
+        "engines": ("independent", "lock-step", "balanced"),
+        "draft_method": tuple(DRAFT_METHODS),
     }
 )
 
@@ -56,13 +59,13 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
     {
         "tensor_parallel": 0, "pipeline_parallel": 1, "data_parallel": 1, "expert_parallel": 1, "batch": 1,
         "input_len": 1024, "output_len": 128, "chunk": 0, "prefill_batch": 1, "prefix_hit": 0.0,
-        "speculative_tokens": 0, "acceptance": 0.7, "kv_host_share": 0.0, "sequence_parallel": 0, "graph": 1,
+        "speculative_tokens": 0, "acceptance": 0.0, "kv_host_share": 0.0, "sequence_parallel": 0, "graph": 1,
         "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
         "prefill_engines": 0, "prefill_tensor_parallel": 0, "index_parallel": 0,
         "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
-        "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0,
-        "captured_requests": 0, "concurrency": 0,
+        "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0, "captured_requests": 0, "concurrency": 0,
+        "engines": "independent", "draft_method": "other",
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults."""

@@ -82,9 +82,10 @@ def attention_us(
     share = 1 - (model.window_layers + model.linear_layers) / max(model.layers, 1.0)
     if model.attended:
         alone = replace(work, sequences=work.sequences * work.queries)
-        growing = _index_us(device, model, work) * share
+        growing = _index_us(device, model, work) * share * (model.index_share or 1.0)
         chosen = _chosen_us(operators, device, model, work) if model.latent else near(model.attended, alone)
-        whole = growing + (chosen + INDEX_LAUNCH_US * device.ascend) * share
+        launched = INDEX_LAUNCH_US * device.ascend * (model.index_share or 1.0)
+        whole = growing + (chosen + launched) * share
     else:
         whole = growing = near(np.inf) * share
     bounded = [near(rows) * layers / model.layers for rows, layers in others if layers]

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
-from recommender.cost_model.facts.model import ROTARY_SIZE, ModelSizes
 from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
 from recommender.cost_model.operators import moe
 from recommender.cost_model.operators.kinds import GPU_KERNEL_US, Operators
-from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT, PRECISIONS
+from recommender.cost_model.settings.plans import PRECISIONS
 from recommender.cost_model.workloads import linear_attention
 from recommender.cost_model.workloads.attention_kinds import (
     AttentionWork,
@@ -24,6 +23,17 @@ from recommender.cost_model.workloads.attention_kinds import (
     cache_bytes,
     index_split,
 )
+from recommender.cost_model.workloads.products import (
+    WEIGHT_BYTES,
+    OperatorCalls,
+    block_products,
+    products_us,
+    stem_and_device,
+)
+
+if TYPE_CHECKING:
+    from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +51,7 @@ SPARSE_PRODUCTS = 4.0  # of these that are no small kernels: the products and it
 LATENT_KERNELS = 10.0  # norms of both compressed rows, products to and from them, splits, transpositions
 QUANTISED_KERNELS = 3.0  # activations are quantised before a product; one time of four the norm does it
 EXPERT_KERNELS = 8.0  # gate, choice, sorting, two grouped products, activation, gathering, sum
+GROUPED_KERNELS = 4.0  # of them in the table of experts: two grouped products, activation, gathering
 SHARED_KERNELS = 4.0  # two products, activation, sum
 SMALL_KERNEL_US = 6.5
 """Device time of a small vector kernel in a decode step: median of the additions, norms, quantisations, casts
@@ -49,7 +60,6 @@ docs/profiler_alignment/groundtruth/summary.csv@11bc0ae); kernels of a training 
 UNFUSED_KERNELS = 26.0  # the same with norm, rotary and activation as elementwise chains
 UNFUSED_NORM = 3.0  # passes of an elementwise norm over those of a fused one: square, mean, scale
 UNFUSED_ROTARY = 3.0
-CACHE_OVER_MEMORY = 2.2  # bandwidth of L2 over that of memory, as fitted for matrix products
 GPU_SMALL_KERNELS = {"dense": 4.0, "latent": 4.0, "experts": 2.0, "shared": 2.0, "sparse": 5.0}
 """Small kernels of a block on a GPU, beside those that one call of a product, of attention or of experts
 launches: two norms with their additions, rotary embedding, activation; of compressed rows two norms, split
@@ -76,6 +86,7 @@ class BlockWork:
         launch_us: Part of cube, attention and experts that is the fixed cost of launching them.
         kernels: Kernels launched.
         flops: Operations of the matrix unit.
+        calls: Its operators.
     """
 
     cube_us: Floats
@@ -86,55 +97,12 @@ class BlockWork:
     launch_us: Floats
     kernels: Floats
     flops: Floats
+    calls: tuple[OperatorCalls, ...]
 
     @property
     def device_us(self) -> Floats:
         """Device time of all parts, one after the other."""
         return np.asarray(self.cube_us + self.attention_us + self.experts_us + self.vector_us)
-
-
-def stem_and_device(device: Device, index: float) -> tuple[str, str, Device]:
-    """Tables and device facts that stand for a precision: other formats change the peak alone.
-
-    Raises:
-        InputError: The device does not compute in it.
-        MissingFactError: Its peak is not known.
-    """
-    name = CHOICES["precision"][int(index)]
-    peak = device.peak(name)
-    size = {"w4a16": 2.0, "w8a16": 2.0, "w4a8": 1.0, "fp4": 1.0}.get(
-        name, ELEMENT_BYTES[name]
-    )  # of what is multiplied
-    facts: dict[str, float | str] = dict(device.facts)
-    # inside a step every weight comes from memory: the step reads far more than the cache holds
-    facts["l2_bytes"] = device.l2_bytes / 64
-    if name == "fp4":  # multiplied as it is: no more than half a byte moves
-        facts["memory_bandwidth_bytes_per_s"] = 2 * device.memory_bandwidth
-    if name in FOUR_BIT:
-        # half a byte from memory; with Ascend's cores apart the vector cores hand the widened weight on
-        # through L2, kernels of GPUs widen it in registers (Marlin, arXiv:2408.11743)
-        passed = size / CACHE_OVER_MEMORY if device.ascend and not device.joint else 0.0
-        facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth * size / (0.5 + passed)
-    if size <= 1:
-        facts["peak_int8_ops"] = peak
-        if size < 1:  # the table reads a byte an element
-            facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth / size
-        return "matmul_w8a8", "moe_w8a8", Device(device.id, facts)
-    facts["peak_bf16_flops"] = peak
-    if size == 4:
-        facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth / 2
-    return "matmul_bf16", "moe_bf16", Device(device.id, facts)
-
-
-def products_us(operators: Operators, device: Device, x: Floats, precisions: Floats) -> Floats:
-    """Times of products with rows m, n, k in x, shape (..., 3), one precision per configuration."""
-    out = np.zeros(x.shape[:-1])
-    for index in np.unique(precisions):
-        chosen = precisions == index
-        stem, _, where = stem_and_device(device, float(index))
-        rows = np.maximum(x[..., chosen, :], 1.0)
-        out[..., chosen] = operators[stem].times_us(where, rows.reshape(-1, 3)).reshape(rows.shape[:-1])
-    return out
 
 
 def stream_us(operators: Operators, device: Device, bytes_: Floats, kernels: Floats | float = 1.0) -> Floats:
@@ -172,28 +140,12 @@ def forward(
         span: First and last position of the queries of a prefill, where its pieces are of one prompt.
     """
     split = settings["tensor_parallel"]
-    precision = settings["precision"]
     fused = settings["fused_ops"]
     query = model.heads * model.head_size / split
     keys = np.maximum(2 * model.kv_heads * model.head_size / split, 2 * model.head_size)
-    attention = _projections(model, tokens, query, keys, split)
-    inner: list[Floats] = []
-    if not model.experts or model.shared:
-        width = (model.expert_inner * model.shared if model.experts else model.inner) / split
-        inner = _feed_forward(model, tokens, width)
-    cube, flops = np.zeros_like(tokens), np.zeros_like(tokens)
-    for group, shapes, share in (
-        ("attention", attention, 1.0 - model.linear_share),
-        ("attention", _linear_projections(model, tokens, split), model.linear_share),
-        ("mlp", inner, 1.0 - model.dense_layers / max(model.layers, 1.0)),
-        ("mlp", _feed_forward(model, tokens, model.inner / split) if model.dense_layers else [],
-         model.dense_layers / max(model.layers, 1.0)),
-    ):  # fmt: skip
-        if shapes:
-            x = np.stack(shapes)
-            times = products_us(operators, device, x, settings.get(f"precision_{group}", precision))
-            cube = cube + share * times.sum(0)
-            flops = flops + share * 2 * np.prod(x, axis=-1).sum(0)
+    calls = block_products(operators, device, model, tokens, settings, query=query, keys=keys)
+    cube = np.asarray(sum(one.us for one in calls), dtype=np.float64)
+    flops = np.asarray(sum(one.flops for one in calls), dtype=np.float64)
 
     flash = settings.get("flash_attention", np.ones_like(tokens))
     attention_work = AttentionWork(
@@ -215,7 +167,7 @@ def forward(
     scores = pairs * (model.heads / split) * SCORE_BYTES
     attend = np.where(flash > 0, attend, attend + stream_us(operators, device, scores, 4.0))
 
-    experts, expert_flops = _experts(operators, device, model, tokens, settings)
+    experts, expert_flops = _experts(operators, device, model, tokens, settings, phase)
     routed = 1.0 - model.dense_layers / max(model.layers, 1.0)
     experts, expert_flops = experts * routed, expert_flops * routed
     along = np.where(settings["sequence_parallel"] > 0, split, 1.0)
@@ -228,76 +180,62 @@ def forward(
     moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
     moved = moved + tokens * model.linear_share * linear_attention.moved_bytes(model) / split
     kernels = np.where(fused > 0, FUSED_KERNELS, UNFUSED_KERNELS) + more_kernels(model, settings)
-    apart = 5.0 + SPARSE_PRODUCTS * bool(model.attended and model.latent)
+    apart = (
+        5.0
+        + SPARSE_PRODUCTS * (model.index_share or 1.0) * bool(model.attended and model.latent)
+        + GROUPED_KERNELS * bool(model.experts)
+    )
     small = kernels - apart if device.ascend else _small_kernels(model, fused)
     vector = stream_us(operators, device, moved, small)
     if phase == "decode":
         vector = np.maximum(vector, small * (SMALL_KERNEL_US if device.ascend else GPU_KERNEL_US))
     kernels = kernels + _looped_kernels(model, settings)
     kernels = kernels + LINEAR_PREFILL_KERNELS * model.linear_share * (phase == "prefill")
-    stems = ["matmul_bf16"] * (len(attention) + len(inner)) + [f"attention_{phase}"]
-    launching = sum(
-        _launch(operators, device, stem) for stem in ([*stems, "moe_bf16"] if model.experts else stems)
-    )
+    stems = [f"attention_{phase}", *(["moe_bf16"] if model.experts else [])]
+    launching = sum(one.count for one in calls) * _launch(operators, device, "matmul_bf16")
+    launching = launching + sum(_launch(operators, device, stem) for stem in stems)
     launch = np.minimum(launching, cube + attend + experts)
-    return BlockWork(
-        cube, attend, growing, experts, vector, launch, kernels, flops + attention_flops + expert_flops
-    )
+    calls.append(
+        OperatorCalls(
+            name="attention", count=1.0, us=attend, flops=attention_flops,
+            moved=_cache_moved(model, settings, sequences, length, tokens), group="precision_cache",
+        )
+    )  # fmt: skip
+    if model.experts:
+        calls.append(
+            OperatorCalls(
+                name="experts", count=routed, us=experts, flops=expert_flops, group="precision_mlp",
+                moved=_expert_bytes(model, tokens, settings) * routed,
+            )
+        )  # fmt: skip
+    calls.append(OperatorCalls(name="vector kernels", count=small, us=vector, moved=moved))
+    work = flops + attention_flops + expert_flops
+    return BlockWork(cube, attend, growing, experts, vector, launch, kernels, work, tuple(calls))
 
 
-def _projections(
-    model: ModelSizes, tokens: Floats, query: Floats, keys: Floats, split: Floats
-) -> list[Floats]:
-    """Products around the attention as rows m, n, k."""
-    hidden = np.full_like(tokens, model.hidden)
-    if not model.query_size:
-        return [np.column_stack([tokens, query + keys, hidden]), np.column_stack([tokens, hidden, query])]
-    # compressed rows and the index are made on every device; in decode the products from a row stand
-    # around the attention
-    heads = model.heads / split
-    narrow = np.full_like(tokens, model.query_rank + model.kv_width)
-    from_ = np.full_like(tokens, model.query_rank or model.hidden)
-    rank = np.full_like(tokens, model.kv_rank)
-    up = heads * (model.query_size - ROTARY_SIZE + model.value_size)
-    index = []
-    if model.index_heads:
-        wide, both = model.index_width, model.index_width / model.index_heads + model.index_heads
-        index = [
-            np.column_stack([tokens, np.full_like(tokens, wide), from_]),
-            np.column_stack([tokens, np.full_like(tokens, both), hidden]),
-        ]
-    return [
-        *index,
-        np.column_stack([tokens, narrow, hidden]),
-        np.column_stack([tokens, heads * model.query_size, from_]),
-        np.column_stack([tokens, up, rank]),
-        np.column_stack([tokens, hidden, heads * model.value_size]),
-    ]
+def _cache_moved(
+    model: ModelSizes, settings: Mapping[str, Floats], sequences: Floats, length: Floats, tokens: Floats
+) -> Floats:
+    """Bytes of cache that attention reads, or of keys and values where it makes them."""
+    split = 1.0 if model.latent else np.minimum(settings["tensor_parallel"], max(model.kv_heads, 1.0))
+    return np.asarray(np.maximum(sequences * length, tokens) * model.kv_width / split * cache_bytes(settings))
 
 
-def _linear_projections(model: ModelSizes, tokens: Floats, split: Floats) -> list[Floats]:
-    """Products around linear attention as rows m, n, k; none without it."""
-    if not model.linear_share:
-        return []
-    hidden = np.full_like(tokens, model.hidden)
-    return [
-        np.column_stack([tokens, model.linear_input / split, hidden]),
-        np.column_stack([tokens, hidden, model.linear_values / split]),
-    ]
-
-
-def _feed_forward(model: ModelSizes, tokens: Floats, width: Floats) -> list[Floats]:
-    """Products of a feed-forward part as rows m, n, k."""
-    hidden = np.full_like(tokens, model.hidden)
-    up = 2.0 if model.experts else model.matrices - 1
-    return [np.column_stack([tokens, up * width, hidden]), np.column_stack([tokens, hidden, width])]
+def _expert_bytes(model: ModelSizes, tokens: Floats, settings: Mapping[str, Floats]) -> Floats:
+    """Bytes of weights that the experts of a device read once."""
+    group, split = settings["expert_parallel"], settings["tensor_parallel"]
+    routed = tokens * np.maximum(group / split, 1.0)
+    met = 1 - (1 - model.chosen / model.experts) ** routed
+    size = WEIGHT_BYTES[settings.get("precision_mlp", settings["precision"]).astype(np.int64)]
+    weight = 3 * model.hidden * model.expert_inner * size
+    return np.asarray(weight * model.experts / np.maximum(group, split) * met)
 
 
 def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
     """Kernels of a block beyond those of a dense one with full attention in 16 bit."""
     more = LATENT_KERNELS * bool(model.latent) + SHARED_KERNELS * bool(model.experts and model.shared)
     more = more + LINEAR_KERNELS * model.linear_layers / max(model.layers, 1.0)
-    more = more + SPARSE_KERNELS * bool(model.attended and model.latent)
+    more = more + SPARSE_KERNELS * (model.index_share or 1.0) * bool(model.attended and model.latent)
     quantised = np.isin(settings["precision"], _QUANTISED) * QUANTISED_KERNELS
     return np.asarray(more + EXPERT_KERNELS * bool(model.experts) + quantised, dtype=np.float64)
 
@@ -328,7 +266,12 @@ def _launch(operators: Operators, device: Device, stem: str) -> float:
 
 
 def _experts(
-    operators: Operators, device: Device, model: ModelSizes, tokens: Floats, settings: Mapping[str, Floats]
+    operators: Operators,
+    device: Device,
+    model: ModelSizes,
+    tokens: Floats,
+    settings: Mapping[str, Floats],
+    phase: str,
 ) -> tuple[Floats, Floats]:
     """Time and work of the routed experts of one block on one device."""
     if not model.experts:
@@ -355,7 +298,13 @@ def _experts(
         # the measured call gathers the rows of all tokens; here a device gathers those of its own
         others = (routed - tokens * settings["expert_imbalance"])[chosen]
         gathered = moe.gathered_us(where, others * model.chosen, model.hidden, operators[kind].constants)
-        out[chosen] = np.maximum(times - gathered, _launch(operators, device, kind))
+        times = np.maximum(times - gathered, _launch(operators, device, kind))
+        if phase == "decode" and device.ascend and not device.joint:
+            number = "int8" if kind.endswith("w8a8") else "bf16"
+            few = moe.few_rows_us(where, rows[chosen], number, GROUPED_KERNELS * SMALL_KERNEL_US)
+            each = routed[chosen] * model.chosen / model.experts
+            times = np.where(each <= moe.FEW, few, times)
+        out[chosen] = times
     grouped = settings.get("grouped_matmul", np.ones_like(tokens))
     single = grouped == 0
     if np.any(single):

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-EXCHANGE_US = 79.0
-"""Least time to hand tokens to their experts, and as much to bring them back: medians of 71.5 and 86.6 us for
-one and six tokens (MoeDistributeCombineV2 in served GLM-5, the list of ``block.SMALL_KERNEL_US``)."""
+EXCHANGE_US = 29.0
+"""Least time to hand tokens to their experts, and as much to bring them back: the shortest of 260 calls with
+one and with six tokens took 26.8 and 31.3 us (MoeDistributeCombineV2 in served GLM-5, the list of
+``block.SMALL_KERNEL_US``). The median took 79: the rest waits for the busiest device (:func:`busiest`)."""
 SCALE_BYTES = 4.0  # the scale of a token that is sent in 8 bits (CloudMatrix384, arXiv:2506.12708, 4.2.1)
 _NARROW = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.settings.drafts import passes
+
 if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
@@ -56,11 +58,11 @@ def launched_us(device: Device, s: Columns, level: Floats, work: BlockWork, phas
 
 
 def proposing_us(device: Device, model: ModelSizes, s: Columns, step_us: Floats, work: BlockWork) -> Floats:
-    """Time to draft: each token is a pass through one block, launched kernel by kernel unless captured."""
-    one = step_us / model.layers
+    """Time to draft: passes through the blocks of a draft, launched kernel by kernel unless captured."""
+    times, blocks = passes(s["speculative_tokens"], s["draft_method"])
     share = np.where((s["draft_graph"] > 0) & (s["graph"] >= 1), GRAPH_SHARE, 1.0)
     launched = work.kernels * _kernel_us(device) * share
-    return np.where(s["speculative_tokens"] > 0, s["speculative_tokens"] * np.maximum(one, launched), 0.0)
+    return np.asarray(times * blocks * np.maximum(step_us / model.layers, launched))
 
 
 def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -> Floats:

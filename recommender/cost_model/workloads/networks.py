@@ -14,8 +14,9 @@ from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.fit.kernels import BURST_US, FORMAT_US
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns
-from recommender.cost_model.workloads.block import products_us, stream_us
+from recommender.cost_model.workloads.block import stream_us
 from recommender.cost_model.workloads.layouts import GRADIENT_BYTES, RESERVED_BYTES, STATE_BYTES
+from recommender.cost_model.workloads.products import products_us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,17 +14,11 @@ from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.operators.network import Network, collective_us, point_us
+from recommender.cost_model.operators.network import Network, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
-from recommender.cost_model.workloads.block import BlockWork, forward, products_us
 from recommender.cost_model.workloads.energy import power_w
-from recommender.cost_model.workloads.exchange import busiest, exchange_us
-from recommender.cost_model.workloads.launching import (
-    captured_share,
-    launched_us,
-    proposing_us,
-    shared_us,
-)
+from recommender.cost_model.workloads.forward_pass import forward_pass
+from recommender.cost_model.workloads.launching import proposing_us, shared_us
 from recommender.cost_model.workloads.serving_flow import StepTimes, is_apart, serving_flow, step_plan
 from recommender.cost_model.workloads.serving_memory import memory_parts, sequence_bytes, weights
 from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
@@ -34,6 +28,7 @@ if TYPE_CHECKING:
 
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
+    from recommender.cost_model.workloads.block import BlockWork
 
 Floats = NDArray[np.float64]
 
@@ -82,62 +77,6 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
     return s
 
 
-def _pass_us(
-    operators: Operators,
-    device: Device,
-    network: Network,
-    model: ModelSizes,
-    s: Columns,
-    *,
-    tokens: Floats,
-    sequences: Floats,
-    length: Floats,
-    phase: str,
-    logits: Floats,
-    span: tuple[Floats, Floats] | None = None,
-) -> tuple[Floats, Floats, Floats, BlockWork]:
-    """Device time, communication, host time of one forward pass over all blocks; and one block's work."""
-    tp = s["tensor_parallel"]
-    if model.experts:
-        s = {**s, "expert_imbalance": np.maximum(s["expert_imbalance"], busiest(model, s, tokens))}
-    work = forward(
-        operators,
-        device,
-        model,
-        tokens=tokens,
-        sequences=sequences,
-        length=length,
-        settings=s,
-        phase=phase,
-        span=span,
-    )
-    size = tokens * model.hidden * 2
-    one = np.ones_like(tp)
-    level = captured_share(s, tokens, phase)
-    captured = level > 0
-    plain = 2 * collective_us(network, operators, "all_reduce", size, tp, one, captured)
-    # FlashComm: scatter and gather instead of all-reduce, norms split, activations quantised or not
-    share = size / tp
-    parts = (
-        collective_us(network, operators, name, share, tp, one, captured)
-        for name in ("all_gather", "reduce_scatter")
-    )
-    wire = np.where(s["sequence_parallel"] > 0, 2 * sum(parts), plain)
-    if model.experts:
-        exchange = exchange_us(operators, network, model, s, tokens, floor=device.ascend, captured=captured)
-        # in one kernel with the experts, the exchange runs behind them
-        exchange = np.where(s["fused_dispatch"] > 0, np.maximum(exchange - work.experts_us, 0.0), exchange)
-        wire = wire + exchange * (1 - model.dense_layers / model.layers)
-    x = np.column_stack([logits, model.vocabulary / tp, np.full_like(tp, model.hidden)])
-    head = products_us(operators, device, x, s["precision_head"]) if model.vocabulary else np.zeros_like(tp)
-    host = model.layers * launched_us(device, s, level, work, phase)
-    stages = s["pipeline_parallel"]
-    uneven = np.ceil(model.layers / stages) * stages  # the longest stage sets the pace
-    far = tp * stages > network.per_node
-    hops = (stages - 1) * point_us(network, np.where(stages > 1, size / tp, 0.0), far)
-    return uneven * work.device_us + head, uneven * wire + hops, host, work
-
-
 def serving_step(
     operators: Operators,
     device: Device,
@@ -146,12 +85,11 @@ def serving_step(
     settings: Columns,
     devices: Floats,
     *,
-    decode_factor: float = 1.0,
-    prefill_factor: float = 1.0,
+    factor: float = 1.0,
 ) -> Steps:
     """Costs of serving: ``time_s`` is a decode step; prefill, TTFT, TPOT and tails are in ``extra``.
 
-    The factors are what measured steps make of the time of a decode step and of a prefill.
+    The factor is what measured steps make of the time of a decode step and of a prefill.
 
     Raises:
         InputError: An impossible layout, or a precision that the device lacks.
@@ -168,7 +106,7 @@ def serving_step(
     flight = batch / np.minimum(pp, batch)
     rows = flight * (1 + drafted)
     middle = length + produced / 2
-    device_us, wire, host, work = _pass_us(
+    decode = forward_pass(
         operators,
         device,
         network,
@@ -180,6 +118,7 @@ def serving_step(
         phase="decode",
         logits=rows,
     )
+    device_us, wire, host, work = decode.device_us, decode.wire_us, decode.host_us, decode.block
     cached = flight * sequence_bytes(model, s, middle)
     fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s)
     proposing = proposing_us(device, model, s, device_us + wire, work)
@@ -194,13 +133,13 @@ def serving_step(
         "communication_exposed": wire,
         "host": idle_host,
     }
-    split_us = {name: part * decode_factor for name, part in split_us.items()}
+    split_us = {name: part * factor for name, part in split_us.items()}
     step_s = np.asarray(sum(split_us.values()), dtype=np.float64) / 1e6
 
     # Prefill of one request, in chunks that each read the weights again.
     plan = step_plan(s, device)
     fresh, chunk, count, together = plan.fresh, plan.chunk, plan.count, plan.together
-    prefill_us, prefill_wire, prefill_host, prefill_work = _pass_us(
+    prefill = forward_pass(
         operators,
         device,
         network,
@@ -215,10 +154,10 @@ def serving_step(
     )
     # later chunks attend to earlier ones: the pairs of the whole sequence, less those within chunks
     pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
-    history = model.layers * prefill_work.growing_us * pairs
-    hosts = (prefill_host, shared_us(prefill_host, s, device, fresh, together))
+    history = model.layers * prefill.block.growing_us * pairs
+    hosts = (prefill.host_us, shared_us(prefill.host_us, s, device, fresh, together))
     alone_s, passes_s = (
-        (count * np.maximum(prefill_us + prefill_wire, host) + history) / 1e6 * prefill_factor
+        (count * np.maximum(prefill.device_us + prefill.wire_us, host) + history) / 1e6 * factor
         for host in hosts
     )
     apart = is_apart(s)
@@ -228,7 +167,7 @@ def serving_step(
         transfer_s = point_us(network, moved, np.ones(tp.shape, dtype=bool)) / 1e6
 
     times = StepTimes(decode_s=step_s, alone_s=alone_s, passes_s=passes_s, transfer_s=transfer_s)
-    output, flow = serving_flow(s, plan, times)
+    output, flow = serving_flow(s, plan, times, _in_step(model, s))
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
     split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}
     extra = dict(flow)
@@ -248,6 +187,13 @@ def serving_step(
         spread=SPREAD,
         extra=extra,
     )
+
+
+def _in_step(model: ModelSizes, s: Columns) -> Floats:
+    """Engines that take each step together: those that share their experts, unless they prefill together."""
+    together = (s["engines"] == CHOICES["engines"].index("lock-step")) & bool(model.experts)
+    sharing = np.minimum(s["expert_parallel"] / s["tensor_parallel"], s["data_parallel"])
+    return np.where(together, np.maximum(sharing, 1.0), 1.0)
 
 
 def _of_prefill(s: Columns) -> Columns:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.settings.drafts import tokens_a_step
 from recommender.cost_model.settings.plans import CHOICES
 from recommender.cost_model.workloads.launching import come_together
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
@@ -67,9 +68,7 @@ class StepTimes:
 
 def step_plan(s: Columns, device: Device) -> StepPlan:
     """What the steps of checked columns hold."""
-    # accepted tokens of k drafted with chance a each: (1 - a^(k+1)) / (1 - a) (Leviathan et al. 2023)
-    drafted, chance = s["speculative_tokens"], np.minimum(s["acceptance"], 0.999)
-    tokens = np.where(drafted > 0, (1 - chance ** (drafted + 1)) / (1 - chance), 1.0)
+    tokens = tokens_a_step(s["speculative_tokens"], s["acceptance"], s["draft_method"])
     # what the prefix holds is not redone
     fresh = np.maximum(s["input_len"] * (1 - s["prefix_hit"]), 1)
     chunk = np.where(s["chunk"] > 0, np.minimum(s["chunk"], fresh), fresh)
@@ -84,13 +83,16 @@ def step_plan(s: Columns, device: Device) -> StepPlan:
     )
 
 
-def serving_flow(s: Columns, plan: StepPlan, times: StepTimes) -> tuple[Floats, Mapping[str, Floats]]:
+def serving_flow(
+    s: Columns, plan: StepPlan, times: StepTimes, in_step: Floats | float = 1.0
+) -> tuple[Floats, Mapping[str, Floats]]:
     """Output tokens a second of all engines; TTFT, TPOT, their tails and the load by name.
 
     Args:
         s: Checked columns.
         plan: What the steps hold.
         times: What they take.
+        in_step: Engines that take each step together.
     """
     dp, pp, batch, length, produced = (
         s[name] for name in ("data_parallel", "pipeline_parallel", "batch", "input_len", "output_len")
@@ -101,12 +103,16 @@ def serving_flow(s: Columns, plan: StepPlan, times: StepTimes) -> tuple[Floats, 
     busy_s = times.passes_s / pp / plan.together
     apart = is_apart(s)
     # A request's share of the engine: its prefill and its part of the decode steps.
-    stalled = np.where(
-        apart, 0.0, busy_s / np.maximum(steps, 1) * (batch - 1)
-    )  # others' prefills between steps
+    passes = count / plan.together
+    pass_s, each = busy_s / passes, passes / np.maximum(steps, 1)
+    # others' prefills between steps
+    stalled = np.where(apart, 0.0, pass_s * _prefilling(each * (batch - 1), each * batch, in_step))
     tpot = (step_s + stalled) / plan.tokens
     rate, alone = s["request_rate"], s["prefill_engines"] > 0
-    capacity, load, turn = _pace(s, busy_s, steps * step_s / batch)
+    held_s = np.where(
+        apart, busy_s, pass_s * _prefilling(each * batch, each * batch, in_step) * steps / batch
+    )
+    capacity, load, turn = _pace(s, held_s, steps * step_s / batch)
     queue = (load, turn, np.where(alone, 1.0, batch), busy_s)
     ttft = prefill_s + transfer_s + np.where(rate > 0, waiting_s(*queue), 0.0)
     tail = np.where(rate > 0, longest_waiting_s(*queue), 0.0)
@@ -115,7 +121,7 @@ def serving_flow(s: Columns, plan: StepPlan, times: StepTimes) -> tuple[Floats, 
         "ttft_s": ttft,
         "ttft_p99_s": prefill_s + transfer_s + tail,
         "tpot_s": tpot,
-        "tpot_p99_s": tpot + np.where(apart, 0.0, _late(batch) * busy_s / produced),
+        "tpot_p99_s": tpot + np.where(apart, 0.0, _late(batch * in_step) * busy_s / produced),
         "prefill_s": prefill_s,
         "kv_transfer_s": transfer_s,
         "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * length / busy_s,
@@ -130,6 +136,18 @@ def serving_flow(s: Columns, plan: StepPlan, times: StepTimes) -> tuple[Floats, 
 def is_apart(s: Columns) -> NDArray[np.bool_]:
     """Where engines of their own prefill."""
     return np.asarray(s["separation"] == CHOICES["separation"].index("separate"))
+
+
+def _prefilling(own: Floats, each: Floats, engines: Floats | float) -> Floats:
+    """Prefill passes that a step waits for, where engines that share experts step together.
+
+    Args:
+        own: Passes of the engine itself in a step, in the mean.
+        each: Those of each of the others; they come at random.
+        engines: Engines in step.
+    """
+    none = (1 - np.minimum(own, 1.0)) * (1 - np.minimum(each, 1.0)) ** (engines - 1)
+    return np.asarray(np.maximum(own, 1 - none))
 
 
 def _late(batch: Floats) -> Floats:

@@ -17,7 +17,7 @@ from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_us
-from recommender.cost_model.workloads.block import BlockWork, forward, products_us, stream_us
+from recommender.cost_model.workloads.block import BlockWork, forward, stream_us
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.layouts import (
     STATE_BYTES,
@@ -35,6 +35,7 @@ from recommender.cost_model.workloads.networks import (
     operations_us,
     trained_memory_parts,
 )
+from recommender.cost_model.workloads.products import products_us
 from recommender.cost_model.workloads.steps import SPREAD, Steps
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ FACTS = {
     "moe_intermediate_size", "max_positions", "kv_lora_rank", "image_size", "flops_per_sample",
     "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "attention_kind",
     "full_attention_layers", "sliding_attention_layers", "linear_attention_layers", "sparse_attention_layers",
-    "compressed_4_layers", "compressed_128_layers", "sliding_window", "sparse_top_k", "index_heads",
+    "compressed_4_layers", "compressed_128_layers", "sliding_window", "sparse_top_k", "index_heads", "index_layers",
     "index_head_dim", "global_kv_heads", "global_head_dim", "linear_key_heads", "linear_value_heads",
     "linear_key_head_dim", "linear_value_head_dim", "dense_layers", "shared_intermediate_size",
     "mtp_layers", "pooling", "weight_format",

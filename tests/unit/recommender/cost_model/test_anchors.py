@@ -13,9 +13,7 @@ from recommender.cost_model.estimate import estimate
 from recommender.cost_model.operators.kinds import shipped
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
-KEY = StepKey(
-    phase="serving", part="decode", engine="one", version="1.0", device="a", architecture="dense", model="m"
-)
+KEY = StepKey(phase="serving", engine="one", device="a", architecture="dense", model="m")
 
 
 def steps(*ratios: float, key: StepKey = KEY) -> list[MeasuredStep]:
@@ -29,24 +27,23 @@ def anchors(*held: MeasuredStep, site: str = "") -> Anchors:
 
 def test_a_correction_goes_to_what_was_measured_and_less_so_further_away() -> None:
     held = anchors(*steps(0.5, 0.5, 0.5, 0.5, 0.5, 0.5))
-    near, version, engine = (
-        held.correction(key)
-        for key in (KEY, replace(KEY, version="2.0"), replace(KEY, engine="new", version="", model="n"))
+    near, device, engine = (
+        held.correction(key) for key in (KEY, replace(KEY, device="b"), replace(KEY, engine="new", model="n"))
     )
     assert near
-    assert version
+    assert device
     assert engine
     assert 0.3 < near.log_factor < 0.5
-    assert abs(engine.log_factor) < version.log_factor <= near.log_factor
-    assert near.spread < version.spread < engine.spread
+    assert abs(engine.log_factor) < device.log_factor <= near.log_factor
+    assert near.spread < device.spread < engine.spread
 
 
 def test_stating_less_never_makes_surer() -> None:
     held = anchors(*steps(0.5, 0.5, 0.5, 0.5, 0.5, 0.5))
     for stated in (KEY, replace(KEY, engine="new", model="n")):
-        less = [replace(stated, **{name: ""}) for name in ("version", "engine", "device", "model")]
+        less = [replace(stated, **{name: ""}) for name in ("engine", "device", "model")]
         spreads = [found.spread for key in (stated, *less) if (found := held.correction(key))]
-        assert len(spreads) == 5
+        assert len(spreads) == 4
         assert min(spreads) >= spreads[0] - 1e-12
 
 
@@ -129,7 +126,7 @@ def test_three_own_runs_of_a_system_move_it_nearly_all_the_way() -> None:
     held = Anchors(
         steps=(*shared.steps, *own), deviations=shared.deviations, errors=shared.errors, site="own"
     )
-    after = held.correction(replace(KEY, engine="", version=""))
+    after = held.correction(replace(KEY, engine=""))
     before = shared.correction(KEY)
     assert before
     assert after
@@ -159,7 +156,7 @@ def test_an_anchored_estimate_is_physics_times_its_factor() -> None:
     settings = [{"dp": 2, "ep": 16, "batch": 8, "precision": "int8"}]
     ratio = 0.25
     deviations = dict.fromkeys(shipped_anchors().deviations, 1e-3) | {"engine": 3.0, "noise": 1e-3}
-    key = StepKey(phase="serving", part="decode", engine="one", device="ascend-910c")
+    key = StepKey(phase="serving", engine="one", device="ascend-910c")
     held = Anchors(steps=tuple(steps(ratio, ratio, key=key)), deviations=deviations)
     plain, anchored = (
         estimate(

@@ -7,7 +7,15 @@ import pytest
 
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.kinds import reference_device
-from recommender.cost_model.operators.moe import PRIOR, TILE, analytic, busiest, gathered_us
+from recommender.cost_model.operators.moe import (
+    PRIOR,
+    STREAM_SHARE,
+    TILE,
+    analytic,
+    busiest,
+    few_rows_us,
+    gathered_us,
+)
 
 DEVICE = reference_device()
 ROW = {
@@ -61,3 +69,18 @@ def test_the_busiest_device_is_as_far_above_the_mean_as_the_largest_of_so_many()
     counts = rng.normal(1000, math.sqrt(1000), (4000, 64)).max(axis=1).mean() / 1000
     assert busiest(np.array([1000.0]), np.array([64.0]))[0] == pytest.approx(counts, abs=0.02)
     assert busiest(np.array([1000.0, 0.0]), np.array([1.0, 64.0])).tolist() == [1.0, 1.0]
+
+
+def test_experts_that_are_met_are_read_once_at_the_speed_of_the_memory() -> None:
+    place = Device(
+        "die", {"memory_bandwidth_bytes_per_s": 1.6e12, "peak_int8_ops": 7e14, "peak_bf16_flops": 3.5e14}
+    )
+    rows = np.array(
+        [[tokens, 6144, 2048, 256, 8, 8, 32] for tokens in (1e-6, 8, 1000, 4000)], dtype=np.float64
+    )
+    times = few_rows_us(place, rows, "int8", 26.0)
+    all_weights = 32 * 3 * 6144 * 2048 / 1.6e6
+    assert times[0] == pytest.approx(26.0, abs=0.01)
+    assert times[1] - 26.0 == pytest.approx(all_weights / STREAM_SHARE * (1 - (1 - 8 / 256) ** 8), rel=1e-6)
+    assert times[2] - 26.0 >= all_weights / STREAM_SHARE * (1 - 1e-9)
+    assert times[3] > times[2] > times[1]

@@ -76,9 +76,9 @@ def test_fields_of_an_object_are_settings_and_those_of_a_peer_are_not() -> None:
     found = translate(told, "serving", count=16)
     assert dict(found.settings) == {"speculative_tokens": 1, "graph": 0}
     by_layer = {"speculative_config.method": "deepseek_mtp"}
-    assert dict(translate(by_layer, "serving").settings) == {"speculative_tokens": 1}
+    assert dict(translate(by_layer, "serving").settings) == {"speculative_tokens": 1, "draft_method": "mtp"}
     stated = {**by_layer, "speculative_config.num_speculative_tokens": "3"}
-    assert dict(translate(stated, "serving").settings) == {"speculative_tokens": 3}
+    assert dict(translate(stated, "serving").settings) == {"speculative_tokens": 3, "draft_method": "mtp"}
     assert found.untold == ("kv_transfer_config.kv_connector_extra_config.prefill.tp_size",)
 
 

@@ -65,3 +65,9 @@ def test_the_largest_captured_step_is_rounded_down(sequences: int, drafted: int,
     assert largest_captured("vllm-ascend", "0.20.2rc1", sequences, drafted) == rows
     assert largest_captured("vllm-ascend", "0.13.0", sequences, drafted) == 0
     assert largest_captured("sglang", "", sequences, drafted) == 0
+
+
+@pytest.mark.parametrize("engine", ["vllm", "vllm-ascend", "sglang", "tensorrt-llm"])
+def test_engines_that_share_experts_step_together(engine: str) -> None:
+    assert engine_defaults("serving", engine, "")["engines"] == "lock-step"
+    assert engine_defaults("serving", "mindie", "")["engines"] == "independent"

@@ -10,14 +10,16 @@ from recommender.cost_model.workloads.serving_flow import StepTimes, is_apart, s
 BASE: dict[str, object] = {"batch": 1, "input_len": 1000, "output_len": 100, "chunk": 250}
 
 
-def flow(decode_s: float = 0.01, prefill_s: float = 0.2, **changes: object) -> dict[str, float]:
+def flow(
+    decode_s: float = 0.01, prefill_s: float = 0.2, in_step: float = 1.0, **changes: object
+) -> dict[str, float]:
     """Figures of a load whose steps take what is said."""
     s = columns([BASE | changes], SERVING)
     one = np.ones(1)
     times = StepTimes(
         decode_s=decode_s * one, alone_s=prefill_s * one, passes_s=prefill_s * one, transfer_s=0 * one
     )
-    output, extra = serving_flow(s, step_plan(s, Device("given", {})), times)
+    output, extra = serving_flow(s, step_plan(s, Device("given", {})), times, in_step)
     return {"throughput": float(output[0])} | {name: float(values[0]) for name, values in extra.items()}
 
 
@@ -34,6 +36,15 @@ def test_prefills_of_others_stall_what_decodes_unless_they_run_elsewhere() -> No
     assert apart["tpot_s"] == 0.01 == apart["tpot_p99_s"]
     assert mixed["tpot_p99_s"] > mixed["tpot_s"]
     assert not is_apart(columns([BASE], SERVING))[0]
+
+
+def test_a_prefill_holds_up_all_engines_that_step_together() -> None:
+    alone, four, many = (flow(batch=8, in_step=engines) for engines in (1.0, 4.0, 1e6))
+    # four passes of 50 ms for each request, of which seven others and three engines of eight come at random
+    some = 1 - (1 - 7 * 4 / 100) * (1 - 8 * 4 / 100) ** 3
+    assert four["tpot_s"] == pytest.approx(0.01 + some * 0.05)
+    assert alone["tpot_s"] < four["tpot_s"] < many["tpot_s"] == pytest.approx(0.01 + 0.05)
+    assert alone["throughput"] > four["throughput"] > many["throughput"]
 
 
 def test_no_more_is_answered_than_is_in_flight() -> None:

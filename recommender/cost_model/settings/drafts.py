@@ -1,0 +1,104 @@
+"""How tokens are drafted: how many of them each method has accepted, and in how many passes it drafts them.
+
+The share of drafts whose first, second, ... token was accepted: what vllm-ascend's own tests hold
+(github.com/vllm-project/vllm-ascend@182b75ea84, tests/e2e/pull_request/*/spec_decode/: ``utils.py``,
+``test_mtp_qwen3_next.py``, ``test_mtp_step3p5.py``, ``test_dspark_deepseekv4.py``). Beyond the last measured
+position the share falls as between the last two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftMethod:
+    """One way to draft.
+
+    Attributes:
+        accepted: Share of drafts of which so many tokens were accepted, from the first on.
+        at_once: Whether one pass drafts all of them.
+        blocks: Blocks of the network that drafts.
+    """
+
+    accepted: tuple[float, ...]
+    at_once: bool = False
+    blocks: float = 1.0
+
+
+DRAFT_METHODS = {
+    "other": DraftMethod(()),
+    "mtp": DraftMethod((0.85, 0.46, 0.19)),
+    "eagle": DraftMethod((0.74, 0.44, 0.29)),
+    "eagle3": DraftMethod((0.68, 0.40, 0.18)),
+    "dflash": DraftMethod((0.60, 0.50, 0.30, 0.20, 0.20, 0.10), at_once=True, blocks=5.0),
+    "dspark": DraftMethod((0.88, 0.74, 0.58, 0.49, 0.40, 0.30, 0.18), at_once=True),
+}
+"""By the name that engines give them. The network of DFlash has five blocks (its ``config.json``,
+z-lab/Qwen3-8B-DFlash-b16)."""
+USUAL = 0.7
+"""Chance that a drafted token is accepted after those before it, where the method is not stated: what the
+methods above have of three tokens in the mean."""
+CERTAIN = 0.999
+
+
+def method_of(text: str) -> str:
+    """The method that a program's word means: ``"other"`` if none is known."""
+    word = text.lower().replace("-", "")
+    if word.endswith("mtp") or word == "nextn":
+        return "mtp"
+    return word if word in DRAFT_METHODS else "other"
+
+
+def tokens_a_step(drafted: Floats, chance: Floats, method: Floats) -> Floats:
+    """Tokens that a decode step gives a sequence.
+
+    With a chance of each, ``(1 - a^(k + 1)) / (1 - a)`` of k drafted ones (Leviathan et al. 2023); where none
+    is stated, what the method has accepted.
+
+    Args:
+        drafted: Tokens drafted; 0 for none.
+        chance: Of a token after those before it; 0 where it is not stated.
+        method: Number of the method.
+    """
+    told = np.clip(np.where(chance > 0, chance, USUAL), 0.0, CERTAIN)
+    tokens = np.where(drafted > 0, (1 - told ** (drafted + 1)) / (1 - told), 1.0)
+    for place, name in enumerate(DRAFT_METHODS):
+        its = (chance <= 0) & (method == place) & (drafted > 0)
+        if name != "other" and np.any(its):
+            kept = _kept(name, int(np.max(drafted[its])))
+            whole, rest = np.floor(drafted[its]), drafted[its] % 1
+            at = whole.astype(np.int64)
+            tokens[its] = kept[at] + rest * (kept[np.minimum(at + 1, len(kept) - 1)] - kept[at])
+    return tokens
+
+
+def usual_chance(method: str, drafted: int) -> float:
+    """The chance of each token that gives as many as a method does where none is stated."""
+    if method == "other":
+        return USUAL
+    tokens, chances = _kept(method, drafted)[drafted], np.linspace(0.0, 1.0, 101)
+    given = sum(chances**place for place in range(drafted + 1))
+    return float(chances[np.argmin(np.abs(given - tokens))])
+
+
+@cache
+def _kept(name: str, most: int) -> Floats:
+    """Tokens of a step by the number of drafted ones, from none up to one more than ``most``."""
+    shares = list(DRAFT_METHODS[name].accepted)
+    while len(shares) <= most:
+        shares.append(shares[-1] * min(shares[-1] / shares[-2], 1.0))
+    return np.concatenate([[1.0], 1.0 + np.cumsum(shares)])
+
+
+def passes(drafted: Floats, method: Floats) -> tuple[Floats, Floats]:
+    """Passes of a draft, and blocks of each."""
+    at_once = np.array([one.at_once for one in DRAFT_METHODS.values()])[method.astype(np.int64)]
+    blocks = np.array([one.blocks for one in DRAFT_METHODS.values()])[method.astype(np.int64)]
+    return np.where(at_once, np.minimum(drafted, 1.0), drafted), blocks

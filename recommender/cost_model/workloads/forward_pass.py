@@ -1,0 +1,137 @@
+"""One forward pass of a decoder while serving: all of its blocks, what they exchange, and the output head.
+
+Arrays run over configurations. Times are microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.cost_model.operators.network import Network, collective_us, point_us
+from recommender.cost_model.workloads.block import BlockWork, forward
+from recommender.cost_model.workloads.exchange import busiest, exchange_us
+from recommender.cost_model.workloads.launching import captured_share, launched_us
+from recommender.cost_model.workloads.products import WEIGHT_BYTES, OperatorCalls, products_us
+
+if TYPE_CHECKING:
+    from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.operators.kinds import Operators
+    from recommender.cost_model.settings.plans import Columns
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardPass:
+    """Times of one forward pass.
+
+    Attributes:
+        device_us: Of the kernels of a device.
+        wire_us: Of exchanges.
+        host_us: Of the launches by the host; where it is longer than the others, it decides.
+        block: The mean block.
+        calls: Its operators, exchanges among them.
+    """
+
+    device_us: Floats
+    wire_us: Floats
+    host_us: Floats
+    block: BlockWork
+    calls: tuple[OperatorCalls, ...]
+
+    @property
+    def time_us(self) -> Floats:
+        """From the first launch to the last result."""
+        return np.maximum(self.device_us + self.wire_us, self.host_us)
+
+
+def forward_pass(
+    operators: Operators,
+    device: Device,
+    network: Network,
+    model: ModelSizes,
+    s: Columns,
+    *,
+    tokens: Floats,
+    sequences: Floats,
+    length: Floats,
+    phase: str,
+    logits: Floats,
+    span: tuple[Floats, Floats] | None = None,
+) -> ForwardPass:
+    """One forward pass over all blocks.
+
+    Args:
+        operators: Calibrated operators.
+        device: Where.
+        network: Links.
+        model: What.
+        s: Checked columns.
+        tokens: Rows of the products on a device.
+        sequences: Sequences whose attention runs there.
+        length: Their length, or what is cached (decode).
+        phase: ``"prefill"`` or ``"decode"``.
+        logits: Rows of the output head.
+        span: First and last position of the queries of a prefill, where its pieces are of one prompt.
+    """
+    tp = s["tensor_parallel"]
+    if model.experts:
+        s = {**s, "expert_imbalance": np.maximum(s["expert_imbalance"], busiest(model, s, tokens))}
+    work = forward(
+        operators,
+        device,
+        model,
+        tokens=tokens,
+        sequences=sequences,
+        length=length,
+        settings=s,
+        phase=phase,
+        span=span,
+    )
+    size = tokens * model.hidden * 2
+    one = np.ones_like(tp)
+    level = captured_share(s, tokens, phase)
+    captured = level > 0
+    plain = 2 * collective_us(network, operators, "all_reduce", size, tp, one, captured)
+    # FlashComm: scatter and gather instead of all-reduce, norms split, activations quantised or not
+    share = size / tp
+    parts = (
+        collective_us(network, operators, name, share, tp, one, captured)
+        for name in ("all_gather", "reduce_scatter")
+    )
+    wire = np.where(s["sequence_parallel"] > 0, 2 * sum(parts), plain)
+    calls = [*work.calls, OperatorCalls(name="collectives of tensor parallelism", count=2.0, us=wire)]
+    if model.experts:
+        exchange = exchange_us(operators, network, model, s, tokens, floor=device.ascend, captured=captured)
+        # in one kernel with the experts, the exchange runs behind them
+        exchange = np.where(s["fused_dispatch"] > 0, np.maximum(exchange - work.experts_us, 0.0), exchange)
+        exchange = exchange * (1 - model.dense_layers / model.layers)
+        calls.append(OperatorCalls(name="exchange of experts", count=2.0, us=exchange))
+        wire = wire + exchange
+    x = np.column_stack([logits, model.vocabulary / tp, np.full_like(tp, model.hidden)])
+    head = products_us(operators, device, x, s["precision_head"]) if model.vocabulary else np.zeros_like(tp)
+    host = model.layers * launched_us(device, s, level, work, phase)
+    stages = s["pipeline_parallel"]
+    uneven = np.ceil(model.layers / stages) * stages  # the longest stage sets the pace
+    far = tp * stages > network.per_node
+    hops = (stages - 1) * point_us(network, np.where(stages > 1, size / tp, 0.0), far)
+    head_call = OperatorCalls(
+        name="output head", count=1.0, us=head, flops=2 * np.prod(x, axis=-1), group="precision_head",
+        moved=x[:, 1] * x[:, 2] * WEIGHT_BYTES[s["precision_head"].astype(np.int64)],
+    )  # fmt: skip
+    return ForwardPass(
+        device_us=uneven * work.device_us + head,
+        wire_us=uneven * wire + hops,
+        host_us=host,
+        block=work,
+        calls=(
+            *(one.times(uneven) for one in calls),
+            head_call,
+            OperatorCalls(name="sends between stages", count=stages - 1, us=hops),
+        ),
+    )

@@ -1,0 +1,65 @@
+"""How tokens are drafted."""
+
+import numpy as np
+import pytest
+
+from recommender.cost_model.settings.drafts import (
+    DRAFT_METHODS,
+    method_of,
+    passes,
+    tokens_a_step,
+    usual_chance,
+)
+
+NUMBERS = {name: float(place) for place, name in enumerate(DRAFT_METHODS)}
+
+
+def tokens(drafted: float, chance: float, method: str) -> float:
+    """Tokens of one step."""
+    columns = (np.array([value]) for value in (drafted, chance, NUMBERS[method]))
+    return float(tokens_a_step(*columns)[0])
+
+
+@pytest.mark.parametrize(
+    ("drafted", "chance", "method", "given"),
+    [
+        (0, 0.0, "mtp", 1.0),
+        (1, 0.0, "mtp", 1.85),
+        (3, 0.0, "mtp", 2.5),
+        (3, 0.0, "eagle3", 2.26),
+        (3, 0.0, "other", 1 + 0.7 + 0.49 + 0.343),
+        (3, 0.5, "mtp", 1.875),
+        (2.5, 0.0, "eagle3", (2.08 + 2.26) / 2),
+    ],
+)
+def test_what_is_stated_counts_before_what_a_method_had_accepted(
+    drafted: float, chance: float, method: str, given: float
+) -> None:
+    assert tokens(drafted, chance, method) == pytest.approx(given)
+
+
+def test_a_longer_draft_gives_ever_less_more() -> None:
+    for method in DRAFT_METHODS:
+        more = np.diff([tokens(count, 0.0, method) for count in range(20)])
+        assert np.all(more > 0)
+        assert np.all(np.diff(more[1:]) <= 1e-12)
+
+
+def test_a_block_is_drafted_at_once() -> None:
+    count, blocks = passes(np.array([7.0, 7.0]), np.array([NUMBERS["dflash"], NUMBERS["mtp"]]))
+    assert list(count) == [1.0, 7.0]
+    assert list(blocks) == [5.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [("deepseek_mtp", "mtp"), ("NEXTN", "mtp"), ("EAGLE3", "eagle3"), ("ngram", "other"), ("", "other")],
+)
+def test_words_of_programs_name_methods(text: str, method: str) -> None:
+    assert method_of(text) == method
+
+
+def test_the_usual_chance_gives_as_many_tokens() -> None:
+    assert usual_chance("other", 3) == 0.7
+    for method in ("mtp", "eagle3", "dflash"):
+        assert tokens(3, usual_chance(method, 3), "other") == pytest.approx(tokens(3, 0.0, method), rel=0.01)

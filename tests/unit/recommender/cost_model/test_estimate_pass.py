@@ -1,0 +1,71 @@
+"""One forward pass, operator by operator."""
+
+import pytest
+
+from kg.errors import InputError
+from recommender.cost_model.estimate_pass import PricedPass, estimate_pass
+from tests.unit.recommender.cost_model.machines import A3, machine_of, model
+
+
+def priced(
+    name: str, phase: str = "decode", sequences: float = 16, queries: float = 1, **settings: object
+) -> PricedPass:
+    """A pass on sixteen dies."""
+    return estimate_pass(
+        model=model(name), machine=machine_of(*A3), phase=phase, sequences=sequences, queries=queries,
+        cached=4096 if phase == "decode" else 0, settings={"tp": 16, **settings},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("phase", ["prefill", "decode"])
+def test_operators_add_up_to_the_pass(phase: str) -> None:
+    done = priced("qwen3-32b", phase, queries=1 if phase == "decode" else 1024)
+    assert sum(one.time_s for one in done.operators) == pytest.approx(max(done.time_s, 0), rel=0.01)
+    assert [one.time_s for one in done.operators] == sorted(
+        (one.time_s for one in done.operators), reverse=True
+    )
+    assert sum(one.share for one in done.operators) == pytest.approx(1.0, rel=0.01)
+
+
+def test_a_large_prefill_is_bound_by_compute_and_few_rows_by_memory() -> None:
+    bounds = {
+        phase: {
+            one.name: one.bound for one in priced("qwen3-32b", phase, sequences=4, queries=queries).operators
+        }
+        for phase, queries in (("prefill", 8192), ("decode", 1))
+    }
+    assert bounds["prefill"]["gate and up"] == "compute"
+    assert bounds["decode"]["gate and up"] == "memory"
+    assert bounds["decode"]["collectives of tensor parallelism"] == "link"
+    assert bounds["decode"]["vector kernels"] == "launch"
+
+
+def test_experts_and_their_exchange_stand_by_themselves() -> None:
+    names = {one.name: one.count for one in priced("deepseek-v3", ep=16).operators}
+    sizes = model("deepseek-v3")
+    assert names["experts"] == sizes.layers - sizes.dense_layers
+    assert names["dense down"] == sizes.dense_layers
+    assert names["exchange of experts"] == 2 * sizes.layers
+
+
+def test_a_later_chunk_takes_longer() -> None:
+    first, later = (
+        estimate_pass(
+            model=model("qwen3-32b"), machine=machine_of(*A3), phase="prefill", sequences=1, queries=2048, cached=cached,
+            settings={"tp": 16},
+        )
+        for cached in (0, 30000)
+    )  # fmt: skip
+    assert later.time_s > first.time_s
+
+
+def test_a_layout_that_cannot_be_is_refused() -> None:
+    with pytest.raises(InputError, match="number of devices"):
+        priced("qwen3-32b", dp=2)
+
+
+def test_plain_content_has_every_operator() -> None:
+    done = priced("qwen3-32b")
+    content = done.to_json()
+    assert content["time_s"] == done.time_s
+    assert len(list(content["operators"])) == len(done.operators)  # type: ignore[call-overload]
