@@ -25,6 +25,7 @@ from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import layout_settings, spelt_settings
 from recommender.ranking.starts.lengths import stretched_positions
+from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 from recommender.ranking.starts.screening import SIXTEEN_BIT
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.screening import Screen
     from recommender.ranking.starts.situation import StartSituation
 
+SHOWN = 3
+"""Settings of an official page that a line names."""
 TELLING = 0.1
 """Weight from which a recipe is named among the reasons; a choice."""
 ALIKE = 0.5
@@ -128,7 +131,7 @@ def written(
         fits=chosen.option.fits if chosen else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=_expected(chosen.option, situation.problem) if chosen else (),
-        because=(*checkpoint, *beside, *_because(draft, chosen, runs)),
+        because=(*checkpoint, *beside, *_because(draft, chosen, runs), *_official(draft, layout, settings)),
         recipes=_recipes(draft, chosen),
         checkpoint="" if is_other else situation.problem.situation.checkpoint,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
@@ -345,6 +348,28 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[Meas
         weight = one.weight / one.reliability
         lines.append(f"nearest recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
     return lines
+
+
+def _official(
+    draft: StartDraft, layout: ParallelLayout | None, settings: Sequence[PlanSetting]
+) -> Iterator[str]:
+    """Where the start differs from the page of this very case: this model on so many of these devices."""
+    situation = draft.situation
+    reasons = {item.strategy: item.because for item in draft.refused}
+    for one in draft.weighed:
+        recipe = one.recipe
+        is_here = recipe.hardware in situation.hardware[:-1] and recipe.model == situation.model.id
+        if is_here and layout is not None and recipe.devices == layout.devices:
+            other = differences(recipe, {plain_key(item.key): item.value for item in settings})
+            said = [
+                f"{key} {value}".strip() + (f" (not here: {reasons[key]})" if key in reasons else "")
+                for key, value in other.items()
+                if "is the default of" not in reasons.get(key, "")
+            ]
+            more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
+            says = f"has other settings: {', '.join(said[:SHOWN])}{more}" if said else "has the same settings"
+            yield f"an official page of this case {says} <{recipe.source.url}>"
+            return
 
 
 def _recipes(draft: StartDraft, chosen: ChosenLayout | None) -> tuple[str, ...]:

@@ -10,11 +10,12 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose, plain_key, purpose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kg.nouns.recipe import Recipe, RecipeSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
+MISSING = object()
 LEAST_WEIGHT = 1e-4
 """Recipes that weigh less are not read; a choice, for speed."""
 
@@ -76,6 +77,28 @@ def agreed_settings(
                 )
             )
     return sorted(agreed, key=lambda item: (-item.share, plain_key(item.key), -item.value_share, item.value))
+
+
+def differences(recipe: Recipe, begun: Mapping[str, object]) -> dict[str, str]:
+    """What a recipe tunes that a start sets otherwise or leaves out, as the recipe writes it, by its key.
+
+    Args:
+        recipe: The recipe.
+        begun: Values of the start by the plain names of their keys.
+    """
+    found = {}
+    for (_, plain), setting in _last_of_each(recipe.settings):
+        if purpose(setting.key) is not Purpose.TUNING:
+            continue
+        now = begun.get(plain, MISSING)
+        if now is MISSING or show_plain(now) != setting.value.lower():
+            found[setting.key] = "" if setting.value == "true" else setting.value
+    return found
+
+
+def show_plain(value: object) -> str:
+    """A value of a start as recipes write it: a flag without a value is true."""
+    return "true" if value is None else str(value).lower()
 
 
 def carrier(where: SettingPlace, key: str) -> str:

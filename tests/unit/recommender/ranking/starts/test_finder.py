@@ -117,6 +117,17 @@ def test_without_a_number_of_devices_a_larger_model_is_planned_on_the_fewest_tha
     assert starts(shipped, model="qwen3-32b", count=1, precision="bf16").first.fits is False
 
 
+def test_the_page_of_this_very_case_is_named_with_what_it_sets_otherwise(shipped: Workspace) -> None:
+    [line] = [
+        text for text in starts(shipped, model="qwen3-32b", count=4).first.because if "official page" in text
+    ]
+    assert line.startswith("an official page of this case has other settings: ")
+    assert "(not here: " in line
+    assert not any(
+        "official page" in text for text in starts(shipped, model="qwen3-32b", count=2).first.because
+    )
+
+
 def test_a_limit_on_the_memory_is_the_memory(shipped: Workspace) -> None:
     assert starts(shipped, limits=["peak_memory<=2GB"]).first.fits is False
 

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from kg.nouns.recipe import RecipeSetting
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose
-from recommender.ranking.starts.recipes.agreement import LEAST_WEIGHT, AgreedSetting, agreed_settings, carrier
+from recommender.ranking.starts.recipes.agreement import (
+    LEAST_WEIGHT,
+    AgreedSetting,
+    agreed_settings,
+    carrier,
+    differences,
+)
 from tests.unit.recommender.ranking.starts.situations import recipe, weighed
 
 ONE = recipe("one", {"--max-num-seqs": "64", "--block-size": "16"})
@@ -42,6 +48,13 @@ def test_of_a_key_that_is_set_twice_the_last_counts() -> None:
 def test_recipes_of_hardly_any_weight_are_not_read() -> None:
     faint = weighed(ONE, TWO, weights=(LEAST_WEIGHT / 2, 0.5))
     assert by_key(agreed_settings(faint)) == [("--max_num_seqs", "64", 0.5, 0.5)]
+
+
+def test_a_recipe_differs_in_what_it_tunes_otherwise_or_alone() -> None:
+    switch = recipe("switch", {"--async-scheduling": "true", "--block-size": "16", "--port": "80"})
+    assert differences(switch, {}) == {"--async-scheduling": "", "--block-size": "16"}
+    assert differences(switch, {"async_scheduling": None, "block_size": 16}) == {}
+    assert differences(switch, {"async_scheduling": True, "block_size": 32}) == {"--block-size": "16"}
 
 
 @given(st.permutations(list(ONE.settings) + list(THREE.settings)[1:]))
