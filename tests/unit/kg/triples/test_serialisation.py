@@ -29,7 +29,7 @@ from kg.triples import vocabulary as names
 from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
-from kg.triples.vocabulary import PREFIXES, RDF_TYPE, TG, Shared
+from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 from tests.samples.problems import make_problem
 
 BOOK = Source(
@@ -46,62 +46,6 @@ PROBLEM = make_problem(
     unit="s",
     software={"sglang": "0.5.10"},
 )
-
-
-def short(triple: Triple, *known: tuple[NamedNode, str]) -> str:
-    """A triple in prefixed names."""
-    line = str(triple)
-    for node, name in known:
-        line = line.replace(str(node), name)
-    for prefix, iri in sorted(PREFIXES.items(), key=lambda item: -len(item[1])):
-        while f"<{iri}" in line:
-            head, _, tail = line.partition(f"<{iri}")
-            local, _, rest = tail.partition(">")
-            line = f"{head}{prefix}:{local}{rest}"
-    return line
-
-
-def test_a_problem_is_these_triples() -> None:
-    work = iris.workload_iri(PROBLEM.task_id)
-    goal = NamedNode(f"{names.NAMESPACE}objective/latency/lower/s")
-    known = [
-        (iris.problem_iri(PROBLEM.id), "P"),
-        (work, "W"),
-        (goal, "O"),
-        (iris.source_iri(BOOK.id), "S"),
-        (iris.batch_iri(3), "B"),
-        (iris.hardware_iri("a100-sxm4-80gb"), "H"),
-    ]
-    assert sorted(short(triple, *known) for triple in problem_triples(PROBLEM, 3, [BOOK])) == [
-        "O qudt:hasUnit unit:SEC",
-        "O rdf:type tg:Objective",
-        'O tg:better "lower"',
-        'O tg:metric "latency"',
-        'O tg:unitSymbol "s"',
-        "P prov:wasDerivedFrom S",
-        "P rdf:type tg:Problem",
-        'P software:sglang "0.5.10"',
-        "P tg:batch B",
-        'P tg:deviceCount "1"^^xsd:integer',
-        "P tg:hardware H",
-        "P tg:objective O",
-        'P tg:reportedHardware "NVIDIA A100-SXM4-80GB"',
-        "P tg:workload W",
-        "S dcterms:license <https://spdx.org/licenses/Apache-2.0>",
-        'S dcterms:title "ai-dynamo/aiconfigurator"',
-        "S rdf:type tg:Source",
-        'S tg:url "https://github.com/ai-dynamo/aiconfigurator"^^xsd:anyURI',
-        'W dimension:experts "8"^^xsd:integer',
-        'W dimension:hidden "4096"^^xsd:integer',
-        'W dimension:inter "14336"^^xsd:integer',
-        'W dimension:num_tokens "1"^^xsd:integer',
-        'W dimension:topk "2"^^xsd:integer',
-        "W rdf:type tg:Workload",
-        'W tg:operator "moe_layer"',
-        'W tg:precision "bfloat16"',
-        'W tg:workloadKind "operator"',
-        'W trait:distribution "balanced"',
-    ]
 
 
 def test_the_documented_example_is_what_is_written() -> None:
