@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -105,14 +104,10 @@ def test_commands_that_fail(run: Any, place: Path, program: tuple[str, ...]) -> 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--control", "a=1", "--treatment", "a=1.0", "--command", "true {a}"), "the same configuration"),
-        (("--control", "a=1", "--treatment", "a=2", "--command", "true {a}", "--pairs", 5), "5 pairs cannot"),
-        (("--control", "a=1", "--treatment", "a=2", "--command", "true"), "does not use the parameter a"),
         (("--control", "a=1", "--treatment", "a=2", "--command", "true {b}"), "{b}, which is no parameter"),
         (("--control", "a=1", "--treatment", "a=2", "--guard", "energy"), "--guard"),
         (("--control", "a=1", "--treatment", "a=2", "--margin", "small"), "--margin 'small'"),
         (("--control", "true 1", "--treatment", "true 2", "--guard", "energy<=5%"), "nothing to read"),
-        (("--control", "a=1"), "at least one treatment"),
         (("--treatment", "a=1"), "nothing to run"),
         (("--resume", "nothing"), "no experiment named 'nothing'"),
         (("--control", "a=1", "--treatment", "a=2", "--price", 3), "how much there is"),
@@ -249,39 +244,6 @@ def test_the_outcome_of_a_recommendation_reaches_the_graph_once(
     assert (unknown.code, "no recommendation '0123456789ab' is remembered" in unknown.fault) == (2, True)
     untold = run(*told, "--no-tell", workspace=toy_path)
     assert "graph" not in untold.err
-
-
-@pytest.mark.long
-def test_a_strategy_that_was_tried_has_another_effect(run: Any, shipped_path: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    shutil.copytree(shipped_path, mine)
-    problem = tmp_path / "problem.yaml"
-    problem.write_text(
-        "model: bert-large\nphase: training\nhardware: ascend-910b3\ncount: 8\n"
-        "bottlenecks: {allreduce-wait: 0.28}\n"
-    )
-    asked = run("recommend", problem, "--json", workspace=mine).json
-    tried = next(item for item in asked["changes"] if item["strategy"])
-    question = (
-        f"SELECT ?n ?s {{ ?e a tg:Effect ; tg:strategy <https://w3id.org/tunegraph/strategy/{tried['strategy']}> ;"
-        ' tg:effectKind "measured" ; tg:n ?n ; tg:sumMicronats ?s }'
-    )
-    assert run("kb", "query", question, "--json", workspace=mine).json["rows"] == []
-    for place, factor in enumerate((0.9, 1.0)):
-        path = write_pairs(tmp_path / f"p{place}.csv", factor)
-        ran = run(
-            "ab", "record", path, "--metric", "latency:s", "--problem", problem, "--strategy",
-            tried["strategy"], workspace=mine,
-        )  # fmt: skip
-        assert "the graph has learned" in ran.err
-    [[number, total]] = run("kb", "query", question, "--json", workspace=mine).json["rows"]
-    assert number == "2"
-    assert 90_000 < int(total) < 120_000
-    unknown = run(
-        "ab", "record", path, "--metric", "latency:s", "--problem", problem, "--strategy", "nonsense",
-        workspace=mine,
-    )  # fmt: skip
-    assert (unknown.code, "no strategy named 'nonsense'" in unknown.fault) == (2, True)
 
 
 def test_nothing_outlives_a_test_that_was_killed(

@@ -55,20 +55,10 @@ def test_the_table_says_what_to_do(run: Any, filled: Path) -> None:
     assert "the graph and the trial store agree" in ran.out
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("damage", ["gone", "cut", "garbage"])
-def test_lost_vectors_are_found_and_made_again(run: Any, filled: Path, damage: str) -> None:
-    log = WorkspaceFiles(filled).vectors
-    if damage == "gone":
-        log.unlink()
-    elif damage == "cut":
-        log.write_bytes(log.read_bytes()[: 4096 + 1500])
-    else:
-        log.write_bytes(b"garbage")
+def test_lost_vectors_are_found_and_made_again(run: Any, filled: Path) -> None:
+    WorkspaceFiles(filled).vectors.write_bytes(b"garbage")
     found = run("doctor", "--json", workspace=filled)
-    assert found.code == 1
-    part = "vectors" if damage == "cut" else "vector records"
-    assert faults(found)[part] == "tunegraph doctor --repair"
+    assert (found.code, faults(found)["vector records"]) == (1, "tunegraph doctor --repair")
     repaired = run("doctor", "--repair", "--json", workspace=filled)
     assert (repaired.code, faults(repaired)) == (0, {})
 
@@ -132,51 +122,3 @@ def test_a_file_in_its_place_is_no_workspace(run: Any, tmp_path: Path) -> None:
     ran = run("kb", "stats", workspace=file)
     assert (ran.code, ran.out) == (1, "")
     assert "cannot make a workspace" in ran.fault
-
-
-@pytest.mark.long
-def test_a_writer_refuses_a_live_graph_that_is_older_than_the_rows_and_changes_nothing(
-    run: Any, filled: Path, tmp_path: Path, line: Any
-) -> None:
-    layout = WorkspaceFiles(filled)
-    shutil.copytree(layout.graph, tmp_path / "yesterday")
-    more = tmp_path / "more.jsonl"
-    more.write_text("".join(line(size=size) for size in range(6, 12)))
-    assert run("ingest", more, workspace=filled).code == 0
-    shutil.rmtree(layout.graph)
-    shutil.copytree(tmp_path / "yesterday", layout.graph)
-    before = layout.trials.read_bytes()
-    bad = tmp_path / "bad.yaml"
-    bad.write_text("hardware: [{id: x}]")
-    for command in (["kb", "add", "hardware", bad], ["ingest", more], ["doctor", "--repair"]):
-        ran = run(*command, workspace=filled)
-        assert (ran.code, ran.out) == (1, "")
-        assert "has acknowledged batch 2, the graph ends with batch 1" in ran.fault
-    assert layout.trials.read_bytes() == before
-    found = run("doctor", "--json", workspace=filled)
-    assert (found.code, "marks" in faults(found)) == (1, True)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("damage", ["empty", "no CURRENT", "gone"])
-def test_a_live_graph_that_is_lost_is_refused_and_made_again_from_the_published_one(
-    run: Any, filled: Path, tmp_path: Path, damage: str
-) -> None:
-    live = WorkspaceFiles(filled).live
-    if damage == "no CURRENT":
-        (live / "CURRENT").unlink()
-        for log in live.glob("*.log"):
-            log.unlink()
-    else:
-        shutil.rmtree(live)
-    if damage == "empty":
-        live.mkdir()
-    refused = run("ingest", tmp_path / "cases.jsonl", workspace=filled)
-    assert refused.code == 1
-    assert "is missing" in refused.fault
-    assert "doctor --repair" in refused.err
-    assert faults(run("doctor", "--json", workspace=filled))["live graph"] == "tunegraph doctor --repair"
-    repaired = run("doctor", "--repair", "--json", workspace=filled)
-    assert (repaired.code, faults(repaired)) == (0, {})
-    assert "the live graph is made again from" in repaired.err
-    assert run("kb", "stats", "--json", workspace=filled).json["cases"]["rows"] == 5

@@ -54,8 +54,6 @@ def test_the_catalogue_is_listed_and_asked_by_name(run: Any) -> None:
         (("effects",), "the query effects takes bottleneck"),
         (("effects", "--with", "bottleneck"), "--with 'bottleneck': expected name=value"),
         (("SELECT * { ?s ?p",), "the query has a fault: line 1, column 17"),
-        (("DELETE WHERE { ?s ?p ?o }",), "DELETE changes the graph"),
-        (("SELECT * { SERVICE <http://example.org/> { ?s ?p ?o } }",), ""),
         (("ASK { ?s ?p ?o }", "--with", "a=b"), "parameters go with a query of the catalogue"),
         (
             ("SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", "--deadline", "0.2"),

@@ -1,6 +1,5 @@
 """Searches by real commands in processes of their own, and bad commands given to them."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -42,11 +41,7 @@ def test_a_search_starts_from_the_estimate_of_its_file(run: Run, place: Path) ->
     ("code", "reason"),
     [
         ("print('no number')", "printed no kernel_time"),
-        ("print('{\"t\": NaN}')", "kernel_time is nan"),
-        ("import os; os.kill(os.getpid(), 11)", "killed by SIGSEGV"),
         ("import time; time.sleep(60)", "timeout: still running after 0.3 s"),
-        ("import os, time\nif os.fork() == 0: time.sleep(60)\ntime.sleep(60)", "timeout"),
-        ("f = open('big', 'wb')\nwhile True: f.write(b'x' * 65536)", "larger than allowed"),
         ("import sys; sys.exit('CUDA error: out of memory')", "out of memory"),
     ],
 )
@@ -54,12 +49,10 @@ def test_a_command_that_never_works_is_told_with_its_reason(
     run: Run, place: Path, code: str, reason: str
 ) -> None:
     hangs = "sleep" in code
-    file = task(
-        place, code + " # ", stop={"evaluations": 2}, timeout_s=0.3 if hangs else 20, file_bytes=1 << 16
-    )
+    file = task(place, code + " # ", stop={"evaluations": 2}, timeout_s=0.3 if hangs else 20)
     ran = search(run, place, "run", file, "--no-ingest")
     assert ran.code == 4, ran.err
-    assert re.search(reason, ran.fault) or "File too large" in ran.fault, ran.fault
+    assert reason in ran.fault
     assert [item["state"] for item in trials(place)] == [3, 3]
 
 

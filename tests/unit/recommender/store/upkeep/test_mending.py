@@ -138,13 +138,21 @@ def test_a_changed_row_is_found_and_left_alone(filled: Path) -> None:
     assert "ingest the files again" in faults(filled)["rows"]
 
 
-def test_a_changed_vector_is_found_and_made_again(filled: Path) -> None:
+@pytest.mark.parametrize("damage", ["flip", "gone", "cut"])
+def test_damaged_vectors_are_found_and_made_again(filled: Path, damage: str) -> None:
     log = WorkspaceFiles(filled).vectors
-    content = bytearray(log.read_bytes())
-    content[-40] ^= 1
-    log.write_bytes(content)
-    assert faults(filled) == {"vector records": "tunegraph doctor --repair"}
-    assert len(UpkeepDesk.repair(filled, cache=filled.parent)) == 1
+    content = log.read_bytes()
+    changed = {
+        "flip": content[:-40] + bytes([content[-40] ^ 1]) + content[-39:],
+        "cut": content[: 4096 + 1500],
+    }
+    if damage in changed:
+        log.write_bytes(changed[damage])
+    else:
+        log.unlink()
+    assert set(faults(filled).values()) == {"tunegraph doctor --repair"}
+    done = UpkeepDesk.repair(filled, cache=filled.parent)
+    assert len(done) == (damage != "gone")  # a log that is not there is begun by who opens it
     assert (faults(filled), rows(filled)) == ({}, 5)
 
 
