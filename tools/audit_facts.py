@@ -1,10 +1,11 @@
 """Facts of the shipped knowledge, drawn at random with their sources, for a reader who opens them.
 
-    python -m tools.audit_facts [--number 60] [--seed 20261122] [--out FILE.csv]
+    python -m tools.audit_facts [--number 60] [--seed 20261122] [--kind registry] [--out FILE.csv]
 
 Each kind of fact has its share of the draw by the square root of how many there are, so that none is left
 out: facts of hardware and models, symptoms, causes, settings and conditions of strategies, relations, faults,
-published effects, recipes, and entries of the settings registry. The columns: kind, subject, what is stated,
+published effects, recipes, and entries of the settings registry; of one kind alone, each program has its
+share in the same way. The columns: kind, subject, what is stated,
 source, address, verdict (empty, for the reader: right, wrong, unsupported or not openable).
 """
 
@@ -24,7 +25,8 @@ import data
 from ingest.knowledge.files import Noun, read_knowledge
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Bottleneck, Cause, FaultPattern, HardwareProfile, Model, Strategy
-from kg.terms.setting_registry import registry, softwares
+from kg.nouns.setting import Setting
+from kg.terms.setting_registry import SettingRegistry, registry, softwares
 from recommender.store.shipped_knowledge import recipes
 
 
@@ -54,12 +56,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--number", type=int, default=60, help="facts to draw")
     parser.add_argument("--seed", type=int, default=20261122, help="of the draw")
+    parser.add_argument("--kind", default="", help="draw facts of this kind alone")
     parser.add_argument("--out", default="", help="file to write; the screen where it is not given")
     given = parser.parse_args(arguments)
     if given.number < 1:
         print(f"--number {given.number}: at least 1", file=sys.stderr)
         return 2
-    rows = draw(given.number, given.seed)
+    rows = draw(given.number, given.seed, given.kind)
+    if not rows:
+        print(f"--kind {given.kind}: no facts of that kind", file=sys.stderr)
+        return 2
     if given.out:
         with Path(given.out).open("w", encoding="utf-8", newline="") as stream:
             _write(stream, rows)
@@ -74,11 +80,12 @@ def _write(stream: TextIO, rows: list[AuditRow]) -> None:
     writer.writerows(astuple(row) for row in rows)
 
 
-def draw(number: int, seed: int) -> list[AuditRow]:
-    """Facts at random, each kind by the square root of its size."""
+def draw(number: int, seed: int, only: str = "") -> list[AuditRow]:
+    """Facts at random, each kind by the square root of its size; of one kind, each source so."""
     kinds: dict[str, list[AuditRow]] = defaultdict(list)
     for row in every_fact():
-        kinds[row.kind].append(row)
+        if only in {"", row.kind}:
+            kinds[row.source if only else row.kind].append(row)
     weights = {kind: math.sqrt(len(rows)) for kind, rows in sorted(kinds.items())}
     shares = {kind: number * weight / sum(weights.values()) for kind, weight in weights.items()}
     counts = {kind: min(len(kinds[kind]), max(1, int(share))) for kind, share in shares.items()}
@@ -116,16 +123,22 @@ def every_fact() -> Iterator[AuditRow]:
             address=recipe.source.url,
         )
     for software in softwares():
-        release = registry(software).at()
-        for item in release:
-            default = item.default_in(release.release)
-            yield AuditRow(
-                kind="registry",
-                subject=f"{software} {release.release} {item.key}",
-                states=f"{item.place} {item.type}, default {default.value if default else 'not stated'}",
-                source=software,
-                address=item.source,
-            )
+        yield from (_of_setting(registry(software), item) for item in registry(software).settings)
+
+
+def _of_setting(settings: SettingRegistry, item: Setting) -> AuditRow:
+    """A setting as the newest release has it that has it at all."""
+    order = settings.releases
+    last = order[order.index(item.removed) - 1] if item.removed else order[-1]
+    default = item.default_text(last) or "not stated"
+    spans = [f"{word} {name}" for word, name in (("since", item.since), ("removed", item.removed)) if name]
+    return AuditRow(
+        kind="registry",
+        subject=f"{item.software} {last} {item.key}",
+        states=", ".join([item.place, item.takes, f"default {default}", *spans]),
+        source=item.software,
+        address=item.source,
+    )
 
 
 def _of_noun(noun: Noun) -> Iterator[AuditRow]:

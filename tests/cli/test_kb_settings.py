@@ -48,3 +48,35 @@ def test_an_unknown_program_or_release_is_one_line(run: Any) -> None:
     assert (soon.code, soon.fault) == (2, "'soon' names no release of vllm-ascend")
     other = run("kb", "list", "things")
     assert (other.code, other.fault) == (2, "no list of 'things'")
+
+
+def test_two_releases_are_compared(run: Any) -> None:
+    said = ("kb", "diff", "--software", "vllm=0.18", "--software", "vllm=0.33")
+    found = run(*said, "--json").json
+    assert (found["software"], found["read"]) == ("vllm", ["0.18.0", "0.33.0"])
+    changes = {(item["what"], item["key"]): item for item in found["changes"]}
+    gone = changes["removed", "--calculate-kv-scales"]
+    assert (gone["since"], gone["source"].split("/blob/")[1].split("/")[0]) == ("0.28.0", "v0.27.1")
+    assert changes["default", "VLLM_USE_FLASHINFER_SAMPLER"]["after"] == "True"
+    text = run(*said).out.splitlines()
+    assert text[0].startswith("removed (")
+    assert "  VLLM_USE_FLASHINFER_SAMPLER: None -> True  [0.21.0]" in text
+    chinese = run("--lang", "zh", *said).out.splitlines()
+    assert chinese[0].startswith("已删除（")
+    ascend = run("kb", "diff", "--software", "vllm-ascend=0.11", "--software", "vllm-ascend=0.18")
+    assert "it runs on vllm, which goes from 0.11.0 to 0.18.0" in " ".join(ascend.err.split())
+    same = run("kb", "diff", "--software", "vllm=0.18", "--software", "vllm=0.18.0")
+    assert same.out == "nothing differs\n"
+
+
+def test_what_names_no_two_releases_is_refused(run: Any) -> None:
+    for words, says in (
+        (("vllm=0.18",), "'vllm=0.18' names no two releases"),
+        (("vllm=0.18", "sglang=0.5"), "vllm and sglang are two programs"),
+        (("vlm=0.18", "vlm=0.19"), "no settings of a program named 'vlm'"),
+        (("vllm=0.18", "vllm=soon"), "'soon' names no release of vllm"),
+    ):
+        ran = run("kb", "diff", *(part for word in words for part in ("--software", word)))
+        assert (ran.code, ran.fault) == (2, says)
+    both = run("kb", "diff", "v1", "--software", "vllm=0.18")
+    assert (both.code, both.fault) == (2, "diff takes a version, or --software with two releases")

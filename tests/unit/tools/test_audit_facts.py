@@ -26,3 +26,11 @@ def test_it_is_written_as_a_table(tmp_path: Path) -> None:
     with (tmp_path / "facts.csv").open(encoding="utf-8", newline="") as stream:
         assert len(list(csv.DictReader(stream))) == 20
     assert main(["--number", "0"]) == 2
+
+
+def test_one_kind_alone_has_each_of_its_sources() -> None:
+    rows = draw(75, 3, "registry")
+    assert len(rows) == 75
+    assert {row.kind for row in rows} == {"registry"}
+    assert len({row.source for row in rows}) > 25
+    assert main(["--kind", "rumour"]) == 2

@@ -306,7 +306,7 @@ def _field(sources: Sources, statement: ast.AnnAssign, module: Module) -> Field 
         isinstance(annotation, ast.Subscript) and tail(annotation.value) == "ClassVar"
     ):
         return None
-    if tail(annotation) in {"InitVar", "ClassVar"}:
+    if tail(annotation) in {"InitVar", "ClassVar"} or "tyro.conf.Suppress" in ast.unparse(annotation):
         return None
     item = Field(name=name, kind=kind_of(sources, annotation, module), module=module, line=statement.lineno)
     value = statement.value

@@ -215,8 +215,7 @@ class _Body:
         if item.type == "any":
             item.type = type_of(item.default)
         if isinstance(item.default, dict):
-            item.default = None if not item.default else item.default
-            item.stated = item.default is None
+            item.stated = False
 
     def _value(self, node: ast.expr) -> Any:
         inner = node.value if isinstance(node, ast.Subscript) else None

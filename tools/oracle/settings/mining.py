@@ -35,10 +35,11 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
 
     def add(item: Mined) -> None:
         known = found.setdefault((item.place, item.key), item)
-        if known.type == "any" and not known.choices:
+        is_shown = known.carrier == "configuration"  # by its value in a file, which a class knows better
+        if (known.type == "any" and not known.choices) or (is_shown and item.carrier != known.carrier):
             known.type = item.type
-        elif plan.several and known.type != item.type != "any":
-            known.type = "float" if {known.type, item.type} == {"int", "float"} else "any"
+        elif plan.several and (known.type != item.type or (is_shown and known.type in {"int", "float"})):
+            known.type = "any"
         known.choices = known.choices or item.choices
         if plan.several and (item.place == "yaml" or (item.stated and known.default != item.default)):
             known.stated = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 import yaml
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tools.oracle.settings.source import Module, Sources
 
 _GETTERS = {"get_scalar_param", "get_dict_param", "get_list_param"}
+_POWER = re.compile(r"[-+]?\d+e[-+]?\d+")
+"""A number that YAML 1.1 takes for a text, and Hydra for the number it is."""
 _ROOTS = {"param_dict", "_param_dict"}
 
 
@@ -41,7 +44,7 @@ def class_arguments(sources: Sources, names: Iterable[str]) -> Iterator[Mined]:
 def dictionary_keys(sources: Sources, carrier: str) -> Iterator[Mined]:
     """Keys that DeepSpeed reads of its configuration one by one, with their defaults."""
     for module in sources.having("get_scalar_param(", "in param_dict"):
-        for node in ast.walk(module.tree):
+        for node, above in _placed(sources, module):
             path, default = "", None
             if isinstance(node, ast.Call) and tail(node.func) in _GETTERS and len(node.args) > 1:
                 path = _path(sources, module, node.args[0], node.args[1])
@@ -58,7 +61,7 @@ def dictionary_keys(sources: Sources, carrier: str) -> Iterator[Mined]:
                 kind = type_of(default)
                 stated = default is not None and kind != "object"
                 yield Mined(
-                    key=path,
+                    key=f"{above}{path}",
                     place="json",
                     carrier=carrier,
                     path=module.path,
@@ -68,6 +71,37 @@ def dictionary_keys(sources: Sources, carrier: str) -> Iterator[Mined]:
                     stated=stated,
                     open=kind in {"any", "object"},
                 )
+
+
+def _placed(sources: Sources, module: Module) -> Iterator[tuple[ast.AST, str]]:
+    """Every node of a module, with the path of the dictionary that its function is handed."""
+    functions = {item.name: item for item in module.tree.body if isinstance(item, ast.FunctionDef)}
+    handed: dict[str, tuple[str, str]] = {}
+    for caller in functions.values():
+        parts = {
+            tail(node.targets[0]): str(as_literal(sources, key, module))
+            for node in ast.walk(caller)
+            if isinstance(node, ast.Assign) and (key := _key(node.value)) is not None
+        } | dict.fromkeys(_ROOTS, "")
+        for node in ast.walk(caller):
+            name = tail(node.args[0]) if isinstance(node, ast.Call) and node.args else ""
+            if isinstance(node, ast.Call) and name in parts and tail(node.func) in functions:
+                handed[tail(node.func)] = (caller.name, parts[name])
+    for item in module.tree.body:
+        path, name = "", getattr(item, "name", "")
+        while name in handed and path.count(".") < 8:
+            name, part = handed[name]
+            path = f"{part}.{path}" if part else path
+        yield from ((node, path) for node in ast.walk(item))
+
+
+def _key(node: ast.expr) -> ast.expr | None:
+    """The key of what an expression takes from the configuration; None where it takes nothing."""
+    if isinstance(node, ast.Subscript) and tail(node.value) in _ROOTS:
+        return node.slice
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        return node.args[0] if node.args and tail(node.func.value) in _ROOTS else None
+    return None
 
 
 def _path(sources: Sources, module: Module, owner: ast.expr, key: ast.expr) -> str:
@@ -117,6 +151,8 @@ def _composed(folder: Path, whole: Path, path: Path, prefix: str, depth: int = 0
 def _flat(loader: yaml.SafeLoader, node: yaml.Node, prefix: str, path: str) -> Iterator[Mined]:
     for name, inner in node.value if isinstance(node, yaml.MappingNode) else ():
         value = loader.construct_object(inner, deep=True)
+        if isinstance(inner, yaml.ScalarNode) and inner.style is None and isinstance(value, str):
+            value = None if value == "None" else float(value) if _POWER.fullmatch(value) else value
         kind = type_of(value)
         computed = isinstance(value, str) and ("${" in value or "???" in value)
         if not isinstance(value, dict) or not value:

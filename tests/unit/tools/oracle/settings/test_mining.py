@@ -105,7 +105,7 @@ def test_a_class_adds_types_to_a_file_of_defaults_but_no_keys(tmp_path: Path) ->
         places={"yaml": "base.yml"},
     )
     found = {item.key: (item.type, item.default) for item in mine(plan, tmp_path)}
-    assert found == {"steps": ("int", 5), "model": ("str", None)}
+    assert found == {"steps": ("float", 5), "model": ("str", None)}
 
 
 def test_a_default_that_programs_disagree_on_is_none_of_theirs(tmp_path: Path) -> None:
