@@ -60,6 +60,7 @@ def test_cases_come_back_from_every_table(run: Any, toy_path: Path, tmp_path: Pa
         (("out", "--format", "vllm"), "nothing to write as vllm"),
         (("out.nq", "--op", "toy"), "--op and --hardware choose cases"),
         (("out.xyz",), "no format ends in '.xyz'"),
+        (("out",), "its ending says no format"),
     ],
 )
 def test_an_export_that_cannot_be_ends_with_2(

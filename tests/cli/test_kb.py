@@ -1,6 +1,5 @@
 """``tunegraph kb``: the knowledge asked, checked, added to, carried out and in."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -129,35 +128,6 @@ def test_addresses_that_lead_nowhere_are_told(run: Any, toy_path: Path) -> None:
         lost = run("kb", command, nobody, workspace=toy_path)
         assert (lost.code, "does not answer" in lost.fault) == (1, True)
         assert run("kb", command, unsafe, workspace=toy_path).code == 2
-
-
-def test_cases_are_exported_as_they_can_be_ingested(run: Any, toy_path: Path, tmp_path: Path) -> None:
-    out = tmp_path / "cases.jsonl"
-    assert run("kb", "export", out, workspace=toy_path).code == 0
-    assert {json.loads(line)["config"]["block"] for line in out.read_text().splitlines()} == {
-        8,
-        16,
-        32,
-        64,
-        128,
-    }
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "says"),
-    [
-        ("graph.foo", 2, "no format ends in '.foo'"),
-        ("graph", 2, "its ending says no format"),
-        ("nowhere/graph.nt", 1, "cannot write"),
-    ],
-)
-def test_an_export_that_cannot_be_is_refused(
-    run: Any, toy_path: Path, tmp_path: Path, name: str, code: int, says: str
-) -> None:
-    ran = run("kb", "export", tmp_path / name, workspace=toy_path)
-    assert (ran.code, ran.out) == (code, "")
-    assert says in ran.fault
-    assert list(tmp_path.glob(".*")) == []
 
 
 def test_recipes_are_listed_by_what_they_are_for(run: Any) -> None:
