@@ -110,7 +110,8 @@ def _expected(item: ExpectedValue) -> str:
     else:
         numbers = [f"{number:,.0f}" for number in (item.value, item.low, item.high)]
     unit = "" if item.unit == "s" else f" {item.unit}"
-    return f"{item.metric} {numbers[0]}{unit} ({numbers[1]} to {numbers[2]}, {item.tier})"
+    interval = "" if numbers[1] == numbers[2] else f"{numbers[1]} to {numbers[2]}, "
+    return f"{item.metric} {numbers[0]}{unit} ({interval}{item.tier})"
 
 
 def _in_short(start: StartConfiguration) -> str:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from kg.nouns.values import Settings
 from kg.terms.meanings import kind_of
 from kg.terms.purposes import Purpose, purpose
-from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
@@ -16,7 +13,6 @@ if TYPE_CHECKING:
 
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.cost_model.measured.step_place import StepPlace
-    from recommender.cost_model.question import Question
     from recommender.ranking.measured.measured_run import MeasuredRun
 
 
@@ -34,35 +30,6 @@ def runs_of(place: StepPlace, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
         return abs(run.place.load - place.load) + sum(abs(one - other) for one, other in lengths)
 
     return sorted(alike, key=apart)
-
-
-def to_copy(
-    runs: Sequence[MeasuredRun], question: Question, release: ReleaseSettings | None, above: float
-) -> tuple[MeasuredRun, Settings] | None:
-    """The fastest run of this very question that is written in the engine's own words, with what it sets.
-
-    Args:
-        runs: Of the model.
-        question: Device, their number, engine, and lengths.
-        release: Of the engine.
-        above: Rate that it must reach.
-    """
-    place = question.place(question.settings)
-    here = [
-        run
-        for run in runs
-        if run.count == question.machine.count
-        and (run.place.device, run.place.lengths) == (place.device, place.lengths)
-        and run.place.engine in {"", place.engine}
-        and run.trial.measurement.metric == "throughput"
-    ]
-    fastest = max(here, key=lambda run: run.modelled * math.exp(-run.log_ratio), default=None)
-    if fastest is None or release is None or fastest.modelled * math.exp(-fastest.log_ratio) < above:
-        return None
-    configuration = fastest.trial.configuration
-    words = {name: value for name, value in configuration.items() if release.look_up(name).usable}
-    translated = [translate(named, question.phase).settings for named in (configuration, words)]
-    return (fastest, Settings(words)) if translated[0] == translated[1] else None
 
 
 def case_settings(run: MeasuredRun, release: ReleaseSettings | None) -> list[PlanSetting]:

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 from kg.triples.finders import ModelFinder, families_of_models
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.step_place import lengths_of
+from recommender.ranking.measured.exact_runs import exact_runs
 from recommender.ranking.measured.runs import RunReader
 from recommender.ranking.model_traits import ModelTraits, is_same_network
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from kg.nouns.entities import Objective
     from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.question import Question
+    from recommender.ranking.measured.exact_runs import AskedWork, ExactRun
     from recommender.ranking.measured.measured_run import MeasuredRun
 
 MOST_PROBLEMS = 16
@@ -73,6 +76,10 @@ class NearRuns:
             if len(nearest) >= MOST_PROBLEMS:
                 break
         return tuple(self._reader.runs(nearest[:MOST_PROBLEMS], question.phase))
+
+    def exactly(self, asked: AskedWork, objective: Objective) -> list[ExactRun]:
+        """The configurations measured on exactly a question, best first."""
+        return exact_runs(self._known.get(asked.model, ()), self._reader, asked, objective)
 
     @cached_property
     def _known(self) -> dict[str, list[ProblemRow]]:

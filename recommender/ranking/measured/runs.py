@@ -81,6 +81,10 @@ class RunReader:
         self._read_all([row for row in wanted if (row.id, phase) not in self._read], phase)
         return [run for row in wanted for run in self._read[row.id, phase]]
 
+    def trials(self, row: ProblemRow) -> list[Trial]:
+        """The cases of a problem, best first."""
+        return self._trials.rows(row.id, MOST)
+
     def problem(self, row: ProblemRow) -> Problem | None:
         """The problem of a row; None where the graph has none."""
         if row.id not in self._problems:
@@ -106,7 +110,7 @@ class RunReader:
         for row in rows:
             kept = fastest(as_counted(found[row.id]))
             self._read[row.id, phase] = [
-                replace(run, source=self._source(run.trial.source_id)) for run in kept
+                replace(run, source=self.source(run.trial.source_id)) for run in kept
             ]
 
     def _cases(self, row: ProblemRow, phase: str) -> Iterator[tuple[Question, TimedCase]]:
@@ -117,18 +121,18 @@ class RunReader:
         if problem is None or layers is None or problem.workload.kind.value != phase:
             return
         questions: dict[int, Question | None] = {}
-        for trial in self._trials.rows(row.id, MOST):
+        for trial in self.trials(row):
             if not _is_timed(trial, row.metric):
                 continue
             told = translate(trial.configuration, phase, layers=layers or None).settings
-            count = _count(problem, trial.configuration, told)
+            count = devices_of(problem, trial.configuration, told)
             if count not in questions:
                 questions[count] = self._question(problem, count, phase)
             if (question := questions[count]) is None:
                 continue
             settings = _divided(question, problem, trial.configuration, dict(told))
             if settings is not None:
-                engine = replace(question, engine=_engine(problem, trial), version="")
+                engine = replace(question, engine=framework_of(problem, trial), version="")
                 yield engine, (problem.id, trial, settings)
 
     def _layers(self, name: str) -> int | None:
@@ -154,7 +158,7 @@ class RunReader:
         except (InputError, MissingFactError):
             return None
 
-    def _source(self, source_id: str) -> str:
+    def source(self, source_id: str) -> str:
         """The address of a source, else its title."""
         if source_id not in self._sources:
             try:
@@ -270,7 +274,8 @@ def _at_once(problem: Problem, configuration: Configuration, settings: Mapping[s
     return most if math.isfinite(most) else None
 
 
-def _count(problem: Problem, configuration: Configuration, told: Mapping[str, object]) -> int:
+def devices_of(problem: Problem, configuration: Configuration, told: Mapping[str, object]) -> int:
+    """The devices of a case: as it states them, else those that its layout takes up."""
     for name in _COUNTS:
         value = configuration.get(name)
         if isinstance(value, int) and value >= 1:
@@ -281,7 +286,7 @@ def _count(problem: Problem, configuration: Configuration, told: Mapping[str, ob
     return max(1, math.prod(size for name in names if isinstance(size := told.get(name), int)))
 
 
-def _engine(problem: Problem, trial: Trial) -> str:
+def framework_of(problem: Problem, trial: Trial) -> str:
     """The engine of a case, as its problem, its software or its configuration names it."""
     named = str(trial.configuration.get("framework", ""))
     return engine_of(problem.software)[0] or engine_of(trial.software)[0] or framework_id(named)

@@ -20,7 +20,7 @@ from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.assumed import assumed_count
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.measured.correction import RunCorrection
-from recommender.ranking.measured.best_case import to_copy, told
+from recommender.ranking.measured.exact_runs import words_of
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft, worth_testing
@@ -40,6 +40,7 @@ from recommender.ranking.starts.layout_options import (
     smallest_fit,
 )
 from recommender.ranking.starts.lengths import stretched_positions
+from recommender.ranking.starts.pinned_start import as_it_ran, asked_work, written_layout
 from recommender.ranking.starts.pricing import (
     layout_question,
     started_price,
@@ -68,13 +69,13 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.recipe import Recipe, Role
-    from kg.nouns.values import Settings, Value
+    from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
-    from recommender.ranking.measured.measured_run import MeasuredRun
+    from recommender.ranking.measured.exact_runs import ExactRun
     from recommender.ranking.measured.near_runs import NearRuns
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutQuestion
@@ -171,20 +172,10 @@ class StartFinder:
         stretched_positions(situation, screen.release())  # refuses lengths that no setting makes possible
         agreed = worth_testing(draft.weighed)
         layouts = self._layouts(draft, sizes)
+        pinned = [] if is_copied else self._pinned(draft)
         if isinstance(layouts, StartConfiguration):
-            return self._starts(draft, [layouts])
-        copied = self._copied(draft, layouts, screen)
-        if copied is not None:
-            run, settings = copied
-            problem = replace(situation.problem, current=settings)
-            starts = self.find(replace(situation, problem=problem), sizes, is_copied=True)
-            line = f"the fastest run here, kept as it ran: {told(run, len(draft.measured))}"
-            expected = tuple(
-                replace(item, tier="measured here") if item.metric == "throughput" else item
-                for item in starts.first.expected
-            )
-            others = [text for text in starts.first.because if text not in line]
-            return replace(starts, first=replace(starts.first, because=(line, *others), expected=expected))
+            starts = self._starts(draft, [layouts])
+            return self._kept(starts, pinned, screen, sizes) if pinned else starts
         found = []
         to_price: list[ChosenLayout | None] = [*layouts] or [None]
         for one in to_price:
@@ -218,19 +209,27 @@ class StartFinder:
             if draft.question is not None and (links := link_note(draft.question.machine)):
                 draft.notes.append(links)
         starts = self._starts(draft, found)
-        return replace(starts, question=questions[0], price=prices[0]) if layouts else starts
+        if layouts:
+            starts = replace(starts, question=questions[0], price=prices[0])
+        return self._kept(starts, pinned, screen, sizes) if pinned else starts
 
-    def _copied(
-        self, draft: StartDraft, layouts: Sequence[ChosenLayout], screen: Screen
-    ) -> tuple[MeasuredRun, Settings] | None:
-        """A run of this very question to begin with: none is modelled to be faster, and nothing runs now."""
-        problem = draft.situation.problem
-        if problem.current or problem.limits or draft.question is None or not layouts:
-            return None
-        rates = [one.option.results.get("throughput", math.inf) for one in layouts]
-        if problem.objective.metric != "throughput":
-            return None
-        return to_copy(draft.measured, draft.question, screen.release(), max(rates))
+    def _pinned(self, draft: StartDraft) -> list[ExactRun]:
+        """The measurements of exactly this question, best first."""
+        asked = asked_work(draft.situation, draft.question)
+        if self._runs is None or asked is None:
+            return []
+        return self._runs.exactly(asked, draft.situation.problem.objective)
+
+    def _kept(
+        self, modelled: Starts, pinned: Sequence[ExactRun], screen: Screen, sizes: Mapping[str, Value]
+    ) -> Starts:
+        """The best measurement of this very question as it ran, and what is modelled beside it."""
+        situation = modelled.situation
+        words = words_of(
+            pinned[0], screen.release(), situation.framework.id, written_layout(pinned[0].layout, situation)
+        )
+        running = replace(situation, problem=replace(situation.problem, current=words))
+        return as_it_ran(modelled, self.find(running, sizes, is_copied=True), pinned, screen)
 
     def _begun(self, situation: StartSituation, sizes: Mapping[str, Value]) -> StartDraft:
         """What recipes agree on, weighed by tests of starts too; what runs is that of its release."""

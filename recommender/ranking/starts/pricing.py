@@ -64,7 +64,7 @@ def layout_question(
     if reason := not_modelled(question.model):
         draft.notes.append(f"layouts are not priced: {reason}")
         return None
-    if not question.engine:
+    if question.engine != situation.framework.id:  # not stated, or what runs in its place
         question = replace(question, engine=situation.framework.id, version=situation.framework.version)
     settings = {**_drafts(draft, question), **question.settings, "precision": _precision(draft, question)}
     if not situation.is_training and not question.model.encodes:

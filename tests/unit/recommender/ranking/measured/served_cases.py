@@ -2,14 +2,21 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from recommender.ranking.measured.measured_run import MeasuredRun
 from recommender.ranking.measured.runs import RunReader
+from recommender.ranking.starts.starts import Starts
 from recommender.workspace.workspace import Workspace
 
 MODEL, DEVICE = "llama-3.3-70b", "b200"
+
+QUESTION = {
+    "model": MODEL, "phase": "serving", "hardware": DEVICE, "count": 8, "precision": "fp8",
+    "shape": {"input_len": 1024, "output_len": 1024}, "software": {"vllm": ""}, "traits": {"concurrency": 256},
+}  # fmt: skip
 
 
 def case(value: float, *, tp: int = 2, at_once: int = 64, **more: Any) -> dict[str, Any]:
@@ -59,6 +66,15 @@ def with_cases(shipped_path: Path, place: Path, *cases: dict[str, Any]) -> Works
     path.write_text("".join(json.dumps(one) + "\n" for one in cases), encoding="utf-8")
     workspace.ingest(path)
     return workspace
+
+
+def starts(workspace: Workspace, question: Mapping[str, Any] = QUESTION) -> Starts:
+    """The starts of a question."""
+    problem, _ = workspace.problem(question)
+    planner = workspace.snapshot.recommender.planner
+    situation = planner.starts.situation(problem)
+    assert situation is not None
+    return planner.starts.find(situation, workspace.ask.model_facts(problem))
 
 
 def runs(workspace: Workspace, phase: str = "serving") -> list[MeasuredRun]:

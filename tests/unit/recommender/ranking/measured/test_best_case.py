@@ -1,28 +1,12 @@
 """What a start takes of the measured run of its layout."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.starts.starts import Starts
 from recommender.workspace.workspace import Workspace
-from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, runs, with_cases
-
-QUESTION = {
-    "model": MODEL, "phase": "serving", "hardware": DEVICE, "count": 8, "precision": "fp8",
-    "shape": {"input_len": 1024, "output_len": 1024}, "software": {"vllm": ""}, "traits": {"concurrency": 256},
-}  # fmt: skip
-
-
-def starts(workspace: Workspace, question: Mapping[str, Any] = QUESTION) -> Starts:
-    problem, _ = workspace.problem(question)
-    planner = workspace.snapshot.recommender.planner
-    situation = planner.starts.situation(problem)
-    assert situation is not None
-    return planner.starts.find(situation, workspace.ask.model_facts(problem))
+from tests.unit.recommender.ranking.measured.served_cases import case, runs, starts, with_cases
 
 
 def test_the_layout_that_was_measured_faster_comes_first(
@@ -77,61 +61,6 @@ def test_runs_of_a_layout_are_those_of_device_engine_and_layout(shipped_path: Pa
         line = told(found[0], 1)
         assert "correct" not in line
         assert case_settings(found[0], None) == []
-
-
-TRAINED = {
-    "model": "llama-2-13b",
-    "phase": "training",
-    "hardware": "910b3",
-    "count": 8,
-    "shape": {"seq_len": 4096},
-}
-
-
-def trained(value: float, **config: object) -> dict[str, object]:
-    return {
-        "task": {
-            "kind": "training", "op": "pretrain", "model": "llama-2-13b", "shape": {"seq_len": 4096}, "dtype": "bf16",
-        },
-        "hardware": {"name": "910B3", "count": 8},
-        "config": config,
-        "outcome": {"metric": "throughput", "unit": "tokens/s", "value": value, "status": "ok"},
-        "source": {"repo": "my runs"},
-    }  # fmt: skip
-
-
-def test_the_fastest_run_of_the_very_question_is_the_start_as_it_ran(
-    shipped_path: Path, tmp_path: Path
-) -> None:
-    fast: dict[str, object] = {
-        "tensor_model_parallel_size": 8,
-        "micro_batch_size": 2,
-        "sequence_parallel": True,
-    }
-    slow = trained(12_100, pipeline_model_parallel_size=8, micro_batch_size=1)
-    with with_cases(shipped_path, tmp_path, trained(17_500, **fast), slow) as workspace:
-        found = starts(workspace, TRAINED)
-    first = found.first
-    stated = {item.name: item.value for item in first.settings if item.origin is Origin.CURRENT}
-    assert stated == fast
-    assert {item.name for item in first.settings} - set(stated) <= {"pipeline_model_parallel_size"}  # 1
-    assert first.because[0].startswith(
-        "the fastest run here, kept as it ran: measured: 17,500 tokens/s with TP 8"
-    )
-    [rate] = [item for item in first.expected if item.metric == "throughput"]
-    assert rate.tier == "measured here"
-    assert rate.low < 17_500 < rate.high
-    assert "--use-flash-attn" in {item.key for item in found.further}  # of recipes
-
-
-def test_a_run_in_other_words_than_the_engines_or_slower_than_the_model_is_no_start(
-    shipped_path: Path, tmp_path: Path
-) -> None:
-    of_others = trained(17_500, tp=8, mbs=2, flavour="x")
-    slow = trained(9_000, pipeline_model_parallel_size=8, micro_batch_size=1)
-    with with_cases(shipped_path, tmp_path, of_others, slow) as workspace:
-        first = starts(workspace, TRAINED).first
-    assert not first.because[0].startswith("the fastest run here")
 
 
 def test_runs_of_another_network_change_nothing(

@@ -1,0 +1,258 @@
+"""Measurements of exactly the asked question: the best of them is the decision, with its own number."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from kg.nouns.entities import Better, Kind, Status, Trust
+from kg.nouns.values import Settings
+from kg.terms.circumstances import sizes_of_shape
+from kg.terms.dialects import layout_of, spelt
+from kg.terms.meanings import kind_of, meaning_of
+from recommender.cost_model.facts.device import precision
+from recommender.cost_model.measured.step_place import lengths_of
+from recommender.cost_model.settings.dialects import translate
+from recommender.cost_model.step_runs import METRICS, RATES, TIMES
+from recommender.ranking.measured.runs import devices_of, framework_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kg.nouns.entities import Configuration, Objective, Problem
+    from kg.nouns.layout import ParallelLayout
+    from kg.nouns.values import Value
+    from kg.rows.trial_rows import ProblemRow, Trial
+    from kg.terms.setting_registry import ReleaseSettings
+    from recommender.ranking.measured.runs import RunReader
+
+NORMAL_90 = 1.645
+"""Standard deviations of a normal distribution to either side of 90 % of it."""
+_WHOLE = 1000
+"""Number from which it is told without decimals."""
+_LOADS = frozenset({"concurrency", "max_concurrency"})
+_DESCRIBED = frozenset({"framework", "engine", "backend", "server"})
+"""Names of a configuration that say what ran, and set nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactRun:
+    """One configuration that was measured on exactly the asked question.
+
+    Attributes:
+        configuration: It, as it was stated.
+        layout: How it divides the work.
+        value: Median of its measurements, of all devices.
+        unit: Of that.
+        low: Lower end of the 90 % interval of that.
+        high: Upper end.
+        load: Requests at once on all devices; None where that was not stated.
+        said: The measurement in words.
+    """
+
+    configuration: Configuration
+    layout: ParallelLayout
+    value: float
+    unit: str
+    low: float
+    high: float
+    load: float | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Timed:
+    """A case with its value in the unit of the objective, its load and its layout."""
+
+    trial: Trial
+    value: float
+    load: float | None
+    layout: ParallelLayout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedWork:
+    """What a measurement must agree with to be one of a question.
+
+    Attributes:
+        model: Id of the model.
+        device: Id of the device.
+        count: Devices.
+        phase: ``"training"`` or ``"serving"``.
+        engine: Id of what runs it.
+        sizes: Lengths and batch, as stated or assumed.
+        traits: What is stated of the work beside them.
+        precision: Number format as stated; empty if not.
+        load: Requests at once as stated; None if not.
+    """
+
+    model: str
+    device: str
+    count: int
+    phase: str
+    engine: str
+    sizes: Mapping[str, object]
+    traits: Mapping[str, object]
+    precision: str
+    load: float | None
+
+    def admits(self, row: ProblemRow, problem: Problem) -> bool:
+        """Whether a problem is the asked one, as far as it is not the configuration that tells."""
+        work = problem.workload
+        measured, asked = work.shape.get("global_batch"), self.sizes.get("global_batch")
+        return (
+            (row.model, row.hardware, work.kind.value) == (self.model, self.device, self.phase)
+            and row.trust is not Trust.LOW
+            and lengths_of(self.phase, work.shape) == lengths_of(self.phase, self.sizes)
+            and (measured is None or asked is None or measured == asked)
+            and all(name in _LOADS or self.traits.get(name) == value for name, value in work.traits.items())
+        )
+
+
+def exact_runs(
+    rows: Iterable[ProblemRow], reader: RunReader, asked: AskedWork, objective: Objective
+) -> list[ExactRun]:
+    """The configurations measured on exactly a question, best first.
+
+    Model, device, number of devices and lengths are the asked ones, and so are engine, number format and load
+    where both sides state them. A layout that does not take up the devices is none.
+
+    Args:
+        rows: Problems of the model.
+        reader: Reads their problems and cases.
+        asked: What they must agree with.
+        objective: What decides.
+    """
+    together: dict[str, list[_Timed]] = defaultdict(list)
+    for row in rows:
+        problem = reader.problem(row)
+        if problem is None or not asked.admits(row, problem):
+            continue
+        for trial, value in _timed(row, problem, reader, objective):
+            told = translate(trial.configuration, asked.phase).settings
+            stated = problem.workload.precision or str(told.get("precision", ""))
+            engine = framework_of(problem, trial)
+            load = _load(problem, trial.configuration)
+            layout = _layout(trial.configuration, engine or asked.engine, asked)
+            if (
+                devices_of(problem, trial.configuration, told) == layout.devices == asked.count
+                and engine in {"", asked.engine}
+                and _agree(_plain(stated), _plain(asked.precision))
+                and _agree(load, asked.load)
+            ):
+                together[trial.configuration.digest].append(
+                    _Timed(trial=trial, value=value, load=load, layout=layout)
+                )
+    found = [_run(same, reader.source(same[0].trial.source_id)) for same in together.values()]
+    return sorted(found, key=lambda run: run.value, reverse=objective.better is Better.HIGHER)
+
+
+def words_of(
+    run: ExactRun, release: ReleaseSettings | None, program: str, layout: Mapping[str, Value]
+) -> Settings:
+    """What a run sets, in the words of the program; what only describes it is left out.
+
+    Args:
+        run: The run.
+        release: Of the program; None where none ships.
+        program: Its id.
+        layout: How it writes the run's layout, where the run writes that in other words.
+    """
+
+    def is_usable(name: str) -> bool:
+        return release is None or release.look_up(name, suggest=False).usable
+
+    stated = {name: value for name, value in run.configuration.items() if name not in _DESCRIBED | _LOADS}
+    divided = {name: value for name, value in stated.items() if kind_of(name) == "degree"}
+    words = dict(divided if all(map(is_usable, divided)) else layout)
+    for name, value in stated.items():
+        if name in divided:
+            continue
+        meaning = meaning_of(name, program)
+        if is_usable(name):
+            words[name] = value
+        elif meaning is not None and (found := spelt(meaning.fact, program, value=meaning.says(value))):
+            words[found[0].key] = found[1]
+    return Settings(words)
+
+
+def _timed(
+    row: ProblemRow, problem: Problem, reader: RunReader, objective: Objective
+) -> Iterator[tuple[Trial, float]]:
+    """Cases with a value in the objective's own metric and unit, of all devices."""
+    for trial in reader.trials(row):
+        measured = trial.measurement
+        if trial.kind is not Kind.MEASURED or measured.status is not Status.OK or not measured.value:
+            continue
+        value: float | None = None
+        if measured.metric == objective.metric and measured.unit in METRICS.get(measured.metric, ()):
+            is_time = METRICS[measured.metric] is TIMES
+            per_device = not is_time and RATES[measured.unit or ""]
+            devices = problem.hardware.count if per_device else 1
+            value = measured.value * devices if devices else None
+        elif (measured.metric, objective.metric) == ("step_time", "throughput") and measured.unit == "s":
+            sizes = [problem.workload.shape.get(name) for name in ("global_batch", "seq_len")]
+            tokens = math.prod(size for size in sizes if isinstance(size, int | float))
+            value = tokens / measured.value if all(sizes) else None
+        if value is not None:
+            yield trial, value
+
+
+def _run(same: Sequence[_Timed], source: str) -> ExactRun:
+    """The measurements of one configuration as one."""
+    values = [one.value for one in same]
+    first, middle = same[0], statistics.median(values)
+    measured = first.trial.measurement
+    if len(values) > 1:
+        error = statistics.stdev(values) / math.sqrt(len(values))
+    else:
+        relative = (measured.stdev or 0.0) / (measured.value or 1.0)
+        error = relative * middle / math.sqrt(measured.repeats or 1)
+    times = "" if len(values) == 1 else f", the median of {len(values)}"
+    load = "" if first.load is None else f", {first.load:.0f} at once"
+    symbol = "s" if measured.unit in TIMES and first.value == measured.value else "tokens/s"
+    if measured.metric == "throughput":
+        symbol = (measured.unit or "").removesuffix("/device")
+    number = f"{middle:,.0f}" if middle >= _WHOLE else f"{middle:.4g}"
+    return ExactRun(
+        configuration=first.trial.configuration,
+        layout=first.layout,
+        value=middle,
+        unit=symbol,
+        low=middle - NORMAL_90 * error,
+        high=middle + NORMAL_90 * error,
+        load=first.load,
+        said=f"measured: {number} {symbol} with {first.layout}{load}{times} <{source}>",
+    )
+
+
+def _layout(configuration: Configuration, engine: str, asked: AskedWork) -> ParallelLayout:
+    """The layout of a case; a trainer divides the samples over the devices that are left."""
+    layout = layout_of(configuration, engine)
+    if asked.phase == "training" and layout.dp == 1 and not asked.count % layout.devices:
+        return replace(layout, dp=asked.count // layout.devices)
+    return layout
+
+
+def _load(problem: Problem, configuration: Configuration) -> float | None:
+    shape, traits = sizes_of_shape(problem.workload.shape), problem.workload.traits
+    stated = [place.get(name) for place in (configuration, traits) for name in _LOADS]
+    stated.append(shape.get("concurrency"))
+    return next((float(one) for one in stated if isinstance(one, int | float) and one >= 1), None)
+
+
+def _plain(name: str) -> str:
+    """The canonical name of a number format; as it is where it has none."""
+    try:
+        return precision(name) if name else ""
+    except InputError:
+        return name
+
+
+def _agree(one: object, other: object) -> bool:
+    """Whether two statements agree; one that is not made agrees with all."""
+    return not one or not other or one == other

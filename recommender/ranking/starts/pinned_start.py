@@ -1,0 +1,107 @@
+"""The start of a question that was measured: the best measurement as it ran, with its own number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from recommender.ranking.measured.exact_runs import AskedWork
+from recommender.ranking.plan_setting import Origin
+from recommender.ranking.start import ExpectedValue
+from recommender.ranking.starts.layout_flags import layout_settings
+from recommender.ranking.starts.writing import with_current
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kg.nouns.layout import ParallelLayout
+    from kg.nouns.values import Value
+    from recommender.cost_model.question import Question
+    from recommender.ranking.measured.exact_runs import ExactRun
+    from recommender.ranking.start import StartConfiguration
+    from recommender.ranking.starts.screening import Screen
+    from recommender.ranking.starts.situation import StartSituation
+    from recommender.ranking.starts.starts import Starts
+
+
+def asked_work(situation: StartSituation, question: Question | None) -> AskedWork | None:
+    """What a measurement must agree with; None where something runs, or limits are to be kept.
+
+    Args:
+        situation: What is asked.
+        question: What layouts are priced by, with lengths that are assumed; None where they have no price.
+    """
+    problem = situation.problem
+    count = question.machine.count if question is not None else situation.devices
+    if problem.current or problem.limits or not count:
+        return None
+    return AskedWork(
+        model=situation.model.id,
+        device=question.machine.device.id if question is not None else problem.hardware.name,
+        count=count,
+        phase="training" if situation.is_training else "serving",
+        engine=situation.framework.id,
+        sizes={**problem.workload.shape, **(question.settings if question is not None else {})},
+        traits=problem.workload.traits,
+        precision=problem.workload.precision or "",
+        load=situation.at_once,
+    )
+
+
+def written_layout(layout: ParallelLayout, situation: StartSituation) -> dict[str, Value]:
+    """How the program of a situation writes a layout."""
+    settings = layout_settings(
+        layout,
+        situation.framework.id,
+        experts=bool(situation.model.is_mixture),
+        layers=situation.number("layers"),
+        release=situation.framework.version,
+        origin=Origin.CASE,
+        source="",
+    )
+    return {item.key: item.value for item in settings}
+
+
+def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen: Screen) -> Starts:
+    """The starts of a question with its best measurement first.
+
+    Args:
+        modelled: Without it.
+        kept: With its settings as what runs now.
+        pinned: The measurements, best first.
+        screen: Knows where settings are written.
+    """
+    best, first = pinned[0], kept.first
+    if first.fits is False:  # it ran
+        as_ran = tuple(with_current([], kept.situation, screen, is_divided=False))
+        first = replace(first, fits=True, fits_in=None, settings=as_ran, because=())
+    others = [text for text in first.because if not text.startswith("measured: ")]
+    first = replace(first, layout=best.layout, because=(best.said, *others))
+    known = {run.layout: run for run in reversed(pinned)}
+    metric = modelled.situation.problem.objective.metric
+    beside = [one for one in (modelled.first, *modelled.alternatives) if one.layout != best.layout]
+    return replace(
+        kept,
+        situation=modelled.situation,
+        first=_measured(first, best, metric),
+        alternatives=tuple(
+            _measured(one, known[one.layout], metric) if one.layout in known else one
+            for one in beside
+            if one.fits is not False
+        ),
+        assumed=tuple(fact for fact in kept.assumed if fact.name != "precision"),
+    )
+
+
+def _measured(start: StartConfiguration, run: ExactRun, metric: str) -> StartConfiguration:
+    """A start with its own measurement in the place of its price."""
+    value = ExpectedValue(
+        metric=metric,
+        unit=run.unit,
+        value=run.value,
+        low=run.low,
+        high=run.high,
+        tier="measured here",
+    )
+    others = [item for item in start.expected if item.metric != metric]
+    return replace(start, expected=(value, *others))

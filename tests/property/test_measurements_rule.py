@@ -1,0 +1,128 @@
+"""Law 9: after k measurements of exactly a question the decision is the best of them, with its own number."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kg.nouns.layout import ParallelLayout
+from kg.terms.dialects import layout_of
+from recommender.workspace.workspace import Workspace
+
+MODELS = ("qwen3-8b", "qwen3-32b", "llama-3.1-8b", "llama-3.3-70b", "qwen3-30b-a3b")
+PLACES = (("910B3", "vllm-ascend"), ("h100-sxm", "vllm"), ("h100-sxm", "sglang"), ("h200", "vllm"))
+NAMES = {
+    "tp": ("tp", "tensor_parallel", "tensor_parallel_size", "tensor-parallel-size", "--tensor-parallel-size"),
+    "pp": ("pp", "pipeline_parallel", "pipeline_parallel_size", "--pipeline-parallel-size"),
+    "dp": ("dp", "data_parallel", "data_parallel_size", "--data-parallel-size"),
+}
+IN_THE_SUITE, IN_ALL = 16, 500
+TOGETHER = 50
+"""Sets that one workspace holds: each set must be found among the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSet:
+    """The measurements of one question."""
+
+    question: dict[str, object]
+    rows: tuple[dict[str, object], ...]
+    layouts: tuple[ParallelLayout, ...]
+    values: tuple[float, ...]
+
+
+def measured_set(chance: random.Random, number: int) -> MeasuredSet:
+    """A random question with measurements of one to four layouts, each spelt as somebody would."""
+    device, engine = chance.choice(PLACES)
+    count = chance.choice((1, 2, 4, 8))
+    shape = {"input_len": 100 + number, "output_len": chance.choice((64, 128, 1000))}
+    model = chance.choice(MODELS)
+    split = [(tp, pp, count // tp // pp) for tp in (1, 2, 4, 8) for pp in (1, 2) if not count % (tp * pp)]
+    chosen = chance.sample(split, min(len(split), chance.randint(1, 4)))
+    load = chance.choice((8, 64, 256))
+    metric = chance.choice(("throughput", "throughput", "tpot"))
+    rows, values = [], []
+    for sizes in chosen:
+        config: dict[str, object] = {"framework": engine} if chance.random() < 0.5 else {}
+        for name, size in zip(("tp", "pp", "dp"), sizes, strict=True):
+            if size > 1 or chance.random() < 0.3:
+                config[chance.choice(NAMES[name])] = size
+        value = (
+            round(10 ** chance.uniform(1, 5), 1)
+            if metric == "throughput"
+            else round(chance.uniform(5, 200), 3)
+        )
+        values.append(value if metric == "throughput" else value / 1000)
+        rows.append(
+            {
+                "task": {
+                    "kind": "serving", "op": chance.choice(("serve", "llm_serve")), "model": model,
+                    "shape": shape | {"concurrency": load},
+                },
+                "hardware": {"name": device, "count": count},
+                "config": config,
+                "software": {engine: ""},
+                "outcome": {"metric": metric, "unit": "tokens/s" if metric == "throughput" else "ms", "value": value},
+                "source": {"title": f"set {number}"},
+            }
+        )  # fmt: skip
+    question: dict[str, object] = {
+        "model": model, "phase": "serving", "hardware": device, "count": count, "shape": shape,
+        "software": {engine: ""}, "objective": metric,
+    }  # fmt: skip
+    if chance.random() < 0.5:
+        question["traits"] = {"concurrency": load}
+    layouts = tuple(ParallelLayout(tp=tp, pp=pp, dp=dp) for tp, pp, dp in chosen)
+    return MeasuredSet(question=question, rows=tuple(rows), layouts=layouts, values=tuple(values))
+
+
+def broken(workspace: Workspace, one: MeasuredSet) -> str:
+    """How an answer breaks the law; empty if it holds."""
+    problem, notes = workspace.problem(one.question)
+    plan = workspace.recommend(problem, 3, notes=notes).plan
+    if plan is None or not plan.start.expected:
+        return "no start with a number"
+    best = (min if one.question["objective"] == "tpot" else max)(one.values)
+    start, number = plan.start, plan.start.expected[0]
+    if (number.tier, number.metric) != ("measured here", one.question["objective"]):
+        return f"{number.metric} is {number.tier}"
+    if abs(number.value / best - 1) > 1e-9:
+        return f"{number.value}, where {best} was measured"
+    if start.layout not in {lay for lay, value in zip(one.layouts, one.values, strict=True) if value == best}:
+        return f"{start.layout}, which has another number"
+    written = layout_of(start.configuration, start.framework)
+    if written.devices != one.question["count"] or written.split[:3] != start.layout.split[:3]:
+        return f"{start.paste_lines} is {written}"
+    if any(
+        other.value > number.value and other.tier == "measured here" and number.metric == "throughput"
+        for item in plan.alternatives
+        for other in item.expected[:1]
+    ):
+        return "an alternative was measured better"
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("first", "number"),
+    [
+        (0, IN_THE_SUITE),
+        *(pytest.param(at, TOGETHER, marks=pytest.mark.long) for at in range(0, IN_ALL, TOGETHER)),
+    ],
+)
+def test_the_best_measurement_of_a_question_is_its_decision(
+    first: int, number: int, shipped_path: Path, tmp_path: Path
+) -> None:
+    chance = random.Random(first + number)
+    sets = [measured_set(chance, first + at) for at in range(number)]
+    shutil.copytree(shipped_path, tmp_path / "workspace")
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for one in sets for row in one.rows), encoding="utf-8")
+    with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
+        workspace.ingest(path)
+        found = {at: why for at, one in enumerate(sets) if (why := broken(workspace, one))}
+    assert not found, f"{len(found)} of {number}: {found} {sets[min(found)]}"
