@@ -23,7 +23,7 @@ from recommender.cost_model.workloads.networks import (
     served_memory_parts,
 )
 from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
-from recommender.cost_model.workloads.training import FLOPS_SPREAD, HOST_US
+from recommender.cost_model.workloads.training import HOST_US
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+FLOPS_SPREAD = 1.1  # where only the operation count is known: set after seeing those errors
 GRAPH_SHARE = (
     0.1  # of the host time of a launch that remains when a captured graph is replayed: an assumption
 )
@@ -101,7 +102,7 @@ def inference_step(
         matrix, vector, count = convolutions_us(operators, device, layers, s, batch, backward=False)
         kernels = np.full_like(batch, count)
     else:
-        matrix, vector = operations_us(operators, device, model, s, batch, backward=False)
+        matrix, vector = operations_us(operators, device, model, s, batch)
         kernels = np.zeros_like(batch)
         spread = FLOPS_SPREAD
     launched = kernels * HOST_US * np.where(s["graph"] > 0, GRAPH_SHARE, 1.0)

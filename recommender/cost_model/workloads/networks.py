@@ -85,10 +85,8 @@ def operations_us(
     model: ModelSizes,
     settings: Columns,
     batch: Floats,
-    *,
-    backward: bool,
 ) -> tuple[Floats, Floats]:
-    """Matrix and vector time of one batch of a network that is known by its operations and what it writes.
+    """Matrix and vector time of a forward pass of a network known by its operations and what it writes.
 
     A product takes no less than to read an output of the layer before and to write its own; normalisation and
     activation pass over each output as they do between the convolutions of a list. Where it is not known
@@ -100,15 +98,13 @@ def operations_us(
         model: What.
         settings: Columns with precision.
         batch: Samples, shape (n,).
-        backward: Whether gradients are computed too.
     """
-    again = 1.0 + (BACKWARD if backward else 0.0)
     peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in settings["precision"]])
-    cube = again * model.flops_per_sample * batch / (FLOPS_EFFICIENCY * peak) * 1e6
+    cube = model.flops_per_sample * batch / (FLOPS_EFFICIENCY * peak) * 1e6
     elements = model.activations or USUAL_ELEMENTS * (model.flops_per_sample / 1e9) ** WITH_OPERATIONS
     written = _element_bytes(settings) * batch * elements
-    cube = np.maximum(cube, stream_us(operators, device, 2 * written * again, 0.0))
-    return cube, stream_us(operators, device, written * _passes(device, backward=backward) * again, 0.0)
+    cube = np.maximum(cube, stream_us(operators, device, 2 * written, 0.0))
+    return cube, stream_us(operators, device, written * _passes(device, backward=False), 0.0)
 
 
 def _passes(device: Device, *, backward: bool) -> float:
