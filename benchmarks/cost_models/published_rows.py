@@ -7,6 +7,7 @@ is a 24-core part.
 import csv
 import gzip
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,7 @@ def serving_settings(
     dies = 2 if row["hardware"] == "CloudMatrix384" else 1  # its rows count cards of two dies
     found = []
     for copies in replicas:
-        each = max(running // (dies if "ep" in words else copies), 1)
+        each = math.ceil(running / (dies if "ep" in words else copies))
         each = min(each, int(given.get("max_num_seqs", each)))
         one: dict[str, object] = {
             "data_parallel": copies, "pipeline_parallel": stages, "input_len": number(row["seq_in"]) or 1024,
@@ -189,7 +190,7 @@ def serving_settings(
                 continue
             # apart, nobody says how: half of the engines prefill
             one |= {"prefill_engines": copies // 2, "separation": "separate", "expert_parallel": count // 2}
-            each = max(running // (copies // 2), 1)
+            each = math.ceil(running / (copies // 2))
         one |= by_recipe.settings if by_recipe else {}
         # an engine lets in what its cache holds; the rest waits
         found += [{**one, "batch": batch} for batch in down_from(each)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
+from kg.nouns.codec import JsonNoun
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import CHOICES, columns
@@ -36,7 +37,7 @@ BOUNDS = {"waiting for the host": "launch", "attention to earlier chunks": "comp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassOperator:
+class PassOperator(JsonNoun):
     """One operator of a pass.
 
     Attributes:
@@ -53,13 +54,9 @@ class PassOperator:
     share: float
     bound: str
 
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {name: getattr(self, name) for name in ("name", "count", "time_s", "share", "bound")}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PricedPass:
+class PricedPass(JsonNoun):
     """One forward pass with its operators.
 
     Attributes:
@@ -79,12 +76,6 @@ class PricedPass:
     time_s: float
     host_s: float
     operators: tuple[PassOperator, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        named = ("phase", "sequences", "queries", "cached", "time_s", "host_s")
-        operators = [one.to_json() for one in self.operators]
-        return {**{name: getattr(self, name) for name in named}, "operators": operators}
 
 
 def estimate_pass(
