@@ -44,11 +44,6 @@ class ForwardPass:
     block: BlockWork
     calls: tuple[OperatorCalls, ...]
 
-    @property
-    def time_us(self) -> Floats:
-        """From the first launch to the last result."""
-        return np.maximum(self.device_us + self.wire_us, self.host_us)
-
 
 def forward_pass(
     operators: Operators,

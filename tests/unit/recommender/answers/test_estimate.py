@@ -58,7 +58,7 @@ def test_an_estimate_says_what_it_rests_on_and_what_was_assumed(shipped: Workspa
     rests, assumed = found.notes[-2:]
     assert rests.startswith("anchored on ")
     assert "measured steps of vllm-ascend" in rests
-    assert "(0.11 was not measured) on ascend-910c; " in rests
+    assert " on ascend-910c; " in rests
     assert "; +-" in rests
     assert assumed.startswith("assumed: ")
     assert "input_len=1024 (2048: -" in assumed
@@ -78,7 +78,7 @@ def test_three_runs_of_ones_own_move_the_estimate_of_their_system(shipped: Works
     shipped.upkeep.calibrate_steps([tmp_path / "runs.csv"], tmp_path / "own")
     own = estimated(shipped, raw, settings={"batch": 8, "tensor_parallel": 16}, constants=tmp_path / "own")
     assert 1.7 < own.steps[0].results["tpot_s"] / plain.steps[0].results["tpot_s"] < 2.1
-    assert "anchored on 3 measured steps of vllm-ascend 0.11 on ascend-910c" in own.notes[-2]
+    assert "anchored on 3 measured steps of vllm-ascend on ascend-910c" in own.notes[-2]
     low, high = own.steps[0].time_interval_s
     before = plain.steps[0].time_interval_s
     assert high / low < before[1] / before[0]
