@@ -92,9 +92,10 @@ def _composed(text: str) -> list[YamlNode] | None:
     nodes: dict[int, YamlNode] = {}
     try:
         check_yaml(text)
-        return [_node(node, nodes) for node in yaml.compose_all(text, Loader=LOADER) if node is not None]
+        composed = [*yaml.compose_all(text, Loader=LOADER)]  # all held, as nodes are told apart by identity
     except (yaml.YAMLError, ContentError, RecursionError):
         return None
+    return [_node(node, nodes) for node in composed if node is not None]
 
 
 def _node(node: yaml.Node, nodes: dict[int, YamlNode]) -> YamlNode:

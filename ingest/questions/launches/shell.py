@@ -258,6 +258,8 @@ class _Reader:
                 words += [piece + several[0], *several[1:-1]] if len(several) > 1 else []
                 piece = several[-1] if len(several) > 1 else piece + "".join(several)
                 has_piece = True
+            elif self.text.startswith("{{", self.at):
+                piece, has_piece = piece + self._template(), True
             elif letter == "\\":
                 piece, has_piece = piece + self.text[self.at + 1 : self.at + 2].strip("\n"), True
                 self.at += 2
@@ -274,6 +276,13 @@ class _Reader:
             if len(piece) > _MOST_LETTERS:
                 piece = f"{UNKNOWN}a word of more than {_MOST_LETTERS} letters{UNKNOWN}"
         return [*words, piece] if has_piece else words
+
+    def _template(self) -> str:
+        """A value that a template is to fill in: ``{{ name }}``."""
+        end = self.text.find("}}", self.at)
+        end = len(self.text) if end < 0 else end + len("}}")
+        inside, self.at = self.text[self.at : end], end
+        return f"{UNKNOWN}{inside[:40]}{UNKNOWN}"
 
     def _array(self) -> tuple[list[str], list[tuple[int, int]]]:
         """The words of an array, and where each stands."""
@@ -302,6 +311,8 @@ class _Reader:
             if letter == "\\" and self.text[self.at + 1 : self.at + 2] in {"\\", '"', "$", "`", "\n"}:
                 found[-1] += self.text[self.at + 1].strip("\n")
                 self.at += 2
+            elif self.text.startswith("{{", self.at):
+                found[-1] += self._template()
             elif letter in "$`":
                 values = self._expansion()
                 found[-1] += values[0] if values else ""

@@ -12,7 +12,7 @@ from ingest.questions.launches.launch import place_of_text
 from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.variables import CONTAINERS
 from ingest.questions.patches.regions import shell_region
-from ingest.questions.patches.script_proof import is_proven
+from ingest.questions.patches.script_proof import environment_of, is_proven
 from ingest.questions.patches.shell_editor import ELSEWHERE, NEW_LINE, SettingEdit, ShellEditor
 
 
@@ -131,8 +131,8 @@ class QuotedLaunch:
         return is_proven(self.script, read_script(text), self.path[0], expected, {})
 
     def with_variable(self, edit: SettingEdit) -> tuple[str, str] | None:
-        """The text with a variable of the container; of another shell its text has it to do."""
-        if not self.is_container:
+        """The text with a variable that reaches the other shell; what it sets itself its text has to do."""
+        if not self.is_container and edit.name not in environment_of(self.script.commands[self.path[0]]):
             return None
         outer = ShellEditor(self.text, self.path[0])
         reason = outer.make(edit)

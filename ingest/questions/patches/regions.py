@@ -45,31 +45,31 @@ class Region:
 
     def put(self, says: str) -> str | None:
         """The outer text with another text in this place; None where that cannot be written there."""
-        begin, old_end, new_end = difference(self.says, says)
-        piece = says[begin:new_end]
         if self._escaped(self.says) == self.raw:
             return self._outer(self.start, self.end, self._escaped(says))
-        held = [at for at, letter in enumerate(self.says) if not letter.isspace()]
-        written = [at for at, letter in enumerate(self.raw) if not letter.isspace()]
-        if [self.says[at] for at in held] != [self.raw[at] for at in written]:
+        before = self.says.rstrip()
+        begin, old_end, new_end = difference(before, says.rstrip())
+        piece = says[begin:new_end]
+        places = self._places(before)
+        if places is None:
             return None
-        before, behind = (sum(1 for at in held if at < place) for place in (begin, old_end))
-        if before == len(held):  # blanks at the end are of no account
-            begin, piece = (held[-1] + 1 if held else 0), says[held[-1] + 1 :].rstrip() if held else says
-        is_apart = begin > 0 and self.says[begin - 1].isspace() and before < len(held)
-        if behind == len(held) and not piece.strip():
-            is_apart = False  # nothing follows: the blanks before it go too
-        if (
-            piece.startswith(" -")
-            and self.quote == "|"
-            and "\n" in self.raw
-            and "\n" not in self.says.strip()
-        ):
+        if piece.startswith(" -") and self.quote == "|" and "\n" in self.raw and "\n" not in before:
             piece = f"\n{piece[1:]}"  # line ends are blanks here
-        first = written[before] if is_apart else written[before - 1] + 1 if before else 0
-        is_word = old_end < len(self.says) and not self.says[old_end].isspace()
-        last = written[behind] if is_word else written[behind - 1] + 1 if behind else 0
-        return self._outer(self.start + first, self.start + max(first, last), self._escaped(piece))
+        return self._outer(self.start + places[begin], self.start + places[old_end], self._escaped(piece))
+
+    def _places(self, says: str) -> list[int] | None:
+        """Where each letter of what is said is written, and the end; None where it is written otherwise."""
+        raw, places, at = self.raw, list[int](), 0
+        for letter in says:
+            while raw[at : at + 1].isspace() and raw[at : at + 1] != letter and raw[at - 1 : at].isspace():
+                at += 1  # the indent of a line that is folded
+            if raw[at : at + 1] != letter and not (raw[at : at + 1] == "\n" and letter == " "):
+                return None
+            places.append(at)
+            at += 1
+            if raw[at - 1] == "\n":
+                at += len(self.indent) if raw.startswith(self.indent, at) else 0
+        return [*places, at]
 
     def _outer(self, start: int, end: int, piece: str) -> str:
         return self.outer[:start] + piece + self.outer[end:]
@@ -123,7 +123,6 @@ def shell_region(text: str, start: int, end: int, says: str) -> Region | None:
     quote = text[start : start + 1]
     if quote not in {"'", '"'} or text[end - 1 : end] != quote or end - start < len("''"):
         return None
-    inner = text[start + 1 : end - 1]
-    if quote == '"' and "\\" not in inner and "`" not in inner:
-        says = inner  # with the variables that the shell around it fills in
+    if quote == '"':
+        says = text[start + 1 : end - 1]  # with what the shell around it fills in
     return Region(outer=text, start=start + 1, end=end - 1, says=says, quote=f"sh{quote}")

@@ -152,12 +152,14 @@ class ShellEditor:
         for start, end in self._values_of(name):
             line = self.text.rfind("\n", 0, start) + 1
             statement = re.fullmatch(rf"[ \t]*(?:export[ \t]+)?{name}=", self.text[line:start])
-            if statement and self.text[end : end + 1] in {"\n", ""}:
-                text = self.text[:line] + self.text[end + 1 :]
+            rest = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|$)").match(self.text, end)
+            if statement and rest is not None:
+                text = self.text[:line] + self.text[rest.end() :]
             else:
-                text = re.sub(rf"(?:(?<=\s)(?:-e|--env)\s+)?{name}=$", "", self.text[:start]) + self.text[
-                    end:
-                ].lstrip(" ")
+                head = re.sub(rf"(?:(?<=\s)(?:-e|--env)\s+)?{name}=$", "", self.text[:start])
+                text = head + self.text[end:].lstrip(" ")
+                if re.search(r"\bexport\s*$", head) and not re.match(r"[ \t]*[A-Za-z_]", self.text[end:]):
+                    continue  # it alone would be left, and prints all variables
             if self._accept(text, None, {name: None}):
                 return ""
         return ELSEWHERE
