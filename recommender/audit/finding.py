@@ -98,8 +98,9 @@ class SettingFinding:
 
     @property
     def is_taken_back(self) -> bool:
-        """Whether a start is without the setting; a warning leaves the choice to the user."""
-        return self.level is FindingLevel.ERROR and self.kind in _TAKEN_BACK
+        """Whether a start is without the setting; a warning leaves it to the user, but debugging goes."""
+        is_left_on = self.kind is FindingKind.DEBUGGING and self.level is not FindingLevel.NOTE
+        return is_left_on or (self.level is FindingLevel.ERROR and self.kind in _TAKEN_BACK)
 
     @property
     def is_below_told(self) -> bool:

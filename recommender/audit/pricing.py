@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, MissingFactError
 from kg.nouns.audit import FindingLevel
 from kg.nouns.gain import NORMAL_90
+from kg.nouns.setting import read_value
+from kg.terms.dialects import statement
 from kg.terms.purposes import plain_key
 from recommender.audit.finding import PricedCost
 from recommender.cost_model.change import MEMORY_SPREAD, modelled_gain
@@ -55,7 +57,10 @@ def judged_by_memory(
 
 
 def priced_findings(
-    findings: Sequence[SettingFinding], case: AuditCase, question: Question | None
+    findings: Sequence[SettingFinding],
+    case: AuditCase,
+    question: Question | None,
+    shared: Question | None = None,
 ) -> tuple[SettingFinding, ...]:
     """The findings with what each costs, where the cost model says that it costs something; worst first.
 
@@ -63,11 +68,35 @@ def priced_findings(
         findings: Of a launch.
         case: The launch.
         question: What would run without them; None where it has no price.
+        shared: The same with the share of the memory that the launch takes; None without such a finding.
     """
     if question is None:
         return tuple(findings)
-    priced = (replace(item, priced=_cost(item, case, question)) for item in findings)
+    priced = (
+        replace(item, priced=_cost_of_room(question, shared))
+        if shared is not None and is_of_room(item, case)
+        else replace(item, priced=_cost(item, case, question))
+        for item in findings
+    )
     return tuple(sorted(priced, key=lambda item: item.order))
+
+
+def is_of_room(item: SettingFinding, case: AuditCase) -> bool:
+    """Whether a finding is on the share of the memory that an engine takes, which bounds the requests."""
+    stated = statement({item.setting.key: read_value(item.setting.value, "float")}, case.program)
+    return "memory_share" in stated.fact_of.values()
+
+
+def _cost_of_room(question: Question, shared: Question) -> PricedCost | None:
+    """What room for fewer requests costs: each side with as many as fit."""
+    try:
+        [now], [without] = price(shared, [{}]), price(question, [{}])
+        log_gain = math.log(without.throughput / now.throughput)
+    except (InputError, MissingFactError, ValueError, ZeroDivisionError):
+        return None
+    if log_gain < SHOWN:
+        return None
+    return PricedCost(gain=modelled_gain(log_gain), memory_bytes=without.memory_bytes - now.memory_bytes)
 
 
 def _has_room(item: SettingFinding, case: AuditCase, question: Question | None) -> bool | None:

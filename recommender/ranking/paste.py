@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _WIDTH = 76
 """Columns of a pasted line: with two before it and a backslash behind, it fits a screen of 80."""
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+")
+_FILLED = re.compile(r"[\w:./-]*\$(\w+|\{\w+(:-[\w.-]*)?\}|\(\w+\))[\w:./-]*")
 _LISTS = frozenset({"ModelConfig"})
 """Fields of MindIE's config.json that hold a list of objects, of which a plan sets the first."""
 UNNAMED = "MODEL"
@@ -186,5 +187,8 @@ def plain_flags(configuration: Mapping[str, Value]) -> tuple[str, ...]:
 
 
 def shell_word(text: str) -> str:
-    """A text as people paste it into a shell: quoted where the shell would take it for more than text."""
-    return shlex.quote(text) if text else ""
+    """A text as people paste it into a shell: quoted where the shell would take it for more than text.
+
+    What a script of theirs fills in, ``$PORT`` or ``${HOST:-0.0.0.0}``, stays that.
+    """
+    return f'"{text}"' if _FILLED.fullmatch(text) else shlex.quote(text) if text else ""

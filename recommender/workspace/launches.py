@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.serving import NOT_TUNED
 from kg.errors import InfeasibleError, InputError, NoEvidenceError
 from kg.nouns.audit import FindingKind
+from kg.nouns.setting import SettingPlace
+from kg.terms.purposes import plain_key
 from recommender.audit.audit import Audit, all_rules, without_costs
 from recommender.audit.case import audit_case
 from recommender.audit.judge import judge_settings
-from recommender.audit.pricing import judged_by_memory, priced_findings
+from recommender.audit.pricing import is_of_room, judged_by_memory, priced_findings
+from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.workspace.ask import AskDesk
 from recommender.workspace.desk import Desk
 
@@ -21,10 +26,44 @@ if TYPE_CHECKING:
     from ingest.questions.launches.running import RunningSetting
     from kg.nouns.audit import AuditRule
     from kg.nouns.entities import Problem
+    from kg.nouns.values import Value
     from recommender.answers.answer import Answer
     from recommender.audit.case import AuditCase
     from recommender.audit.finding import SettingFinding
     from recommender.cost_model.question import Question
+
+
+SECRETS = re.compile(r"api[_-]?key|token|password", re.IGNORECASE)
+"""Flags whose values belong on no screen and in no report."""
+SECRET = "SECRET"  # noqa: S105  it stands in the place of one
+_NOT_KEPT = frozenset({"model", "model_path", "config", "gpus", "dtype"})
+"""Options that a start says itself, or by other settings."""
+
+
+def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
+    """The answer with the addresses, names and logs of the launch in its start: they are no settings."""
+    if answer.plan is None:
+        return answer
+    start = answer.plan.start
+    held = {plain_key(item.key) for item in start.settings}
+    gone = {plain_key(key) for item in answer.findings if item.is_taken_back for key in item.taken}
+    kept = [
+        PlanSetting(where=item.place, key=item.key, value=_shown(item), origin=Origin.CURRENT)
+        for item in running
+        if item.place is SettingPlace.FLAG
+        and plain_key(item.key).replace("-", "_") in NOT_TUNED - _NOT_KEPT
+        and plain_key(item.key) not in held | gone
+    ]
+    start = replace(start, settings=(*start.settings, *kept))
+    return replace(answer, plan=replace(answer.plan, start=start))
+
+
+def _shown(setting: RunningSetting) -> Value:
+    """The value of a flag as a start has it: none of a switch, and of a secret a word to fill in."""
+    if setting.value == "true":
+        return True
+    is_secret = SECRETS.search(setting.key) is not None and setting.is_known
+    return SECRET if is_secret else setting.value
 
 
 class LaunchDesk(Desk):
@@ -57,7 +96,20 @@ class LaunchDesk(Desk):
         answer = self.ask.recommend(problem, k, notes=notes)
         has_limit = any(item.kind is FindingKind.LIMIT for item in findings)
         question = self._unlimited(problem, case, findings) if has_limit else answer.priced
-        return replace(answer, findings=priced_findings(findings, case, question))
+        priced = self._with_prices(problem, case, findings, question)
+        return as_launched(replace(answer, findings=priced), running)
+
+    def _with_prices(
+        self,
+        problem: Problem,
+        case: AuditCase,
+        findings: Sequence[SettingFinding],
+        question: Question | None,
+    ) -> tuple[SettingFinding, ...]:
+        """The findings with what each costs."""
+        others = [item for item in findings if not is_of_room(item, case)]
+        shared = self._unlimited(problem, case, others) if len(others) < len(findings) else None
+        return priced_findings(findings, case, question, shared)
 
     def _unlimited(
         self, problem: Problem, case: AuditCase, findings: Sequence[SettingFinding]
@@ -91,7 +143,6 @@ class LaunchDesk(Desk):
             InputError: ``to`` is of another program, or the release that runs is not told.
         """
         from kg.nouns.knowledge import Strategy
-        from kg.terms.purposes import plain_key
         from kg.triples.serialisation import all_of
         from recommender.audit.upgrade import upgrade
 
@@ -121,7 +172,8 @@ class LaunchDesk(Desk):
             return Audit(case=case, findings=findings, place=str(hardware), notes=(f"not priced: {fault}",))
         case, findings = self._judged(problem, running, rules=rules)
         if findings:
-            findings = priced_findings(findings, case, self._unlimited(problem, case, findings))
+            question = self._unlimited(problem, case, findings)
+            findings = self._with_prices(problem, case, findings, question)
         count = problem.hardware.count
         place = f"{count} x {problem.hardware.name}" if count else problem.hardware.name
         return Audit(case=case, findings=findings, place=place, notes=notes)
