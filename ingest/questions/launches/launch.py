@@ -15,7 +15,13 @@ from ingest.files.content import ContentError
 from ingest.questions.launches import megatron, mindformers, serving, trainers
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
-from ingest.questions.launches.manifests import image_commands, is_manifest, manifest_commands, unit_commands
+from ingest.questions.launches.manifests import (
+    image_commands,
+    is_manifest,
+    manifest_commands,
+    recipe_commands,
+    unit_commands,
+)
 from ingest.questions.launches.options import LaunchOptions, add_file, parse_options
 from ingest.questions.launches.program import (
     POSITIONAL,
@@ -50,7 +56,8 @@ class LaunchForm(StrEnum):
     MANIFEST = "a manifest"
     LOG = "the log of a server"
     CALL = "a program in Python"
-    UNIT = "a unit of systemd"
+    UNIT = "a unit of a supervisor"
+    RECIPES = "a Makefile"
     IMAGE = "a Dockerfile"
     SCRIPT = "a script"
 
@@ -148,6 +155,7 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
         (LaunchForm.CALL, engine_calls),
         (LaunchForm.UNIT, unit_commands),
         (LaunchForm.IMAGE, image_commands),
+        (LaunchForm.RECIPES, recipe_commands),
     )
     for form, commands in forms:
         found, notes = _started(commands(text), Script(commands=(), notes=()), place, beside, form)

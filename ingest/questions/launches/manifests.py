@@ -20,7 +20,11 @@ _LOOKS = re.compile(r"^\s*-?\s*(services|containers|apiVersion|kind|leaderWorker
 _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
 _INTERPOLATED = re.compile(r"\$\$|\$\{([A-Za-z_]\w*)(?::?-([^}]*))?[^}]*\}|\$([A-Za-z_]\w*)")
 _DEEPEST = 30
-_UNIT = re.compile(r"^(ExecStart|Environment)=[-@:+!]*(.*)$", re.MULTILINE)
+_UNIT = re.compile(r"^(ExecStart|Environment|command|environment)[ ]*=[ ]*[-@:+!]*(.*)$", re.MULTILINE)
+_PROGRAM = re.compile(r"^\[program:", re.MULTILINE)
+_MAKE = re.compile(r"^([A-Za-z_]\w*)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
+_RECIPE = re.compile(r"^[\w.-]+[ \t]*:(?!=)[^\n]*\n(?=\t)", re.MULTILINE)
+_SEPARATOR = re.compile(r",(?=[A-Za-z_]\w*=)")
 _DOCKERFILE = re.compile(r"^(FROM|ENV|CMD|ENTRYPOINT)\s+(.*)$", re.MULTILINE)
 
 
@@ -64,12 +68,30 @@ def manifest_commands(text: str) -> list[ShellCommand]:
 
 
 def unit_commands(text: str) -> list[ShellCommand]:
-    """The commands that a unit of systemd starts; none where the text is no unit."""
+    """The commands that a unit of systemd or a file of supervisord starts; none where the text is neither."""
     lines = _UNIT.findall(text.replace("\\\n", " "))
-    if not any(name == "ExecStart" for name, _ in lines):
+    if not any(name == "ExecStart" for name, _ in lines) and _PROGRAM.search(text) is None:
         return []
-    script = "\n".join(f"export {rest}" if name == "Environment" else rest for name, rest in lines)
-    return list(read_script(script).commands)
+    script = [
+        f"export {rest}" if name == "Environment" else
+        f"export {_SEPARATOR.sub(' ', rest)}" if name == "environment" else rest
+        for name, rest in lines
+    ]  # fmt: skip
+    return list(read_script("\n".join(script)).commands)
+
+
+def recipe_commands(text: str) -> list[ShellCommand]:
+    """The commands of a Makefile's recipes, its variables filled in; none where the text is none."""
+    if _RECIPE.search(text) is None:
+        return []
+    values = {name: value.strip() for name, value in _MAKE.findall(text)}
+
+    def filled(match: re.Match[str]) -> str:
+        return values.get(match[1] or match[2], f"${match[1] or match[2]}")
+
+    recipes = [line[1:].lstrip("@-") if line.startswith("\t") else "" for line in text.split("\n")]
+    script = re.sub(r"\$\((\w+)\)|\$\{(\w+)\}", filled, "\n".join(recipes))
+    return list(read_script(script.replace("$$", "$")).commands)
 
 
 def image_commands(text: str) -> list[ShellCommand]:

@@ -145,8 +145,9 @@ def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:
 
 def _line(lines: Sequence[str], key: str, value: str) -> int | None:
     """The line that a setting stands in: with its value where several name it, the last of them."""
-    name = re.escape(key.rpartition(".")[2] if not key.startswith("-") else key.lstrip("-"))
-    token = re.compile(rf"(?<![\w])(?<!\w-){name.replace('_', '[-_]')}(?![\w-])")
+    last = key.lstrip("-") if key.startswith("-") else key.rpartition(".")[2]
+    name = re.sub(r"[-_]+", "[-_]", re.escape(last).replace("\\-", "-"))
+    token = re.compile(rf"(?<![\w])(?<!\w-){name}(?![\w-])")
     named = [
         number
         for number, line in enumerate(lines, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ NOT_TUNED = frozenset(table("left_out")["server"])
 ADDRESSES = tuple(table("left_out")["address"])
 """Those of them by which the servers of one engine find each other."""
 
+_NAMED = re.compile(r"[^'\"]*/(?=[\w.-]*[A-Za-z])(?![0-9a-f]{12,})[\w.-]+")
+"""A path that ends with a name, whatever folder a variable says."""
 _NO_FORMAT = frozenset({"auto", "half", "float"})
 _ROLES: Mapping[str, str] = MappingProxyType(
     {"kv_producer": "prefill", "kv_consumer": "decode", "prefill": "prefill", "decode": "decode"}
@@ -52,7 +55,13 @@ def read_server(
         layout = layout_of(given.values, signs.id)
         if layout.devices > 1 or _divides(signs.id):
             question["count"] = layout.devices
-    if model and UNKNOWN in model:
+    unread = next((given.unknown[name] for name in signs.model if name in given.unknown), "")
+    if model is None and _NAMED.fullmatch(unread):
+        question["model"] = unread
+        notes = [note for note in notes if unread not in note]
+    elif model and UNKNOWN in model and _NAMED.fullmatch(readable(model)):
+        question["model"] = readable(model)
+    elif model and UNKNOWN in model:
         notes.append(f"could not be read: the model is {readable(model)}")
     elif model:
         question["model"] = model

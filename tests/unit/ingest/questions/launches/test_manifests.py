@@ -118,3 +118,20 @@ def test_a_dockerfile() -> None:
     (other,) = image_commands('FROM x\nENTRYPOINT vllm serve\nCMD ["a/B"]')
     assert other.words == ("vllm", "serve", "a/B")
     assert image_commands("FROM x") == []
+
+
+def test_a_program_of_supervisord_and_a_recipe_of_make() -> None:
+    text = '[program:vllm]\nenvironment=A="1",NCCL_DEBUG="WARN"\ncommand=/opt/vllm serve a/B -tp 2\n'
+    (launch,) = read_launches(text, "c")
+    assert launch.facts.question["current"] == {"A": 1, "NCCL_DEBUG": "WARN", "tensor_parallel_size": 2}
+    text = "MODEL ?= a/B\nserve: x\n\t@vllm serve $(MODEL) \\\n\t\t--max-num-seqs 8\nx:\n\techo\n"
+    (launch,) = read_launches(text, "c")
+    assert (launch.form, launch.facts.question["model"]) == (LaunchForm.RECIPES, "a/B")
+
+
+def test_what_a_template_fills_in_is_not_known_and_a_folder_of_a_variable_hides_no_name() -> None:
+    (launch,) = read_launches("vllm serve {{ dir }}/Qwen3-8B --max-num-seqs {{ n | default(4) }}\n", "c")
+    assert launch.facts.question["model"] == "{{ dir }}/Qwen3-8B"
+    assert launch.facts.question["current"] == {}
+    (launch,) = read_launches("python -m sglang.launch_server --model-path ${DIR}/Qwen3-8B\n", "c")
+    assert launch.facts.question["model"] == "$DIR/Qwen3-8B"

@@ -106,7 +106,7 @@ def test_a_text_in_the_quotes_of_another_shell_is_edited_there() -> None:
     [
         ("echo hello", "no launch stands in the script"),
         ("FROM vllm/vllm-openai\nCMD --model m\n", "a Dockerfile is read and not written"),
-        ("[Service]\nExecStart=/usr/bin/vllm serve m\n", "a unit of systemd is read and not written"),
+        ("[Service]\nExecStart=/usr/bin/vllm serve m\n", "a unit of a supervisor is read and not written"),
         ("vllm serve m\r\necho\n", "its lines end in two ways"),
     ],
 )
