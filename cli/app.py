@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from cli.context import use_own_settings
 from cli.late import LateTyper
 from cli.output import make_harmless
 from cli.text.language import choose_language, use_language
@@ -93,3 +94,5 @@ def _settings(
     )
     context.obj = Places.resolve(workspace, os.environ)
     use_language(choose_language(lang, context.obj.user.language, os.environ))
+    if (folder := context.obj.user.settings_path) is not None:
+        use_own_settings(context, folder)

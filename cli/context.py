@@ -11,6 +11,7 @@ from tunegraph.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import typer
 
@@ -36,6 +37,27 @@ def show_step(text: str) -> None:
 def settings(context: typer.Context) -> Places:
     """The folders of this run, and what the user has set."""
     return context.find_object(Places) or Places.resolve(None, os.environ)
+
+
+def use_own_settings(context: typer.Context, folder: Path) -> None:
+    """Let the user's own entries of the settings registry win, and say at the end what they overruled.
+
+    Raises:
+        InputError: There is no such folder.
+    """
+    from cli.output import note
+    from kg.errors import InputError
+    from kg.terms.setting_registry import use_own
+
+    if not folder.is_dir():
+        raise InputError(f"{settings(context).user.path}: settings: no folder {folder}")
+    own = use_own(folder)
+
+    def say_overruled() -> None:
+        for text in own.overruled:
+            note(text)
+
+    context.call_on_close(say_overruled)
 
 
 def open_workspace(context: typer.Context) -> Workspace:

@@ -25,6 +25,7 @@ class UserSettings:
         framework: Program that models run in.
         version: Its release.
         language: Language of what is printed.
+        settings: Folder of the user's own entries of the settings registry; beside the file likewise.
     """
 
     path: Path | None = None
@@ -35,13 +36,20 @@ class UserSettings:
     framework: str = ""
     version: str = ""
     language: str = ""
+    settings: str = ""
 
     @property
     def workspace_path(self) -> Path | None:
         """The workspace directory as a path; None if the file names none."""
-        if not self.workspace or self.path is None:
-            return None
-        return self.path.parent / Path(self.workspace).expanduser()
+        return self._beside(self.workspace)
+
+    @property
+    def settings_path(self) -> Path | None:
+        """The folder of own settings as a path; None if the file names none."""
+        return self._beside(self.settings)
+
+    def _beside(self, name: str) -> Path | None:
+        return self.path.parent / Path(name).expanduser() if name and self.path is not None else None
 
 
 KEYS = tuple(field.name for field in fields(UserSettings) if field.name != "path")

@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import data
 from kg.errors import UnknownEntityError
 from kg.nouns.look_up import LookUp, Spelling, Standing
+from kg.nouns.own_settings import OwnSettings
 from kg.nouns.release import release_key
 from kg.nouns.setting import ResolvedCase, Setting, SettingDefault, SettingPlace
 from kg.nouns.values import Value, as_value
@@ -334,10 +336,27 @@ def _case(when: str, *rest: Any) -> ResolvedCase:
     return ResolvedCase(when=when, value=value, computed=not rest, bound=rest[1] if len(rest) > 1 else "")
 
 
+_own: list[OwnSettings] = []
+
+
+def use_own(folder: Path) -> OwnSettings:
+    """Read a user's own entries from a folder from now on; they win over the shipped ones."""
+    _own[:] = [OwnSettings(folder)]
+    softwares.cache_clear()
+    registry.cache_clear()
+    return _own[0]
+
+
 @cache
 def softwares() -> tuple[str, ...]:
-    """Programs whose settings ship, in order."""
-    return tuple(name.rsplit("/", 1)[1].removesuffix(".json") for name in data.files(FOLDER, ".json"))
+    """Programs whose settings ship, and those of the user's own, in order."""
+    own = (name for folder in _own for name in folder.softwares())
+    return tuple(sorted({*_shipped(), *own}))
+
+
+@cache
+def _shipped() -> frozenset[str]:
+    return frozenset(name.rsplit("/", 1)[1].removesuffix(".json") for name in data.files(FOLDER, ".json"))
 
 
 @cache
@@ -346,6 +365,7 @@ def registry(software: str) -> SettingRegistry:
 
     Raises:
         UnknownEntityError: None of that program ship; the hint names the nearest.
+        InputError: The user's own file of that program is broken.
     """
     known = softwares()
     name = software.lower().replace("_", "-")
@@ -353,7 +373,8 @@ def registry(software: str) -> SettingRegistry:
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
         raise UnknownEntityError(f"no settings of a program named {software!r}", hint=hint)
-    return SettingRegistry(json.loads(data.text(f"{FOLDER}/{name}.json")))
+    shipped = json.loads(data.text(f"{FOLDER}/{name}.json")) if name in _shipped() else {}
+    return SettingRegistry(_own[0].over(name, shipped) if _own else shipped)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -1,6 +1,11 @@
 """``tunegraph kb list settings``: what a release of a program takes."""
 
+from pathlib import Path
 from typing import Any
+
+import pytest
+
+from kg.terms.setting_registry import use_own
 
 
 def test_the_settings_of_a_release_are_listed(run: Any) -> None:
@@ -80,3 +85,25 @@ def test_what_names_no_two_releases_is_refused(run: Any) -> None:
         assert (ran.code, ran.fault) == (2, says)
     both = run("kb", "diff", "v1", "--software", "vllm=0.18")
     assert (both.code, both.fault) == (2, "diff takes a version, or --software with two releases")
+
+
+def test_own_entries_of_the_registry_win(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "regs").mkdir()
+    (tmp_path / "tunegraph.toml").write_text('settings = "regs"\n')
+    (tmp_path / "regs" / "vllm.json").write_text(
+        '{"settings": [{"key": "--max-num-seqs", "place": "flag", "type": "int", "high": 100}]}'
+    )
+    (tmp_path / "serve.sh").write_text("vllm serve m --max-num-seqs 300\n")
+    monkeypatch.chdir(tmp_path)
+    try:
+        ran = run("check", "serve.sh")
+        assert "at most 100" in " ".join(ran.out.split())
+        assert "--max-num-seqs: high 100 is yours and counts" in " ".join(ran.err.split())
+        (tmp_path / "regs" / "vllm.json").write_text('{"settings": [{"place": "flag"}]}')
+        broken = run("kb", "list", "settings", "--software", "vllm")
+        assert broken.code == 2
+        assert broken.fault.endswith("vllm.json: setting 1 has no key")
+        (tmp_path / "tunegraph.toml").write_text('settings = "absent"\n')
+        assert run("kb", "list", "settings").code == 2
+    finally:
+        use_own(tmp_path / "none")

@@ -1,0 +1,71 @@
+"""A user's own entries of the registry."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import data
+from kg.errors import InputError
+from kg.nouns.own_settings import OwnSettings, clashes
+
+SHIPPED = {
+    "software": "made",
+    "source": "https://made.test/{ref}/{path}",
+    "releases": [["1.0", "v1"], ["2.0", "v2"]],
+    "beneath": {},
+    "settings": [
+        {"key": "--depth", "place": "flag", "type": "int", "default": [["1.0", 4]], "before": [["2.0", {}]]},
+        {"key": "--kept", "place": "flag", "type": "str"},
+    ],
+}  # fmt: skip
+
+
+def own(folder: Path, text: str) -> OwnSettings:
+    (folder / "made.json").write_text(text)
+    return OwnSettings(folder)
+
+
+def test_own_entries_win_and_what_they_contradict_is_said(tmp_path: Path) -> None:
+    mine = own(
+        tmp_path,
+        '{"settings": [\n{"key": "--depth", "place": "flag", "type": "int", "default": 8},\n'
+        '{"key": "--ours", "place": "flag"}]}',
+    )
+    found = {item["key"]: item for item in mine.over("made", SHIPPED)["settings"]}
+    assert set(found) == {"--depth", "--kept", "--ours"}
+    assert (found["--depth"]["default"], found["--depth"]["before"]) == ([["1.0", 8]], [])
+    assert found["--depth"]["at"] == f"{(tmp_path / 'made.json').as_uri()}#L2"
+    assert mine.overruled == [
+        f"{tmp_path / 'made.json'}: made --depth: default 8 is yours and counts; what ships says 4"
+    ]
+
+
+def test_a_program_that_does_not_ship_is_made_of_the_file(tmp_path: Path) -> None:
+    mine = own(tmp_path, '{"settings": [{"key": "DEPTH", "place": "env"}]}')
+    content = mine.over("made", {})
+    assert (content["software"], content["releases"]) == ("made", [["main", "main"]])
+    assert mine.softwares() == ("made",)
+    assert mine.over("other", SHIPPED) is SHIPPED
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"settings": [', "line 1: Expecting value"),
+        ("[]", "no object with a list of settings"),
+        ('{"settings": [{"key": "a", "place": "flg", "type": "number"}, {"place": "flag"}]}',
+         "setting 1: place is one of .*; setting 1: type is one of .*; setting 2 has no key"),
+        ('{"settings": [{"key": "--a", "place": "flag"}, {"key": "--a", "place": "flag"}, {"key": "--b", "place": "flag", "aliases": ["--a"]}]}',  # noqa: E501
+         "--a stands twice; --a is both --a and --b"),
+    ],
+)  # fmt: skip
+def test_every_fault_of_a_file_is_said_at_once(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        own(tmp_path, text).over("made", SHIPPED)
+
+
+@pytest.mark.parametrize("name", list(data.files("settings", ".json")))
+def test_no_shipped_file_states_a_setting_twice(name: str) -> None:
+    settings = json.loads(data.text(name))["settings"]
+    assert [text for text in clashes(settings) if text.endswith("stands twice")] == []
