@@ -56,7 +56,7 @@ def test_a_program_that_does_not_ship_is_made_of_the_file(tmp_path: Path) -> Non
         ("[]", "no object with a list of settings"),
         ('{"settings": [{"key": "a", "place": "flg", "type": "number"}, {"place": "flag"}]}',
          "setting 1: place is one of .*; setting 1: type is one of .*; setting 2 has no key"),
-        ('{"settings": [{"key": "--a", "place": "flag"}, {"key": "--a", "place": "flag"}, {"key": "--b", "place": "flag", "aliases": ["--a"]}]}',  # noqa: E501
+        ('{"settings": [{"key": "--a", "place": "flag"}, {"key": "--a", "place": "flag"}, {"key": "--b", "place": "flag", "aliases": ["--a"]}]}',
          "--a stands twice; --a is both --a and --b"),
     ],
 )  # fmt: skip
