@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.situation import FactOrigin, StatedFact
+from kg.terms.dialects import spelt
 from kg.terms.tasks import LENGTHS as TASK_LENGTHS
 from kg.terms.tasks import task_of
 from recommender.cost_model.settings.drafts import usual_chance
@@ -84,7 +85,8 @@ def assumed_by_price(
     """
     micro, batch, engines = (priced.get(name) for name in ("micro_batch", "batch", "data_parallel"))
     networks = feeds_forward(question.model, question.phase)
-    if micro and networks:
+    is_unwritten = question.phase == "training" and spelt("micro_batch", question.engine, value=1) is None
+    if micro and (networks or is_unwritten) and "micro_batch" not in question.settings:
         words = f"{float(str(micro)):g} samples of each device at once"
         yield _assumed("current.micro_batch", int(float(str(micro))), words, "--current micro_batch=N")
     if question.phase == "training" or (micro and networks):
