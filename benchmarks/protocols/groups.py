@@ -1,4 +1,4 @@
-"""Groups left out, choices made without them, and standard errors over them.
+"""Choices made without the group that is asked, and standard errors over groups.
 
 A figure that is to hold for a new device, vendor, kernel, family, document or corpus is computed with that group
 left out, its error is the spread over groups, and whatever was chosen by looking at results is chosen again
@@ -7,42 +7,11 @@ without the group that is asked.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-Item = TypeVar("Item")
 Choice = TypeVar("Choice")
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut(Generic[Item]):
-    """One group to ask about, and everything that may be known then.
-
-    Attributes:
-        group: Its name.
-        known: Items of the other groups.
-        asked: Items of this group.
-    """
-
-    group: str
-    known: tuple[Item, ...]
-    asked: tuple[Item, ...]
-
-
-def left_out(items: Sequence[Item], group_of: Callable[[Item], str]) -> Iterator[LeftOut[Item]]:
-    """Each group left out once, in the order of their names.
-
-    Args:
-        items: All there is.
-        group_of: Name of the group that an item is of: its device, vendor, kernel, family, document or corpus.
-    """
-    groups: dict[str, list[Item]] = defaultdict(list)
-    for item in items:
-        groups[group_of(item)].append(item)
-    for name in sorted(groups):
-        known = tuple(item for item in items if group_of(item) != name)
-        yield LeftOut(name, known, tuple(groups[name]))
 
 
 @dataclass(frozen=True, slots=True)

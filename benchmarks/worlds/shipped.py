@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,8 +86,3 @@ class ShippedKnowledge:
         if facts:
             return model_of(text, "vision", facts)
         raise NotExpressibleError("model not in the graph")
-
-
-def plain(text: str) -> str:
-    """Letters and digits of a name alone, in lower case."""
-    return re.sub(r"[^a-z0-9]", "", text.lower())

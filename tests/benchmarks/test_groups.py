@@ -5,19 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.protocols.groups import left_out, nested, standard_error
-
-
-def test_each_group_is_asked_once_and_never_known_then() -> None:
-    items = [("a", 1), ("b", 2), ("a", 3), ("c", 4)]
-    folds = list(left_out(items, lambda item: item[0]))
-    assert [(fold.group, fold.asked) for fold in folds] == [
-        ("a", (("a", 1), ("a", 3))),
-        ("b", (("b", 2),)),
-        ("c", (("c", 4),)),
-    ]
-    assert all(set(fold.known) | set(fold.asked) == set(items) for fold in folds)
-    assert not any(set(fold.known) & set(fold.asked) for fold in folds)
+from benchmarks.protocols.groups import nested, standard_error
 
 
 def test_a_choice_that_only_one_group_likes_is_not_made_for_it() -> None:
