@@ -18,11 +18,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embeddings import shapes
 from embeddings.codes import code, name_code
-from embeddings.shapes import magnitude, number_of
 from kg.nouns.entities import Better, Problem, WorkloadKind
-from kg.nouns.values import Value
+from kg.nouns.values import Settings, Value
 
 _Key = TypeVar("_Key", bound="Hashable")
 
@@ -53,11 +51,42 @@ _STAND_INS: Mapping[str, tuple[str, ...]] = {
     "shared_memory_bytes": ("ub_bytes", "l1_bytes"),
 }
 
+_DIMENSIONS: tuple[tuple[str, ...], ...] = (
+    ("m", "num_tokens", "token", "tokens", "max_num_batched_tokens", "n_batch"),
+    ("n", "n_out"),
+    ("k", "n_in"),
+    ("b", "batch", "batch_size", "bs", "micro_batch"),
+    ("isl", "seq_len", "input_len", "sequence_length", "prompt_len"),
+    ("osl", "output_len"),
+    ("step", "context_len", "max_model_len", "past_len"),
+    ("num_heads", "q_heads", "n_head", "heads", "attention_heads", "q_head_num"),
+    ("kv_heads", "n_kv_head", "num_kv_heads"),
+    ("head_dim", "headdim", "q_head_dim"),
+    ("hidden", "n_embd", "model_dim", "hidden_size", "hidden_dim"),
+    ("inter", "n_ff", "inter_dim", "intermediate_size", "moe_intermediate_size"),
+    ("experts", "e", "expert", "expert_num", "num_experts"),
+    ("topk", "topk_num", "experts_per_token", "top_k"),
+    ("window", "sliding_window"),
+    ("page_size", "block_size"),
+    ("params", "parameters"),
+    ("global_batch", "max_concurrency"),
+    ("layers", "num_layers"),
+    ("problem_size", "problem_size[0]"),
+    ("problem_size[1]",),
+    ("problem_size[2]",),
+)
+"""Common dimensions by their meaning, each with the names that sources give it; a name without a slot is
+spread over a few columns by its hash."""
+_SLOT = {name: slot for slot, names in enumerate(_DIMENSIONS) for name in names}
+_HASHED = 8
+
+_SHAPE_WIDTH = len(_DIMENSIONS) + _HASHED
+
 BLOCKS: Mapping[str, int] = {
     "kind": len(WorkloadKind),
     "operator": 16,
     "model": 8,
-    "shape": shapes.WIDTH,
+    "shape": _SHAPE_WIDTH,
     "precision": 8,
     "traits": 10,
     "objective": 5,
@@ -120,7 +149,7 @@ class Features:
             "kind": self._gather("kind", [p.workload.kind for p in problems], _kind),
             "operator": self._gather("operator", [p.workload.operator for p in problems], _operator),
             "model": self._gather("model", [p.workload.model for p in problems], _model),
-            "shape": shapes.matrix([p.workload.shape for p in problems]),
+            "shape": _shape_matrix([p.workload.shape for p in problems]),
             "precision": self._gather("precision", [p.workload.precision for p in problems], _precision),
             "traits": self._gather("traits", [_trait_items(p) for p in problems], _traits),
             "objective": self._gather(
@@ -227,7 +256,7 @@ def _precision(name: str | None) -> NDArray[np.float64]:
 def _trait_items(problem: Problem) -> tuple[tuple[str, Value], ...]:
     """Return the traits without a scale, and the words among the dimensions."""
     hardware, workload = problem.hardware, problem.workload
-    words = [(name, value) for name, value in workload.shape.items() if number_of(value) is None]
+    words = [(name, value) for name, value in workload.shape.items() if _number_of(value) is None]
     return (
         *workload.traits.items(),
         *((name, value) for name, value in words if isinstance(value, str | bool)),
@@ -240,9 +269,9 @@ def _traits(items: tuple[tuple[str, Value], ...]) -> NDArray[np.float64]:
     width = BLOCKS["traits"]
     parts = []
     for name, value in items:
-        number = number_of(value)
+        number = _number_of(value)
         if number is not None and not name.startswith("software."):
-            parts.append(code(name, width) * magnitude(number) / 4)
+            parts.append(code(name, width) * _magnitude(number) / 4)
         elif value is not None:
             parts.append(_APART * code(f"{name}={value}", width))
     return _sum(parts, width)
@@ -274,3 +303,52 @@ def _limits(items: tuple[tuple[str, float, str], ...]) -> NDArray[np.float64]:
         if maximum > 0:
             parts.append(code(f"{metric} in {unit}", width) * math.log2(maximum) / 16)
     return _sum(parts, width)
+
+
+def _shape_matrix(shapes: Sequence[Settings]) -> NDArray[np.float32]:
+    """Return logarithms of the dimensions, each at the slot of its name; 1 for a factor of 16."""
+    slots = len(_DIMENSIONS)
+    out = np.zeros((len(shapes), _SHAPE_WIDTH), dtype=np.float32)
+    rows: list[int] = []
+    columns: list[int] = []
+    values: list[float] = []
+    for row, shape in enumerate(shapes):
+        for name, value in shape.items():
+            for dimension, number in _sizes(name, value):
+                slot = _SLOT.get(dimension)
+                if slot is None:
+                    out[row, slots:] += code(dimension, _HASHED) * (_magnitude(number) / 4)
+                else:
+                    rows.append(row)
+                    columns.append(slot)
+                    values.append(_magnitude(number) / 4)
+    np.add.at(out, (rows, columns), values)
+    return out
+
+
+def _sizes(name: str, value: Value) -> list[tuple[str, float]]:
+    """Return sizes under canonical names: ``fixed.Filter_Height`` is ``filter_height``."""
+    if isinstance(value, tuple):
+        return [pair for at, item in enumerate(value) for pair in _sizes(f"{name}[{at}]", item)]
+    number = _number_of(value)
+    return [] if number is None else [(name.rpartition(".")[2].lower(), number)]
+
+
+def _number_of(value: Value) -> float | None:
+    """Return a value as a number, also where a source writes it as text; None if it is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, str):
+        try:
+            number = float(value)
+        except ValueError:
+            return None
+        return number if math.isfinite(number) else None
+    return None
+
+
+def _magnitude(number: float) -> float:
+    """Return ``log2(1 + |x|)`` with the sign of x: zero differs from one, and large sizes stay ratios."""
+    return math.copysign(math.log2(1 + abs(number)), number)

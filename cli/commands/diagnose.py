@@ -13,7 +13,6 @@ from cli.context import open_workspace
 from cli.diagnosis.labels import say_labelled
 from cli.options import JsonOption
 from cli.output import say
-from data import __version__
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,9 +51,6 @@ def diagnose(
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Every account of the ledger, not the largest alone.")
     ] = False,
-    form: Annotated[
-        str, typer.Option("--format", help="For another program: sarif (code scanners, pipelines).")
-    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Name the causes of lost time in a profile, or faults in a log.
@@ -66,7 +62,6 @@ def diagnose(
     from recommender.answers.diagnose import Allowed
     from recommender.workspace.pages import PagesDesk
 
-    _check_form(form, as_json=as_json)
     if is_log(path):
         given = {"--compare": compare, "--html": html, "--hardware": hardware, "--model": model}
         if unfit := [name for name, value in given.items() if value is not None]:
@@ -79,11 +74,7 @@ def diagnose(
         with open_workspace(context) as workspace:
             read = workspace.profiles.log(path)
         content = {"path": str(path), **read.to_json()}
-        if form:
-            from recommender.report.sarif import faults_sarif
-
-            output.as_foreign_json(faults_sarif(content, __version__))
-        elif as_json:
+        if as_json:
             output.as_json(content)
         elif read.is_understood:
             show_log(path, read)
@@ -101,22 +92,10 @@ def diagnose(
         )
     if html is not None:
         write_all([html], PagesDesk.of(answer, source=path.name))
-    if form:
-        from recommender.report.sarif import diagnosis_sarif
-
-        output.as_foreign_json(diagnosis_sarif(answer.to_json(), __version__))
-    elif as_json:
+    if as_json:
         output.as_json(answer.to_json())
     else:
         _show(answer, is_full=verbose)
-
-
-def _check_form(form: str, *, as_json: bool) -> None:
-    """Refuse a form that is none, and two forms at once."""
-    if form not in {"", "sarif"}:
-        raise InputError(f"--format {form}: no form of a diagnosis", hint="sarif, or leave it out")
-    if form and as_json:
-        raise InputError("--format and --json are two forms", hint="leave one out")
 
 
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:

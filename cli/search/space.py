@@ -50,7 +50,6 @@ _READ = {
         "budget",
     },
     "--kernel": {"hardware", "shape", "precision", "form", "block", "spills"},
-    "--runtime": {"file", "hardware", "count", "server", "cores"},
     "a search file": {"known", "left_out"},
 }
 """What a space is made from, and the options that it reads beside itself."""
@@ -60,9 +59,7 @@ def space(
     context: typer.Context,
     file: Annotated[
         str | None,
-        typer.Argument(
-            help="A search file to prune with --known or to add --runtime to.", show_default=False
-        ),
+        typer.Argument(help="A search file to prune with --known.", show_default=False),
     ] = None,
     known: Annotated[
         list[str] | None,
@@ -100,15 +97,6 @@ def space(
         bool,
         typer.Option("--spills/--no-spills", help="Kernels: allow accumulators to spill out of registers."),
     ] = True,
-    runtime: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Run-time variables: communication, memory, dispatch, loading or all; may be repeated."
-        ),
-    ] = None,
-    cores: Annotated[
-        int | None, typer.Option(min=1, help="CPU cores of a server, for the workers that load data.")
-    ] = None,
     server: Annotated[
         str, typer.Option("--server", help="Server type (sets link bandwidth), such as atlas-800t-a2.")
     ] = "",
@@ -138,18 +126,15 @@ def space(
 ) -> None:
     """Make a search file, or prune one by what is known.
 
-    From a model and a machine, a kernel, or run-time variables.
+    From a model and a machine, or a kernel.
 
     Example: tunegraph search space --model qwen3-32b --phase serving --hardware 910B3 --out serve.yaml
     """
-    subjects = [item for item in (model, operator, file, runtime) if item]
-    if len(subjects) != 1 and subjects != [file, runtime]:
-        raise InputError(
-            "give a search file with --known or --runtime, or one of --model, --kernel and --runtime"
-        )
-    kind = "--model" if model else "--kernel" if operator else "--runtime" if runtime else "a search file"
+    if len([item for item in (model, operator, file) if item]) != 1:
+        raise InputError("give a search file to prune, or one of --model and --kernel")
+    kind = "--model" if model else "--kernel" if operator else "a search file"
     _refuse_idle(context, kind)
-    if (file is None or runtime) and hardware is None:
+    if file is None and hardware is None:
         raise InputError("a space is for some --hardware")
     sizes, fixed = pairs("--shape", shape), pairs("--set", settings)
     margin = None if memory_margin is None else _margin(memory_margin)
@@ -159,9 +144,7 @@ def space(
     place, devices = hardware or "", count or 1
     with open_workspace(context) as workspace:
         maker = workspace.searches.space
-        if runtime:
-            made = maker.runtime(runtime, place, count=devices, server=server, cores=cores, file=file)
-        elif file is not None:
+        if file is not None:
             made = maker.pruned(file, known or [], share=left_out)
         elif operator is not None:
             made = maker.kernel(
@@ -216,7 +199,7 @@ def _refuse_idle(context: typer.Context, kind: str) -> None:
     Raises:
         InputError: One was given.
     """
-    subjects = {"model", "operator", "runtime", "file", "out", "as_json"}
+    subjects = {"model", "operator", "file", "out", "as_json"}
     flags = {item.name: item.opts[0] for item in context.command.params}
     for name, flag in flags.items():
         source = context.get_parameter_source(str(name))

@@ -110,7 +110,7 @@ def _of_kernels(rank: Rank) -> Iterator[Missing]:
 
 
 def _communicates(rank: Rank) -> bool:
-    if rank.details.collective_sums or any(step.exposed_us + step.overlapped_us > 0 for step in rank.steps):
+    if any(step.exposed_us + step.overlapped_us > 0 for step in rank.steps):
         return True
     return rank.kernels is not None and bool(rank.kernels.is_communication.any())
 
@@ -141,7 +141,6 @@ def doubts(rank: Rank, counted: Iterable[StepTime], totals: Mapping[str, float])
                     f"step {step.step or '?'}: {name.removesuffix('_us')} is {theirs / 1e3:.3f} ms in "
                     f"{step.place.file} and {ours / 1e3:.3f} ms in the kernels: the table of kernels is cut"
                 )
-    yield from _sums_of_collectives(rank)
     if rank.kernels is None or not totals:
         return
     label = rank.kernels.label
@@ -152,18 +151,3 @@ def doubts(rank: Rank, counted: Iterable[StepTime], totals: Mapping[str, float])
     off = sum(abs(total - ours_by_kind.get(kind, 0.0)) for kind, total in totals.items())
     if total_us > 0 and off > TOLERANCE * total_us:
         yield f"sums by operator type differ from op_statistic by {off / total_us:.1%}: one of the two is cut"
-
-
-def _sums_of_collectives(rank: Rank) -> Iterator[str]:
-    """Differences between communication operators and the profiler's sums of them."""
-    stated_us = sum(item.total_us for item in rank.details.collective_sums)
-    if rank.kernels is None or stated_us <= 0:
-        return
-    mine = float(rank.kernels.duration_us[rank.kernels.is_communication].sum())
-    if mine > 0 and abs(stated_us - mine) > TOLERANCE * stated_us:
-        place = rank.details.collective_sums[0].place.file
-        yield (
-            f"communication takes {stated_us / 1e3:.3f} ms in {place} and {mine / 1e3:.3f} ms "
-            "in the kernels: "
-            "one of the two is cut"
-        )

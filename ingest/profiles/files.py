@@ -11,16 +11,13 @@ from ingest.files.content import Content, ContentError
 from ingest.profiles.cells import header_of
 from ingest.profiles.databases.nsight_database import is_nsight
 from ingest.profiles.memory_snapshots import is_snapshot_json, is_snapshot_pickle
-from ingest.profiles.memory_timelines import is_timeline
 from ingest.profiles.tables import (
-    collective_tables,
     data_tables,
     host_tables,
     iterations,
     kernel_tables,
     memory_tables,
     operator_profile,
-    rocprof_json,
     rocprof_tables,
     step_tables,
 )
@@ -46,7 +43,6 @@ _TABLES: tuple[tuple[str, Callable[[frozenset[str]], bool]], ...] = (
     ("modules", memory_tables.is_module_memory),
     ("allocations", memory_tables.is_operator_memory),
     ("statistic", kernel_tables.is_statistic),
-    ("collective statistic", collective_tables.is_collective_statistic),
     ("preprocess", host_tables.is_preprocess),
     ("counters", operator_profile.is_counters),
     ("pipeline", data_tables.is_pipeline_summary),
@@ -72,7 +68,7 @@ def classify(path: Path) -> ProfileFile | None:
             kind = _kind_of_table(header_of(path))
         elif suffix in {".db", ".sqlite", ".sqlite3"}:
             kind = _kind_of_database(path)
-        elif suffix in {".json", ".json.gz", ".raw.gz"}:
+        elif suffix in {".json", ".json.gz"}:
             kind = _kind_of_json(path)
         elif suffix in {".pickle", ".pkl"}:
             kind = "snapshot" if is_snapshot_pickle(path) else ""
@@ -120,10 +116,6 @@ def _kind_of_json(path: Path) -> str:
     if '"Communication Time Info"' in head:
         of_cluster = head.lstrip('\ufeff {\n\r\t"').startswith(("(", 'p2p"'))
         return "cluster communication" if of_cluster else "communication"
-    if is_timeline(head):
-        return "timeline"
-    if rocprof_json.is_rocprof_json(head):
-        return "rocprof"
     if path.suffix == ".json" and is_snapshot_json(head):
         return "snapshot"
     if '"Transport Type"' in head and '"Transit Size(MB)"' in head:

@@ -10,9 +10,7 @@ from ingest.profiles.databases import analysis_database, database_details, datab
 from ingest.profiles.databases.database_counters import with_counters
 from ingest.profiles.databases.nsight_database import read_nsight
 from ingest.profiles.memory_snapshots import read_snapshot
-from ingest.profiles.memory_timelines import read_timeline
 from ingest.profiles.tables import (
-    collective_tables,
     communication,
     data_tables,
     host_tables,
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.profiles.facts.details import (
-        CollectiveSum,
         DataPipeline,
         GroupCall,
         IdleFrame,
@@ -84,7 +81,6 @@ class Gathering:
         self.layout = ""
         self.snapshots: list[DeviceMemory] = []
         self.iterations: list[Iteration] = []
-        self.sums: list[CollectiveSum] = []
         self.modules: dict[str, list[ModuleMemory]] = {}
         self.group_calls: tuple[GroupCall, ...] = ()
         self.idle_frames: tuple[IdleFrame, ...] = ()
@@ -150,8 +146,6 @@ class Gathering:
             self._nsight(path, file)
         elif kind == "snapshot":
             self._snapshot(path, file)
-        elif kind == "timeline":
-            self.snapshots += self._loaded(file, read_timeline(path, file, self.fault))
         elif kind in {"info", "metadata"}:
             self._info(path)
         elif kind in _PIPELINES:
@@ -165,8 +159,6 @@ class Gathering:
     def _detail(self, kind: str, path: Path, file: str) -> None:
         if kind == "iterations":
             self.iterations += self._loaded(file, iterations.read_iterations(path, file, self.fault))
-        elif kind == "collective statistic":
-            self.sums += self._loaded(file, collective_tables.read_sums(path, file, self.fault))
         elif kind == "modules":
             modules = self._loaded(file, memory_tables.read_modules(path, file, self.fault))
             self.modules.setdefault("text", []).extend(modules)
@@ -259,11 +251,6 @@ class Gathering:
             return
         self.layout = ROCPROF
         found = RocprofCollector(self.fault)
-        if any(path.suffix == ".csv" for path in paths):  # both forms of one recording
-            for path in paths:
-                if path.suffix != ".csv":
-                    self.fault(f"{path.name}: left out, the tables beside it tell the same")
-            paths = [path for path in paths if path.suffix == ".csv"]
         for path in paths:
             try:
                 self.loads[self.name(path)] = found.take(path, self.name(path))

@@ -124,7 +124,6 @@ def _details(gathered: Gathering) -> Details:
     names = [name for name in ("pipeline summary", "pipeline", "pipeline raw") if name in pipelines]
     return Details(
         iterations=tuple(gathered.iterations),
-        collective_sums=tuple(gathered.sums),
         modules=tuple(_preferred(gathered.modules)),
         group_calls=gathered.group_calls,
         idle_frames=gathered.idle_frames,

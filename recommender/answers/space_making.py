@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,46 +191,6 @@ class SpaceMaker:
         number = "more than a million" if many is None else f"{many:,}"
         made.notes.append(f"{number} configurations; add a command and its metrics (docs/search.md)")
         self._limit_by_graph(made, resolved.id)
-        return made
-
-    def runtime(
-        self,
-        kinds: Sequence[str],
-        hardware: str,
-        *,
-        count: int = 1,
-        server: str = "",
-        cores: int | None = None,
-        file: str | None = None,
-    ) -> SearchFile:
-        """Run-time variables and data loading; laid into a search file with a command where one is given."""
-        from recommender.search.run.task_file import read_task_file
-        from recommender.space.made.runtime import KINDS, RuntimePlace, runtime_space
-
-        resolved = self.names.hardware(hardware)
-        facts = dict(self.hardware.facts(resolved.id))
-        if server:
-            facts |= self.hardware.facts(self.names.server(server).id)
-        node = facts.get("device_count", facts.get("devices_per_node"))
-        place = RuntimePlace(
-            hardware=resolved.id,
-            path=self.hardware.path(resolved.id),
-            devices=count,
-            devices_of_a_node=min(int(node), count) if isinstance(node, int | float) else None,
-            cores=cores,
-        )
-        found = runtime_space(place, KINDS if "all" in kinds else kinds)
-        made = SearchFile(
-            file={"name": f"runtime-{count}x{resolved.id}"}, notes=[resolved.note] if resolved.note else []
-        )
-        made.take(found.space)
-        made.file.update(environment=dict(found.environment), default=dict(found.default))
-        self._limit_by_graph(made, resolved.id)
-        if found.arguments:
-            made.notes.append(f"put into the command: {', '.join(f'{{{name}}}' for name in found.arguments)}")
-        if file is not None:
-            return replace(made, file=made.laid_into(read_task_file(file).raw, file))
-        made.notes.append("add a command and its metrics (docs/search.md)")
         return made
 
     def pruned(self, file: str, measurements: Sequence[str] = (), *, share: float = 0.6) -> SearchFile:

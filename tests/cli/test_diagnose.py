@@ -1,6 +1,5 @@
 """``tunegraph diagnose``: profiles and logs in, causes out."""
 
-import json
 import pickle
 import re
 import shutil
@@ -203,15 +202,6 @@ def test_a_memory_snapshot_says_who_holds_the_peak_and_no_times(run: Any, tmp_pa
     assert "Nothing" not in ran.out
 
 
-def test_sarif_has_nothing_of_ours_around_it_and_goes_with_no_other_form(run: Any, tmp_path: Path) -> None:
-    log = tmp_path / "train.log"
-    log.write_text("ok\nCUDA out of memory\n")
-    assert set(json.loads(run("diagnose", log, "--format", "sarif").out)) == {"$schema", "version", "runs"}
-    both = run("diagnose", log, "--format", "sarif", "--json")
-    assert both.code == 2
-    assert "two forms" in both.err
-
-
 def test_the_log_of_a_server_shows_its_load_and_a_lack_of_blocks(run: Any, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text(
@@ -250,5 +240,3 @@ def test_a_statement_of_a_released_program_is_named_with_its_releases_and_number
     assert ran.code == 0
     assert re.search(r"ValueError, known statement of vllm [\d.]+\S* to [\d.]+, line 1", ran.out)
     assert "long_prefill_token_threshold 9000, max_model_len 8192" in " ".join(ran.out.split())
-    sarif = json.loads(run("diagnose", log, "--format", "sarif").out)
-    assert [item["ruleId"] for item in sarif["runs"][0]["results"]] == ["statement-vllm"]

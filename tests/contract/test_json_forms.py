@@ -28,9 +28,8 @@ from recommender.cost_model.question import QuestionFacts
 from recommender.diagnosis.next_measurement import NextMeasurement
 from recommender.diagnosis.pressures import Move
 from recommender.diagnosis.serving import ServingLoad
-from recommender.experiment.comparison import ArmComparison, Guarded, GuardState
+from recommender.experiment.comparison import ArmComparison, ArmFailures, Guarded, GuardState
 from recommender.experiment.design import CONTROL, ExperimentDesign, Guard
-from recommender.experiment.failures import ArmFailures
 from recommender.experiment.impact import Saving
 from recommender.experiment.journal import read
 from recommender.experiment.metadata import ExperimentMetadata, ExperimentSubject, Runs

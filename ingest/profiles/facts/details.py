@@ -1,4 +1,4 @@
-"""Facts of a device beyond kernels: iterations, sums, memory by module, process groups, data loading.
+"""Facts of a device beyond kernels: iterations, memory by module, process groups, data loading.
 
 Times are in the unit of the attribute's name. None means that the profiler did not collect it.
 """
@@ -31,31 +31,6 @@ class Iteration:
     length_us: float
     end_ns: int | None
     data_us: float | None
-    place: FactPlace
-    device: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CollectiveSum:
-    """All communication operators of one type.
-
-    Attributes:
-        kind: The type, such as ``"hcom_allReduce_"``.
-        count: How many ran.
-        total_us: How long they took together, waiting included.
-        mean_us: One on average.
-        max_us: The longest.
-        share: Of the time of all communication, 0 to 1.
-        place: File and rows that state it.
-        device: Number of the device; empty if unknown.
-    """
-
-    kind: str
-    count: int
-    total_us: float
-    mean_us: float | None
-    max_us: float | None
-    share: float | None
     place: FactPlace
     device: str = ""
 
@@ -173,7 +148,6 @@ class Details:
     """The facts of one rank beyond its kernels; empty tuples are not collected."""
 
     iterations: tuple[Iteration, ...] = ()
-    collective_sums: tuple[CollectiveSum, ...] = ()
     modules: tuple[ModuleMemory, ...] = ()
     group_calls: tuple[GroupCall, ...] = ()
     pipeline: DataPipeline | None = None
@@ -189,6 +163,5 @@ class Details:
         return replace(
             self,
             iterations=tuple(item for item in self.iterations if item.device in here),
-            collective_sums=tuple(item for item in self.collective_sums if item.device in here),
             modules=tuple(item for item in self.modules if item.device in here),
         )

@@ -30,7 +30,6 @@ from ingest.profiles.facts.kernels import (
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
 from ingest.profiles.facts.step_ranges import StepRange, assign_to_ranges, step_of
-from ingest.profiles.tables.rocprof_json import read_rocprof_json
 
 _NS_PER_US = 1e3
 _NUMBER = re.compile(r"\d+")
@@ -77,8 +76,7 @@ class RocprofCollector:
         """Take a table, and return how many rows it gave."""
         builder = KernelBuilder(file)
         rows = without = 0
-        read = read_table if path.suffix == ".csv" else read_rocprof_json
-        for line, row in read(path, self._on_fault):
+        for line, row in read_table(path, self._on_fault):
             start, end = _whole(row, "Start_Timestamp", "BeginNs"), _whole(row, "End_Timestamp", "EndNs")
             lasted = math.nan if start is None or end is None else duration_us((end - start) / _NS_PER_US)
             if start is None or end is None or math.isnan(lasted):

@@ -73,18 +73,24 @@ class TileCore:
     capability: float = 0.0
 
     @classmethod
-    def of(cls, device: Device, number: str) -> Self:
+    def of(cls, device: Device, number: str, *, has_products: bool = True) -> Self:
         """Read the facts of a device for operands of a precision.
+
+        Args:
+            device: The device.
+            number: The precision.
+            has_products: Whether the kernel multiplies matrices; without, no peak is asked for.
 
         Raises:
             MissingFactError: One is not known.
         """
+        peak = device.peak(number) if has_products else math.inf
         if device.ascend:
             fitted = shipped()["matmul_w8a8" if number == "int8" else "matmul_bf16"].constants
             return cls(
                 count=device.cores,
                 clock_hz=device.clock,
-                flops=device.peak(number) * fitted["efficiency"] / device.cores / device.clock,
+                flops=peak * fitted["efficiency"] / device.cores / device.clock,
                 near_bytes=128.0,  # from L1 to L0B; to L0A it is twice that
                 far_bytes=fitted["core_bytes_per_cycle"],
                 other_bytes=(device.get("vector_bytes_per_cycle") or VECTOR_BYTES_PER_CYCLE)
@@ -103,7 +109,7 @@ class TileCore:
         return cls(
             count=device.cores,
             clock_hz=clock,
-            flops=device.peak(number) / device.cores / clock,
+            flops=peak / device.cores / clock,
             near_bytes=128.0,  # 32 banks of 4 bytes
             far_bytes=40.0,  # 7,219 GB/s over 128 cores at 1.41 GHz
             latency=420.0,  # of memory 400, of shared memory 20

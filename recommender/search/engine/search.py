@@ -20,9 +20,8 @@ from recommender.search.engine.composition import Composition
 from recommender.search.engine.feasibility import FeasibilityModel
 from recommender.search.engine.outlook import CandidateOutlook
 from recommender.search.engine.pareto import non_dominated
-from recommender.search.engine.proposal import Beliefs, propose
+from recommender.search.engine.proposal import Beliefs, StopRule, propose
 from recommender.search.engine.sources import Sources
-from recommender.search.engine.stopping import StopRule
 from recommender.search.engine.tally import Tally
 from recommender.search.evaluations import Suggestion, cost_of, value_of
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import ELEMENT_BYTES, precision
-from recommender.space.made import ascendc, cuda, opencl, triton
+from recommender.space.made import ascendc, threads, triton
 from recommender.space.made.needs import KernelRequest
 from recommender.space.made.shapes import sizes
 
@@ -48,7 +48,7 @@ class KernelKind:
 
 
 _PRODUCTS: Mapping[str, _Family] = {"triton": triton.product, "ascendc": ascendc.product}
-_PLAIN_PRODUCTS: Mapping[str, _Family] = {**_PRODUCTS, "opencl": opencl.product}
+_PLAIN_PRODUCTS: Mapping[str, _Family] = {**_PRODUCTS, "opencl": threads.product}
 _ROWS: Mapping[str, _Family] = {"triton": triton.row, "ascendc": ascendc.row}
 KERNELS = (
     KernelKind(
@@ -118,7 +118,10 @@ KERNELS = (
     ),
     KernelKind(names=("transpose",), needs=("M", "N"), forms={"triton": triton.transposition}),
     KernelKind(
-        names=("convolution", "conv2d"), needs=("FW", "FH"), may=("W", "H"), forms={"cuda": cuda.convolution}
+        names=("convolution", "conv2d"),
+        needs=("FW", "FH"),
+        may=("W", "H"),
+        forms={"cuda": threads.convolution},
     ),
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from embeddings import index_building
+from embeddings import index_file as building
 from embeddings.index import UNINDEXED_ROWS, ProblemIndex
 from kg.errors import IndexMismatchError, WorkspaceError
 
@@ -192,7 +192,7 @@ def test_an_index_folder_that_cannot_be_written_is_told(built: ProblemIndex, tmp
 
 
 def test_cells_find_what_exact_search_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_building, "FLAT_BELOW", 2000)
+    monkeypatch.setattr(building, "FLAT_BELOW", 2000)
     table = vectors(6000)
     index = ProblemIndex(tmp_path, D, "hash")
     index.append(keys(1, 1500), 1, table[:1500])
@@ -202,7 +202,7 @@ def test_cells_find_what_exact_search_finds(tmp_path: Path, monkeypatch: pytest.
     assert index.catch_up()
     manifest = json.loads((tmp_path / "index" / "manifest.json").read_text())
     assert manifest["nlist"] > 0
-    assert manifest["recall"] >= index_building.RECALL
+    assert manifest["recall"] >= building.RECALL
     asked = 0.8 * vectors(60) + 0.2 * vectors(60, seed=4)
     found = [len({*index.search(one, 20).keys} & {*nearest(table, one, 20)}) / 20 for one in asked]
     # 60 x 20 neighbours at a recall of 0.98 have a standard error of 0.4 points.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.experiment.failures import ArmFailures
+from recommender.experiment.comparison import ArmFailures
 from recommender.experiment.verdict import Verdict
 
 ROUNDS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)

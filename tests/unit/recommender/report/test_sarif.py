@@ -4,13 +4,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from kg.nouns.knowledge import FaultPattern
-from recommender.diagnosis.logs import read_log
-from recommender.report import sarif
-from recommender.report.sarif import diagnosis_sarif, faults_sarif
-from recommender.store.shipped_knowledge import knowledge
-
-KNOWN = [noun for noun in knowledge() if isinstance(noun, FaultPattern)]
+from recommender.report.sarif import audit_sarif
 
 
 def check(log: dict[str, Any]) -> None:
@@ -38,57 +32,29 @@ def check(log: dict[str, Any]) -> None:
                 assert location["physicalLocation"].get("region", {"startLine": 1})["startLine"] >= 1
 
 
-def test_a_fault_is_an_error_at_its_lines(tmp_path: Path) -> None:
-    path = tmp_path / "train 1.log"
-    path.write_text(
-        "ok\nNVRM: Xid (PCI:0000:2b:00): 79, GPU has fallen off the bus.\nCUDA out of memory\nCUDA out of memory\n"
-    )
-    seen = [item.to_json() for item in read_log(path, KNOWN).faults]
-    log: Any = faults_sarif({"path": str(path), "faults": seen}, "1.0")
+def finding(rule: str, line: int | None, remedy: dict[str, object]) -> dict[str, object]:
+    return {
+        "rule": rule, "level": "warning", "line": line, "says": {"en": f"{rule} costs"}, "cost": {"en": "2 %"},
+        "remedy": remedy, "kind": "cost", "setting": "--a", "value": "1", "default": "0", "priced": None,
+        "source": "https://example.org",
+    }  # fmt: skip
+
+
+def test_each_setting_is_a_result_at_its_line_with_what_to_do(tmp_path: Path) -> None:
+    findings = [
+        finding("eager", 3, {"remove": ["--enforce-eager"]}),
+        finding("eager", None, {"write": "--b 2"}),
+        finding("blocking", 7, {"remove": ["A", "B"]}),
+    ]
+    path = tmp_path / "a script.sh"
+    log: Any = audit_sarif({"path": str(path), "findings": findings, "notes": ["read so"]}, "1.0")
     check(log)
     [run] = log["runs"]
-    spots = {
-        item["ruleId"]: [
-            (
-                place["physicalLocation"]["artifactLocation"]["uri"],
-                place["physicalLocation"]["region"]["startLine"],
-            )
-            for place in item["locations"]
-        ]
-        for item in run["results"]
-    }
-    assert spots == {
-        "xid-fallen-off-the-bus": [("train%201.log", 2)],
-        "cuda-out-of-memory": [("train%201.log", 3), ("train%201.log", 4)],
-    }
-    assert {item["level"] for item in run["results"]} == {"error"}
-
-
-def test_rows_that_are_no_lines_are_logical_locations(tmp_path: Path) -> None:
-    def spots(file: str) -> list[dict[str, Any]]:
-        return list(sarif._locations((file, (7,)), tmp_path))
-
-    [table] = spots("rank0/analysis.db#StepTraceTime")
-    assert table["logicalLocations"] == [{"fullyQualifiedName": "StepTraceTime:7"}]
-    assert table["physicalLocation"]["artifactLocation"]["uri"] == "rank0/analysis.db"
-    [event] = spots("trace.json.gz")
-    assert event["logicalLocations"] == [{"fullyQualifiedName": "event:7"}]
-    assert spots("kernel_details.csv")[0]["physicalLocation"]["region"] == {"startLine": 7}
-    both = spots("9_kernel_trace.csv, 9_memory_copy_trace.csv")
-    assert [spot["physicalLocation"]["artifactLocation"]["uri"] for spot in both] == [
-        "9_kernel_trace.csv",
-        "9_memory_copy_trace.csv",
-    ]
-
-
-def test_causes_are_warnings_at_their_rows(shipped: Any, tmp_path: Path) -> None:
-    home = tmp_path / "run" / "host_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
-    home.mkdir(parents=True)
-    rows = [f"7,Cast_{i},Cast,AI_VECTOR_CORE,{1700000000 + 100 * i},100,0.5,24" for i in range(20)]
-    head = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim"
-    (home / "kernel_details.csv").write_text("\n".join([head, *rows]) + "\n")
-    log: Any = diagnosis_sarif(shipped.diagnose(tmp_path / "run").to_json(), "1.0")
-    check(log)
-    [first, *_] = log["runs"][0]["results"]
-    assert (first["ruleId"], first["level"]) == ("cast-traffic", "warning")
-    assert first["locations"][0]["physicalLocation"]["region"]["startLine"] >= 2
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["eager", "blocking"]
+    assert [item["message"]["text"].rpartition(". ")[2] for item in run["results"]] == [
+        "remove --enforce-eager", "write --b 2", "remove A, B",
+    ]  # fmt: skip
+    places = [item["locations"][0]["physicalLocation"] for item in run["results"]]
+    assert [place.get("region", {}).get("startLine") for place in places] == [3, None, 7]
+    assert places[0]["artifactLocation"]["uri"] == "a%20script.sh"
+    assert run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"] == "read so"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.search.engine.stopping import StopRule
+from recommender.search.engine.proposal import StopRule
 
 
 @pytest.mark.parametrize(

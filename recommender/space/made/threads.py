@@ -1,14 +1,21 @@
-"""Configurations of the OpenCL matrix product that tuners are compared on: the Xgemm kernel of CLBlast.
+"""Configurations of the kernels without a matrix unit that tuners are compared on.
 
 Source:
-    Nugteren, CLBlast: a tuned OpenCL BLAS library, IWOCL 2018 (https://arxiv.org/abs/1705.05249), and
-    https://github.com/CNugteren/CLBlast/blob/master/doc/details_gemm.md.
+    CLBlast's Xgemm: Nugteren, CLBlast: a tuned OpenCL BLAS library, IWOCL 2018, and
+    https://github.com/CNugteren/CLBlast/blob/master/doc/details_gemm.md. The convolution: van Werkhoven
+    et al., Optimizing convolution operations on GPUs using adaptive tiling, FGCS 2014.
 """
 
 from __future__ import annotations
 
 from recommender.space.made.generated import SpaceDraft, rule
-from recommender.space.made.needs import CUDA_GUIDE, MOST_THREADS, STATIC_SHARED_BYTES, KernelRequest
+from recommender.space.made.needs import (
+    CUDA_GUIDE,
+    MOST_THREADS,
+    STATIC_SHARED_BYTES,
+    KernelRequest,
+    is_nvidia,
+)
 
 KERNEL = "https://github.com/CNugteren/CLBlast/blob/master/src/tuning/kernels/xgemm.hpp"
 STEP = 32
@@ -49,4 +56,32 @@ def product(wanted: KernelRequest) -> SpaceDraft:
     used = f"(SA * MWG + SB * NWG) * KWG * {wanted.element_bytes:g}"
     reason = f"the tiles fit {STATIC_SHARED_BYTES} B of local memory"
     draft.constraints.append(rule(f"{used} <= {STATIC_SHARED_BYTES}", reason, CUDA_GUIDE))
+    return draft
+
+
+def convolution(wanted: KernelRequest) -> SpaceDraft:
+    """A direct convolution with a filter of FW by FH: threads and tiles in two directions."""
+    draft = SpaceDraft()
+    draft.parameters |= {
+        "block_size_x": [1, 2, 4, 8, *range(16, 257, 16)],
+        "block_size_y": [1, 2, 4, 8, 16, 32],
+        "tile_size_x": [*range(1, 9)],
+        "tile_size_y": [*range(1, 9)],
+        "use_padding": [0, 1],
+        "read_only": [0, 1],
+    }
+    threads = "block_size_x * block_size_y"
+    draft.constraints.append(
+        rule(f"{threads} <= {MOST_THREADS}", f"a block has at most {MOST_THREADS} threads", CUDA_GUIDE)
+    )
+    if is_nvidia(wanted.device):
+        width = f"(block_size_x * tile_size_x + {wanted.sizes['FW'] - 1})"
+        height = f"(block_size_y * tile_size_y + {wanted.sizes['FH'] - 1})"
+        reason = f"the tile with its halo fits {STATIC_SHARED_BYTES} B of static shared memory"
+        used = f"{width} * {height} * {wanted.element_bytes:g}"
+        draft.constraints.append(rule(f"{used} <= {STATIC_SHARED_BYTES}", reason, CUDA_GUIDE))
+    else:
+        draft.skipped.append(
+            f"static shared memory of a block: {wanted.device.id} has no compute capability of CUDA"
+        )
     return draft
