@@ -1,4 +1,4 @@
-"""The six tools of an agent: what they take, what they answer in short, and that texts of cases are data."""
+"""The tools of an agent: what they take, what they answer in short, and that texts of cases are data."""
 
 from __future__ import annotations
 
@@ -110,6 +110,9 @@ def _answer(
     match name:
         case "recommend":
             return _plan(reply.recommend(workspace, given))
+        case "check":
+            audit = reply.check(workspace, given)
+            return {**audit.content, "findings": _findings(audit.content)}, audit.code
         case "predict":
             return dict(reply.predict(workspace, given).content), 0
         case "similar":
@@ -176,9 +179,18 @@ def _plan(answer: Reply) -> tuple[dict[str, Any], int]:
             {name: item[name] for name in ("id", "title", "flags", "gain", "basis")}
             for item in content.get("recommendations", ())
         ],
+        "findings": _findings(content),
         "not_here": [f"{item['strategy']}: {item['because']}" for item in content.get("not_here", ())],
         "notes": content["notes"],
     }, answer.code
+
+
+def _findings(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {name: item[name] for name in ("setting", "value", "line", "level", "remedy", "priced")}
+        | {"says": item["says"].get("en")}
+        for item in content.get("findings", ())
+    ]
 
 
 def _setting(setting: Mapping[str, Any]) -> str:

@@ -172,11 +172,21 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
         "/v1/recommend",
         summary="Where to start and what to change, or an operator's configurations.",
         responses=openapi.answer("problem", "knowledge_version", "notes"),
-        openapi_extra=openapi.question("serving", "training", "kernel"),
+        openapi_extra=openapi.question("serving", "training", "kernel", **openapi.LAUNCH),
     )
     async def recommend(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))
         return await service.ask(lambda workspace: reply.recommend(workspace, body))
+
+    @app.post(
+        "/v1/check",
+        summary="What the settings of a launch script cost.",
+        responses=openapi.answer("findings", "clean"),
+        openapi_extra=openapi.question("launch", required="launch", **openapi.LAUNCH),
+    )
+    async def check(request: Request) -> Response:
+        body = reply.parse_json(await read_body(request))
+        return await service.ask(lambda workspace: reply.check(workspace, body))
 
     @app.post(
         "/v1/predict",

@@ -22,13 +22,16 @@ RESPONSES: dict[int | str, dict[str, Any]] = dict.fromkeys(
     (400, 401, 408, 413, 415, 421, 422, 500, 503), PROBLEM
 )
 
+LAUNCH: dict[str, dict[str, Any]] = _SCHEMAS["launch"]
+"""What a question takes where it is asked of a launch script."""
 
-def question(*examples: str, **others: dict[str, Any]) -> dict[str, Any]:
+
+def question(*examples: str, required: str = "hardware", **others: dict[str, Any]) -> dict[str, Any]:
     """The part of an operation that describes its body: a question, with what else it takes."""
     schema = {
         "type": "object",
         "properties": {**_SCHEMAS["question"], **others},
-        "required": ["hardware"],
+        "required": [required],
         "additionalProperties": False,
     }
     named = {name: {"value": EXAMPLES[name]} for name in examples}

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ingest.profiles.folders import is_log
 from ingest.questions.problem_file import KEYS
 from kg.errors import InputError
+from kg.nouns.situation import FactOrigin
 from recommender.answers.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from ingest.questions.launches.running import RunningSetting
     from recommender.answers.answer import Answer
     from recommender.workspace.workspace import Workspace
 
@@ -106,19 +108,48 @@ def _taken(
             continue
         if isinstance(value, int) and not isinstance(value, bool) and kind is float:
             value = float(value)
-        if not isinstance(value, kind):
-            raise InputError(f"{name} is a {'number' if kind is float else 'text'}")
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f"{name} is a {'text' if kind is str else 'number'}")
         given[name] = value
     return {name: body[name] for name in KEYS if body.get(name) is not None}, most, given
 
 
 def recommend(workspace: Workspace, body: Mapping[str, object]) -> Reply:
     """Reply of ``tunegraph recommend --json``; the ids in it can be explained afterwards."""
-    raw, k, _ = _taken(body)
+    raw, k, others = _taken(body, launch=str, launch_number=int)
+    raw, running = _with_launch(raw, others) if "launch" in others else (raw, ())
     problem, notes = workspace.problem(raw)
-    answer = workspace.recommend(problem, k, notes=notes)
+    answer = (
+        workspace.launches.recommend(problem, running, k, notes=notes)
+        if running
+        else workspace.recommend(problem, k, notes=notes)
+    )
     workspace.remember(answer, raw, k)
     return Reply(content=answer.to_json(), code=_code(answer))
+
+
+def check(workspace: Workspace, body: Mapping[str, object]) -> Reply:
+    """Reply of ``tunegraph check --json`` for the text of a launch script, which is read and never run."""
+    raw, _, others = _taken(body, launch=str, launch_number=int)
+    if "launch" not in others:
+        raise InputError("nothing to check", hint="launch: the text of the script")
+    audit = workspace.launches.check(*_with_launch(raw, others))
+    return Reply(content=audit.to_json(), code=0 if audit.is_clean else 1)
+
+
+def _with_launch(
+    raw: dict[str, object], others: Mapping[str, Any]
+) -> tuple[dict[str, object], tuple[RunningSetting, ...]]:
+    """The question of a launch, what is told first, and its settings; files that it names are not read."""
+    from ingest.questions.launches.launch import read_launch
+    from ingest.questions.launches.launch_facts import LaunchFacts, decode_text, merge_facts
+    from ingest.questions.launches.running import running_settings
+
+    number = others.get("launch_number")
+    text = decode_text(others["launch"].encode("utf-8", "replace"), "launch")
+    launch = read_launch(text, "launch", server=number)
+    told = LaunchFacts(question=raw, origin=FactOrigin.TOLD)
+    return merge_facts([launch, told]), running_settings(text, server=number)
 
 
 def _code(answer: Answer) -> int:

@@ -25,6 +25,7 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
     if content.get("abstained"):
         parts.append(_abstention(content["abstained"], words))
     start = content.get("start")
+    parts.append(_findings(content.get("findings", ()), words))
     if start:
         parts.append(_start(start, words))
         parts.append(_alternatives(content.get("alternatives", ()), words))
@@ -36,6 +37,33 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
     parts.append(_not_here(content.get("not_here", ()), words))
     parts.append(notes(content.get("notes", ()), words))
     return joined(parts)
+
+
+def _findings(findings: Sequence[Mapping[str, Any]], words: Words) -> Markup | None:
+    """What the settings of the launch that runs cost, worst first."""
+    rows = [
+        (
+            tag("code", f"{item['setting']} {item['value']}"),
+            str(item["line"] or ""),
+            plain(item["says"].get(words.language) or item["says"].get("en", "")),
+            _price(item.get("priced")),
+            tag("code", item["remedy"].get("write") or f"- {' '.join(item['remedy'].get('remove', ()))}"),
+            source_link(item["source"]) if item.get("source") else "",
+        )
+        for item in findings
+    ]
+    if not rows:
+        return None
+    head = [words(name) for name in ("setting", "line", "what it does", "without it", "write", "source")]
+    return joined([tag("h3", words("What runs now costs you")), table(head, rows)])
+
+
+def _price(priced: Mapping[str, Any] | None) -> str:
+    gain = (priced or {}).get("throughput") or (priced or {}).get("throughput_at_one_request")
+    if gain is None:
+        return ""
+    low, high = (number(gain[key], 3) for key in ("low_factor", "high_factor"))
+    return f"{times(gain['expected_factor'])} ({low} – {high})"
 
 
 def question(problem: Mapping[str, Any], words: Words) -> Markup:

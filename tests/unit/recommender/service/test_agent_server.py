@@ -45,10 +45,10 @@ def data(result: Any) -> dict[str, Any]:
     return content
 
 
-def test_six_short_tools_that_only_read(served_path: Path) -> None:
+def test_short_tools_that_only_read(served_path: Path) -> None:
     [tools] = talk(served_path)
     assert [tool.name for tool in tools] == [tool.name for tool in TOOLS]
-    assert len(tools) == 6
+    assert len(tools) == 7
     assert all(tool.annotations.read_only_hint for tool in tools)
     size = len(json.dumps([tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]))
     assert size <= MOST_SCHEMA_TOKENS * BYTES_A_TOKEN
@@ -126,3 +126,13 @@ def test_a_long_answer_is_cut_from_the_ends_of_its_lists() -> None:
     assert short["f"] == 0.1235
     assert "b" not in short
     assert json.loads(shortened({str(i): "y" * 40 for i in range(1000)}, MOST_ANSWER_BYTES))["left_out"]
+
+
+def test_an_agent_has_a_script_judged(served_path: Path) -> None:
+    _, audit, plan = talk(
+        served_path, ("check", openapi.EXAMPLES["launch"]), ("recommend", openapi.EXAMPLES["launch"])
+    )
+    found = data(audit)
+    assert found["exit_code"] == 1
+    assert [item["setting"] for item in found["findings"]] == ["--enforce-eager"]
+    assert [item["setting"] for item in data(plan)["findings"]] == ["--enforce-eager"]

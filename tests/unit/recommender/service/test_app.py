@@ -229,7 +229,7 @@ def test_the_description_has_every_address_and_examples_that_work(client: httpx.
     paths = content["paths"]
     assert {"/v1/recommend", "/v1/explain/{recommendation_id}", "/v1/diagnose", "/readyz"} <= paths.keys()
     body = paths["/v1/recommend"]["post"]["requestBody"]["content"]["application/json"]
-    assert {*body["schema"]["properties"]} == {*KEYS, "k"}
+    assert {*body["schema"]["properties"]} == {*KEYS, "k", *openapi.LAUNCH}
     for example in body["examples"].values():
         assert client.post("/v1/recommend", json=example["value"]).status_code == 200
 
@@ -245,3 +245,19 @@ def test_a_newer_state_is_read(client: httpx.Client, served_path: Path, tmp_path
     after = client.get("/readyz").json()
     assert after["batch"] == before["batch"] + 1
     assert after["snapshot_age_s"] < 30
+
+
+def test_a_launch_script_is_judged_and_answered_without_being_run(client: httpx.Client) -> None:
+    body = openapi.EXAMPLES["launch"]
+    response = client.post("/v1/check", json=body)
+    assert (response.status_code, response.headers["tunegraph-exit-code"]) == (200, "1")
+    [finding] = response.json()["findings"]
+    assert (finding["setting"], finding["remedy"]) == ("--enforce-eager", {"remove": ["--enforce-eager"]})
+    answer = client.post("/v1/recommend", json=body).json()
+    assert [item["setting"] for item in answer["findings"]] == ["--enforce-eager"]
+    assert "--enforce-eager" not in " ".join(answer["start"]["paste"])
+    assert "--max-num-seqs 64" in " ".join(answer["start"]["paste"])
+    refusal(client.post("/v1/check", json={"hardware": "ascend-910b3"}), 400)
+    refusal(client.post("/v1/check", json={**body, "launch": "echo hello"}), 400)
+    refusal(client.post("/v1/check", json={**body, "launch_number": 7}), 400)
+    refusal(client.post("/v1/recommend", json={**body, "launch": 7}), 400)
