@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 
 from kg.errors import UnknownEntityError
 from kg.nouns.look_up import LookUp, Standing
+from kg.nouns.release import release_key
 from kg.nouns.setting import ResolvedCase, same_value
 from kg.nouns.values import Value
 from kg.terms.setting_conflicts import holds
@@ -24,9 +25,10 @@ _REPORTED = 0.95
 """Part of its stated memory that a device reports at least: 60.9 of 64 GiB an Ascend 910B, 79.1 of 80 an
 H100, as their runtimes say it when memory runs out."""
 _MEMORY = re.compile(r"memory (<=|>=|<|>) (\S+)")
-_OF_ANY_WRITER = frozenset({"--enable-chunked-prefill"})
-"""What vLLM switches on for every model that writes text, of whatever layers, but encoder-decoders
-(``is_chunked_prefill_supported``, vllm/config/model.py of 0.32.0)."""
+_OF_ANY_WRITER = {"--enable-chunked-prefill": "0", "--enable-prefix-caching": "0.32.0"}
+"""What vLLM switches on for every model that writes text but encoder-decoders and those without attention,
+and the release that is known to (``is_chunked_prefill_supported``, ``is_prefix_caching_supported``,
+vllm/config/model.py)."""
 _PLATFORMS = {"nvidia": "cuda", "amd": "rocm", "huawei": "npu", "intel": "xpu"}
 
 
@@ -67,8 +69,9 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
     hardware = facts.get("hardware")
     names = {str(name) for name in hardware} if isinstance(hardware, AbstractSet) else set()
     if term == "plain decoder":
-        any_writer = found.setting is not None and found.setting.key in _OF_ANY_WRITER
-        return (_is_writer(facts) if any_writer else _is_plain(facts)) or None
+        since = None if found.setting is None else _OF_ANY_WRITER.get(found.setting.key)
+        is_any = since is not None and release_key(found.release) >= release_key(since)
+        return (_is_writer(facts) if is_any else _is_plain(facts)) or None
     if term.startswith("platform == "):
         platform = next((_PLATFORMS[name] for name in names & _PLATFORMS.keys()), None)
         return None if platform is None else term.endswith(f" {platform}")
@@ -88,7 +91,7 @@ def _is_writer(facts: Mapping[str, object]) -> bool:
     """Whether the model is known to write text without an encoder that reads it first."""
     kinds = facts.get("model")
     is_decoder = isinstance(kinds, AbstractSet) and bool(kinds & {"decoder", "moe-decoder", "multimodal"})
-    return is_decoder and facts.get("pooling") is False
+    return is_decoder and facts.get("pooling") is False and facts.get("attention") != frozenset({"linear"})
 
 
 def _is_plain(facts: Mapping[str, object]) -> bool:

@@ -94,6 +94,9 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
             facts[_MODEL_NUMBERS[name]] = value
         elif name in FACTS and isinstance(value, bool | int | float | str):
             facts[name] = value
+    rows, width = stated.get("embedding_rows"), stated.get("embedding_dim")
+    if isinstance(rows, int) and isinstance(width, int):
+        facts["embedding_table_bytes"] = rows * width * 4  # kept in float32
     if model.architecture:
         facts.setdefault("vision_tower", model.architecture == "multimodal")
     if model.architecture not in {"multimodal", "audio", ""}:
