@@ -54,11 +54,18 @@ def shipped(shipped_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def empty_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with nothing in it, not to be written to."""
+    place = tmp_path_factory.mktemp("empty")
+    Workspace.create(place / "workspace", cache=place / "cache", text_model=None, with_shipped=False)
+    return place / "workspace"
+
+
 @pytest.fixture
-def empty_path(tmp_path: Path) -> Path:
+def empty_path(empty_place: Path, tmp_path: Path) -> Path:
     """A workspace with nothing in it."""
-    Workspace.create(tmp_path / "workspace", cache=tmp_path / "cache", text_model=None, with_shipped=False)
-    return tmp_path / "workspace"
+    return shutil.copytree(empty_place, tmp_path / "workspace")
 
 
 @pytest.fixture(scope="session")

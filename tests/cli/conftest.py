@@ -137,19 +137,29 @@ def line() -> Any:
     return case_line
 
 
-@pytest.fixture
-def toy_path(empty_path: Path, tmp_path: Path, line: Any) -> Path:
-    """A workspace with five cases of one operator and one device, Acme One."""
-    cases, chip = tmp_path / "toy.jsonl", tmp_path / "chip.yaml"
-    cases.write_text("".join(line(block / 10, block=block) for block in (8, 16, 32, 64, 128)))
+@pytest.fixture(scope="session")
+def toy_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the toy's files and its workspace, not to be written to."""
+    place = tmp_path_factory.mktemp("toy")
+    Workspace.create(place / "workspace", cache=place / "cache", text_model=None, with_shipped=False)
+    cases, chip = place / "toy.jsonl", place / "chip.yaml"
+    cases.write_text("".join(case_line(block / 10, block=block) for block in (8, 16, 32, 64, 128)))
     chip.write_text(
         "hardware:\n  - {id: acme, level: vendor, label: {en: Acme}}\n"
         "  - {id: acme-one, level: device, broader: acme, label: {en: Acme One}}\n"
     )
-    with Workspace.editor(empty_path, cache=tmp_path / "cache") as editor:
+    with Workspace.editor(place / "workspace", cache=place / "cache") as editor:
         editor.ingest([cases])
         editor.add_file("hardware", chip)
-    return empty_path
+    return place
+
+
+@pytest.fixture
+def toy_path(toy_place: Path, tmp_path: Path) -> Path:
+    """A workspace with five cases of one operator and one device, Acme One; its files lie beside it."""
+    for name in ("toy.jsonl", "chip.yaml"):
+        shutil.copyfile(toy_place / name, tmp_path / name)
+    return shutil.copytree(toy_place / "workspace", tmp_path / "workspace")
 
 
 @pytest.fixture

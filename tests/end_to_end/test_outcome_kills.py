@@ -33,6 +33,7 @@ def write(path: Path) -> None:
             print(editor.batch, flush=True)
 
 
+@pytest.mark.long
 def test_a_killed_writer_leaves_whole_batches(empty_path: Path) -> None:
     chance, note, cut_off = random.Random(3), WorkspaceFiles(empty_path).unfinished, 0
     for _ in range(KILLS):
