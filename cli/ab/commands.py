@@ -277,34 +277,6 @@ def show(
     ab_output.result(logged, stored.state(logged), prices, as_json=as_json)
 
 
-@app.command()
-def plan(
-    context: typer.Context,
-    gains: Annotated[
-        list[str] | None, typer.Argument(help="Gains to detect, such as 3%; 1%, 3% and 10% if none.")
-    ] = None,
-    noise: Annotated[str, typer.Option("--noise", help="Spread of one run, such as 2%.")] = "",
-    name: Annotated[str, typer.Option("--of", help="Take noise and time from this experiment.")] = "",
-    alpha: AlphaOption = 0.01,
-    as_json: JsonOption = False,
-) -> None:
-    """Say how many pairs a gain needs at a noise."""
-    from cli.ab import output as ab_output
-    from cli.ab.running import experiments
-
-    if bool(noise) == bool(name):
-        raise InputError("give the noise, or an experiment that has seen it", hint="--noise 2%, or --of NAME")
-    stored, pair_s = experiments(context), None
-    if name:
-        state = stored.state(stored.find(name))
-        spread = state.comparisons[0].interval.noise
-        pair_s = state.cost_s / state.rounds if state.rounds and state.cost_s else None
-    else:
-        spread = share("--noise", noise) * 2**0.5
-    chosen = [share("a gain", text) for text in gains or ["1%", "3%", "10%"]]
-    ab_output.plans(stored.plans(chosen, spread, alpha, pair_s), spread, alpha, as_json=as_json)
-
-
 def _settings(text: str, option: str, *, is_command: bool) -> Settings:
     """Settings as given; where there is no command to put them into, the text is one."""
     from kg.nouns.values import Settings

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from recommender.experiment.design import ExperimentDesign
     from recommender.experiment.impact import Prices, Saving
     from recommender.experiment.journal import Logged
-    from recommender.experiment.planning import PairsPlan
     from recommender.experiment.standing import ExperimentState
     from recommender.experiment.testing import Lesson
     from recommender.experiment.verdict import Interval
@@ -167,29 +166,6 @@ def raw(logged: Logged) -> None:
                 writer.writerow([*head, place, number, str(item.status), "", *values])
 
 
-def plans(found: Sequence[PairsPlan], noise: float, alpha: float, *, as_json: bool) -> None:
-    """Print how many pairs gains need."""
-    if as_json:
-        output.as_json(
-            {"noise_of_a_pair": noise, "alpha": alpha, "plans": [item.to_json() for item in found]}
-        )
-        return
-    say(f"noise of a pair {100 * noise:.3g} %, alpha {alpha:g}")
-    output.table(
-        ("gain", "pairs", "half of all tests", "nine of ten", "time"),
-        (
-            (
-                f"{100 * item.gain:g} %",
-                _count(item.pairs),
-                _count(item.half),
-                _count(item.most),
-                "" if item.time_s is None else f"{item.time_s:.0f} s",
-            )
-            for item in found
-        ),
-    )
-
-
 def _plain(
     logged: Logged, state: ExperimentState, worth: dict[str, list[Saving]], learned: str | None
 ) -> dict[str, object]:
@@ -248,7 +224,3 @@ def _times(value: float) -> str:
     if value == math.inf:
         return "any"
     return "0" if value == -math.inf else f"{math.exp(value):.4g}x"
-
-
-def _count(value: int | None) -> str:
-    return "more than 1000" if value is None else str(value)

@@ -44,9 +44,6 @@ def statement(
     ] = None,
     tuning: Annotated[str, typer.Option("--tuning", help="How long the tuning took.")] = "",
     against: Annotated[str, typer.Option("--against", help="Tuning time to compare with.")] = "",
-    output_file: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write .md, .html (for print) or .json.")
-    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """State what a run emitted: measured, modelled and assumed.
@@ -84,9 +81,7 @@ def statement(
         spent_s, reference_s = (span_s(text) if text else None for text in (tuning, against))
         indices = indices_of(made.run(work), earlier, tuning_s=spent_s or 0.0, reference_s=reference_s)
         made = replace(made, indices=indices)
-    if output_file is not None:
-        made.write(output_file)
-    elif as_json:
+    if as_json:
         output.as_json(made.to_json())
     else:
         print(made.to_markdown(), end="")

@@ -86,7 +86,6 @@ def show_report(report: SearchReport, *, plot: Path | None, as_json: bool) -> No
     if report.missing:
         output.note(report.missing)
         return
-    importances = report.importances
     total = sum(item.log_gain for item in report.contributions)
     rows = [
         (
@@ -94,12 +93,11 @@ def show_report(report: SearchReport, *, plot: Path | None, as_json: bool) -> No
             output.factor(item.log_gain),
             f"{100 * item.log_gain / total:.0f} %" if total > 0 else "",
             "" if item.evaluated else "predicted",
-            "" if not importances else " ".join(f"{importances.get(name, 0):.2f}" for name in item.names),
         )
         for item in report.contributions
     ]
     output.table(
-        ("change", "gain", "share of the gain", "", "importance (PED-ANOVA)" if importances else ""),
+        ("change", "gain", "share of the gain", ""),
         rows,
         title="From the default to the best, one change at a time, the largest gain first",
     )

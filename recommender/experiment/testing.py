@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from recommender.experiment.concluding import Conclusion
     from recommender.experiment.journal import Logged
     from recommender.experiment.metadata import ExperimentSubject
-    from recommender.experiment.planning import PairsPlan
     from recommender.experiment.preparing import PreparedTest
     from recommender.experiment.recording import Recorded
     from recommender.experiment.standing import ExperimentState
@@ -162,25 +161,6 @@ class Experiments:
             warmup=warmup,
         )
         return self.record(recorded(files, request, names, in_order=in_order), subject, name)
-
-    @staticmethod
-    def plans(
-        gains: Sequence[float], noise: float, alpha: float, pair_s: float | None = None
-    ) -> list[PairsPlan]:
-        """Say how many pairs gains need.
-
-        Args:
-            gains: As shares, above zero.
-            noise: Standard deviation of the log ratio of a pair.
-            alpha: Chance that a verdict is wrong.
-            pair_s: Time of a pair; None if it is not known.
-
-        Raises:
-            InputError: A gain or the noise is not above zero.
-        """
-        from recommender.experiment.planning import plan
-
-        return plan(gains, noise, alpha, pair_s=pair_s)
 
     def state(self, logged: Logged) -> ExperimentState:
         """The verdicts and intervals of an experiment by what was measured so far."""

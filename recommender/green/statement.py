@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
@@ -15,15 +13,13 @@ import numpy as np
 from ingest.formats.meters.overlaps import uncounted_shares
 from ingest.formats.meters.registry import read_meter
 from ingest.formats.meters.table import Knowledge, MeteredEnergy
-from kg.errors import InputError
 from kg.nouns.codec import NOT_IN_JSON, OR_NULL, JsonNoun, in_json
 from kg.terms.units import J_PER_KWH
-from kg.whole_files import write_text
 from recommender.green.history import SLOT_S
 from recommender.green.indices import MeteredRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from recommender.green.series import IntensitySeries
@@ -164,54 +160,6 @@ class CarbonStatement:
             parts += ["## Notes", "\n".join(notes)]
         return "\n\n".join(parts) + "\n"
 
-    def to_html(self) -> str:
-        """The statement as one page for print, without scripts."""
-        head = "".join(
-            f"<th>{name}</th>" for name in ("part", "known by", "kWh", "g/kWh", "g CO2", "intensity from")
-        )
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
-            for cells in self._cells()
-        )
-        totals = "".join(f"<li>{html.escape(text)}</li>" for text in self._total_texts())
-        points = "".join(
-            f"<li>{'yes' if holds else 'no'}: {html.escape(text)}</li>" for text, holds in self.checklist()
-        )
-        notes = "".join(f"<li>{html.escape(text)}</li>" for text in self.notes)
-        indices = "".join(
-            f"<li>{html.escape(f'{name}: {value}')}</li>" for name, value in self.indices.items()
-        )
-        return (
-            '<!doctype html><html lang="en"><meta charset="utf-8">'
-            f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style>"
-            f"<h1>{html.escape(self.title)}</h1><p>Made {self.made:%Y-%m-%d %H:%M} UTC.</p>"
-            f"<table><tr>{head}</tr>{rows}</table><ul>{totals}</ul>"
-            + (f"<h2>Indices</h2><ul>{indices}</ul>" if indices else "")
-            + f"<h2>Rests on</h2><ul>{points}</ul>"
-            + (f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "")
-            + "</html>\n"
-        )
-
-    def write(self, path: Path) -> None:
-        """Write it as Markdown, page or JSON, as the name ends; an old file is there until it is done.
-
-        Raises:
-            InputError: The name ends otherwise, or it cannot be written.
-        """
-        writers: dict[str, Callable[[], str]] = {
-            ".md": self.to_markdown,
-            ".html": self.to_html,
-            ".json": lambda: json.dumps(self.to_json()),
-        }
-        if path.suffix not in writers:
-            raise InputError(
-                f"{path}: no statement ends in {path.suffix or 'nothing'}", hint=".md, .html or .json"
-            )
-        try:
-            write_text(path, writers[path.suffix]())
-        except OSError as fault:
-            raise InputError(f"{path} cannot be written: {fault.strerror}") from None
-
     def _cells(self) -> list[tuple[str, ...]]:
         return [
             (
@@ -232,12 +180,6 @@ class CarbonStatement:
             grams = "carbon unknown" if carbon is None else f"{carbon:.4g} g CO2"
             texts.append(f"{kind}: {energy:.4g} kWh, {grams}{overhead}")
         return texts
-
-
-_STYLE = (
-    "body{font:14px/1.5 sans-serif;max-width:50em;margin:2em auto}table{border-collapse:collapse}"
-    "td,th{border:1px solid #888;padding:.2em .6em;text-align:left}@page{size:A4;margin:2cm}"
-)
 
 
 def make_statement(

@@ -225,9 +225,7 @@ class LoggedSearch:
             contributions, missing = [], str(fault)
         if measure:
             result = self.result()  # with what was measured just now
-        return SearchReport(
-            result=result, contributions=contributions, missing=missing, importances=result.importances()
-        )
+        return SearchReport(result=result, contributions=contributions, missing=missing)
 
     def journal(self, folder: Path) -> Path:
         """The file of its log; of a database elsewhere a copy in ``folder``."""

@@ -61,8 +61,6 @@ def test_a_better_treatment(run: Any, place: Path, program: tuple[str, ...]) -> 
     assert {row["arm"] for row in rows} == {"control", "treatment"}
     assert "first" in run("ab", "show", workspace=place).out
     assert run("ab", "show", "--json", workspace=place).json["experiments"][0]["verdict"] == "better"
-    planned = run("ab", "plan", "3%", "--of", "first", "--json", workspace=place).json
-    assert planned["plans"][0]["time_s"] > 0
 
 
 def test_no_verdict_is_exit_code_5(run: Any, place: Path, program: tuple[str, ...]) -> None:

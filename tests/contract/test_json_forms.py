@@ -33,7 +33,6 @@ from recommender.experiment.design import CONTROL, ExperimentDesign, Guard
 from recommender.experiment.impact import Saving
 from recommender.experiment.journal import read
 from recommender.experiment.metadata import ExperimentMetadata, ExperimentSubject, Runs
-from recommender.experiment.planning import PairsPlan
 from recommender.experiment.samples import Sample
 from recommender.experiment.verdict import Interval, Verdict
 from recommender.green.power_curve import ClockStep
@@ -97,7 +96,6 @@ NOUNS: Mapping[str, Any] = {
         is_settled=False,
     ),
     "saving": Saving(name="energy", unit="kWh", now=10.0, expected=1.0, low=-float("inf"), high=2.0),
-    "pairs plan": PairsPlan(gain=0.03, pairs=30, half=28, most=None, time_s=12.5),
     "clock step": ClockStep(clock=0.87654, time=1.05, power=0.7, energy=0.735),
     "statement line": CarbonStatement(
         title="run",

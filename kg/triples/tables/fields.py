@@ -8,6 +8,7 @@ alphabetical order.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,7 @@ class SubjectDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(ABC):
     """One attribute of a noun.
 
     Attributes:
@@ -103,13 +104,13 @@ class Field:
     predicate: NamedNode
     always: bool = False
 
+    @abstractmethod
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Say the value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, node: Node) -> object:
         """Return the value; ``dataclasses.MISSING`` where the graph has none."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

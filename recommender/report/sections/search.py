@@ -156,7 +156,6 @@ def _best(content: Mapping[str, Any], words: Words) -> Markup | None:
 
 def _contributions(content: Mapping[str, Any], words: Words) -> Markup | None:
     items = content.get("contributions", ())
-    importances = content.get("importances") or {}
     parts: list[Markup] = []
     if items:
         total = sum(item["log_gain"] for item in items)
@@ -180,14 +179,6 @@ def _contributions(content: Mapping[str, Any], words: Words) -> Markup | None:
         )
         title = words("From the default to the best, one change at a time")
         parts += [tag("h3", title), table(columns, rows, numbers=(1, 3))]
-    if importances:
-        most = max(importances.values()) or 1.0
-        shares = [(name(key), number(value, 2), bar(value, most, "s4")) for key, value in importances.items()]
-        headings = (words("parameter"), words("importance"), words("size"))
-        parts += [
-            tag("h3", words("Importance of each parameter (PED-ANOVA)")),
-            table(headings, shares, numbers=(1,)),
-        ]
     return joined(parts)
 
 

@@ -10,10 +10,9 @@ differences between algorithm configurations through ablation, Journal of Heuris
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.values import Settings, show
@@ -127,29 +126,3 @@ def _allowed(
             continue
         if broken is None:
             yield names, settings
-
-
-def importances(study: Any) -> dict[str, float] | None:
-    """Optuna's importances of the first objective, by parameter; None where they cannot be had.
-
-    Args:
-        study: A study of Optuna.
-    """
-    try:
-        import optuna
-
-        # fANOVA needs scikit-learn; PED-ANOVA comes with Optuna and needs several trials
-        from optuna.importance import PedAnovaImportanceEvaluator
-    except ImportError:
-        return None
-    minimised = study.directions[0] == optuna.study.StudyDirection.MINIMIZE
-    sign = 1 if minimised else -1
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a target is to be small, which it is
-            found = optuna.importance.get_param_importances(
-                study, evaluator=PedAnovaImportanceEvaluator(), target=lambda trial: sign * trial.values[0]
-            )
-    except (ValueError, RuntimeError, ImportError):
-        return None
-    return {str(name): float(value) for name, value in found.items()}

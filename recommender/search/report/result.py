@@ -15,7 +15,7 @@ from kg.nouns.codec import plain
 from kg.nouns.entities import Better, Status
 from recommender.search.engine.pareto import non_dominated
 from recommender.search.evaluations import cost_of, half_width
-from recommender.search.report.contribution import Contribution, ablation, importances
+from recommender.search.report.contribution import Contribution, ablation
 from recommender.search.report.history import History
 from recommender.search.report.point_cloud import FrontRow, course_points, front_points
 
@@ -182,10 +182,6 @@ class Result:
             return cost_of(value, objective), True
 
         return ablation(self.task.space, self.task.default, best.configuration, cost)
-
-    def importances(self) -> dict[str, float] | None:
-        """Optuna's importances of the parameters for the first objective; None where they cannot be had."""
-        return importances(self.log.study())
 
     def to_json(self, *, most: int = 10) -> dict[str, object]:
         """Plain content: names, figures, best, front, the best few, failures.

@@ -10,7 +10,7 @@ from kg.errors import NoEvidenceError
 from recommender.search.report.symptoms import check
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from recommender.search.report.contribution import Contribution
@@ -87,13 +87,11 @@ class SearchReport:
         result: Where it stands.
         contributions: Changes from the default to the best, the largest gain first.
         missing: Why there are no contributions; empty where there are.
-        importances: Importances of its parameters by PED-ANOVA; None where they cannot be had.
     """
 
     result: Result
     contributions: Sequence[Contribution]
     missing: str
-    importances: Mapping[str, float] | None
 
     @property
     def course(self) -> CourseReport:
@@ -138,7 +136,6 @@ class SearchReport:
         return {
             **self.result.to_json(),
             "contributions": self._contributions_json(),
-            "importances": self.importances,
             "checkup": self.course.checkup_json(),
         }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError
 from kg.nouns.situation import assumption_line
 from kg.nouns.values import Settings
 from recommender.cost_model.settings.plans import PHASES
@@ -64,35 +63,6 @@ class SearchFile:
         self.left.extend(asdict(item) for item in space.left)
         self.notes.extend(f"rule skipped: {text}" for text in space.skipped)
         self.notes.extend(space.notes)
-
-    def laid_into(self, raw: Mapping[str, object], name: str) -> dict[str, object]:
-        """Another search file with the parameters, constraints, environment and default of this one.
-
-        Args:
-            raw: The other.
-            name: Its name, for messages.
-
-        Raises:
-            InputError: Both have a parameter, or the other has no command.
-        """
-        if not raw.get("command"):
-            raise InputError(
-                f"{name} has no command that variables could change", hint="add one, or leave it out"
-            )
-        parts: dict[str, dict[str, object]] = {}
-        for key in ("parameters", "environment", "default"):
-            told, given = raw.get(key) or {}, self.file[key]
-            if not isinstance(told, dict) or not isinstance(given, dict):
-                raise InputError(f"{name}: {key}: expected names and values")
-            if twice := sorted({*told} & {*given}):
-                raise InputError(f"{name} has {key} {', '.join(twice)} already")
-            parts[key] = {**told, **given}
-        if not raw.get("default"):
-            del parts["default"]  # the rest of a default is not known
-        rules, added = raw.get("constraints") or [], self.file["constraints"]
-        if not isinstance(rules, list) or not isinstance(added, list):
-            raise InputError(f"{name}: constraints: expected a list")
-        return {**raw, **parts, "constraints": [*rules, *added]}
 
 
 def _of_kind(value: object, values: Sequence[object]) -> object:

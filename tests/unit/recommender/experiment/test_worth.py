@@ -9,7 +9,6 @@ from kg.errors import InputError
 from kg.nouns.entities import Better
 from recommender.experiment.impact import Prices
 from recommender.experiment.metrics import direction, readings_of
-from recommender.experiment.planning import plan
 from recommender.experiment.verdict import UNKNOWN, Interval, Verdict
 
 GAIN = Interval(mean=math.log(1.25), low=math.log(1.0), high=math.log(2.0), p=0.01, pairs=12)
@@ -44,26 +43,6 @@ def test_what_is_not_told_is_not_reckoned() -> None:
 def test_what_nothing_can_be_worth_is_refused(prices: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         Prices(**prices)
-
-
-def test_a_plan_says_how_many_pairs_a_gain_needs() -> None:
-    noise = 0.02 * math.sqrt(2)
-    small, large = plan([0.01, 0.03], noise, 0.05, pair_s=2.0)
-    assert small.pairs is not None
-    assert large.pairs is not None
-    assert large.pairs < 20 < small.pairs < 120
-    assert large.time_s == 2 * large.pairs
-    assert large.half is not None
-    assert large.most is not None
-    assert large.half <= large.most
-    [hopeless] = plan([0.0001], 1.0, 0.01)
-    assert (hopeless.pairs, hopeless.half, hopeless.most, hopeless.time_s) == (None, None, None, None)
-
-
-@pytest.mark.parametrize(("gain", "noise"), [(0.0, 0.02), (-0.1, 0.02), (0.1, 0.0), (0.1, math.nan)])
-def test_a_plan_needs_a_gain_and_a_noise(gain: float, noise: float) -> None:
-    with pytest.raises(InputError):
-        plan([gain], noise, 0.05)
 
 
 def test_the_margin_decides_between_better_and_equivalent() -> None:

@@ -129,7 +129,6 @@ def search() -> dict[str, Any]:
                     "evaluations_to_95_percent": 2},
         "contributions": [{"parameters": ["tile"], "before": [1], "after": [8], "factor": 5.0, "log_gain": 1.6, "evaluated": True},
                           {"parameters": ["warps"], "before": [1], "after": [2], "factor": 0.9, "log_gain": -0.1, "evaluated": False}],
-        "importances": {"tile": 0.8, "warps": 0.2},
         "checkup": {"symptoms": [{"name": "regression", "cause": "noise", "remedy": "repeat"}], "untold": []},
         "course": course, "front_points": front(),
     }  # fmt: skip
