@@ -15,7 +15,8 @@ lock = Lock()
 seen = weakref.ref(lock, lambda _: os.kill(os.getpid(), signal.SIGINT))
 try:
     del lock
-    time.sleep(20)
+    for _ in range(400):
+        time.sleep(0.05)
 except KeyboardInterrupt:
     print("stopped")
 """
