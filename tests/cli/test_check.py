@@ -135,7 +135,7 @@ def test_a_start_takes_the_load_that_is_told(run: Any, written: Any) -> None:
     assert "write max-num-seqs 200 (line 1)" in before
     assert "--max-num-seqs 200" in start
     assert "--max-model-len 6500" in start
-    assert "4096" not in start.partition("Worth testing")[0]
+    assert "4096" not in start.partition("Test next")[0]
 
 
 def test_a_written_script_is_without_what_costs(run: Any, written: Any, tmp_path: Path) -> None:
