@@ -45,6 +45,10 @@ CACHED = 16_384
 MAXIMUM_DEVICES = 1_000_000
 """More devices than the largest machine has: the count is a mistake."""
 
+TELLING = 4
+"""Letters from which a word in the name of a file is taken for a device: T4, L4, A10, P4 and A2 are words of
+other meanings too; a choice."""
+
 _DESCRIPTIONS = {
     *("vendor", "name", "short", "reported_name", "arch", "type", "tdp_w", "compute_units", "chip"),
     *("count", "traits"),
@@ -176,6 +180,13 @@ class Records:
     def hardware(self, text: str) -> tuple[str, bool]:
         """Id or slug of the hardware that ``text`` names, and whether it is known."""
         return self._names.hardware_or_slug(text)
+
+    def is_device(self, text: str) -> bool:
+        """Whether part of a file's name is a device: a short word such as ``t4`` or ``a10`` alone is none.
+
+        It may as well name a format, a version or a run; with its vendor before it, it is longer.
+        """
+        return len(text) >= TELLING and self.hardware(text)[1]
 
     def model(self, text: str) -> str | None:
         """Id of the model that ``text`` names; None if none has that name alone."""

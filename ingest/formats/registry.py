@@ -15,6 +15,7 @@ from ingest.formats.kernels import (
     aiter_csv,
     autotvm,
     block_gemm,
+    cann_operators,
     fused_moe,
     gptune,
     kernel_tuner_cache,
@@ -24,6 +25,7 @@ from ingest.formats.kernels import (
     ktt_csv,
     lightllm,
     mamba_state,
+    triton_autotune,
 )
 from ingest.formats.models import (
     aiconfigurator,
@@ -69,6 +71,8 @@ FORMATS: tuple[Format, ...] = tuple(
         ktt_csv,
         autotvm,
         aiter_csv,
+        triton_autotune,
+        cann_operators,
         aiconfigurator,
         aiconfigurator_notes,
         gptune,

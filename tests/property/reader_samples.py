@@ -33,7 +33,7 @@ def study() -> bytes:
 
 
 WINNERS = {"1": {"BLOCK_SIZE_M": 16, "num_warps": 4}, "triton_version": "3.4.0", "64": {"BLOCK_SIZE_M": 32}}
-CACHE = b"""{"device_name": "A100", "kernel_name": "k", "problem_size": [8],
+CACHE = b"""{"device_name": "", "kernel_name": "k", "problem_size": [8],
 "tune_params_keys": ["a", "b"], "tune_params": {"a": [1, 2], "b": [3]}, "cache": {
 "1,3": {"a": 1, "b": 3, "time": 2.5, "times": [2.0, 3.0], "nvml_energy": 1.0},
 "2,3": {"a": 2, "b": 3, "time": "InvalidConfig"}}
@@ -300,6 +300,16 @@ SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "wandb": ("export.csv", lambda: WANDB),
     "runs-csv": ("own_runs.csv", lambda: OWN_RUNS),
     "argonne": ("power.csv", lambda: ARGONNE),
+    "triton-autotune": (
+        "add.autotune.json",
+        lambda: compact({"key": [8, "torch.float16"], "configs_timings": [[{"kwargs": {"B": 64}}, [0.5]]]}),
+    ),
+    "cann-operators": (
+        "MatMul.csv",
+        lambda: (
+            b'Input Shapes,Input Data Types,Output Shapes,Average Duration(us)\n"1,8;4,8",DT_BF16,"1,4",5.2\n'
+        ),
+    ),
     "results": ("result.json", lambda: compact(VLLM_SERVE)),
     "mllog": ("result_0.txt", MLLOG.encode),
     "recipes": ("recipes.jsonl", recipe_records),

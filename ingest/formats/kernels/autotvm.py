@@ -43,6 +43,8 @@ _STATUSES = {
 """Status of a measurement by TVM's error number; 0 is success."""
 
 _TOPHUB = re.compile(r"(?:OLD_)?([a-z_]+)_v\d+\.\d+\.log")
+_METASCHEDULE = ('["GetBlock"', '["EnterPostproc"', '["SampleCategorical"')
+"""Instructions of a trace of MetaSchedule (TVM 0.22.0, ``src/tir/schedule/instruction.cc``)."""
 _OLD, _NEW = ('"i"', '"r"'), ('"input"', '"config"', '"result"')
 
 
@@ -157,9 +159,16 @@ def _is_time(cost: object) -> bool:
     return isinstance(cost, int | float) and not isinstance(cost, bool) and abs(cost) < 1e300
 
 
+def companion(head: Head) -> str:
+    """The reason why records of TVM's later tuner are not read; empty for other files."""
+    is_trace = head.text.lstrip().startswith("[") and any(mark in head.text for mark in _METASCHEDULE)
+    return "records of TVM's MetaSchedule: its traces have no named parameters" if is_trace else ""
+
+
 FORMAT = Format(
     name="autotvm",
     title="AutoTVM or TopHub log (input, config, result)",
     sniff=sniff,
     read=read,
+    companion=companion,
 )

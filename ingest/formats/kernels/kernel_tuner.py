@@ -113,11 +113,15 @@ def space_of(
         problem_size: Size that the file states; None if none.
     """
     named, found = name_and_device(content.path, records)
-    operator = named or kernel or _stem(content.path)
+    stated = device or records.context.hardware
+    is_named = bool(found) and (not stated or records.hardware(found)[0] == records.hardware(stated)[0])
+    operator = (named if is_named else "") or kernel or _stem(content.path)
     if operator != kernel:
         says = f"; the file calls its kernel {kernel!r}" if kernel else ""
         records.guess(f"operator {operator!r} is taken from the file name{says}")
-    if not device:
+    if not device and (device := records.context.hardware):
+        records.guess(f"the file names no hardware; the option's {device!r} is taken")
+    elif not device:
         device = found or "unknown"
         origin = "is taken from the file name" if found else "stands for a device that the file does not name"
         records.guess(f"hardware {device!r} {origin}")
@@ -144,7 +148,8 @@ def name_and_device(path: Path, records: Records) -> tuple[str, str]:
     runs = [(end - start, start) for start in range(len(words)) for end in range(start + 1, len(words) + 1)]
     for length, start in sorted(runs, key=lambda run: (-run[0], run[1])):
         device = " ".join(words[start : start + length])
-        if length <= 6 and len(device) > 1 and records.hardware(device)[1]:
+        is_whole = length == len(words)
+        if length <= 6 and (records.hardware(device)[1] if is_whole else records.is_device(device)):
             return "_".join(words[:start]) or path.parent.name, device
     return "", ""
 

@@ -6,6 +6,8 @@ It yields no case. Its problem size and number format complete the result files 
 from __future__ import annotations
 
 import ast
+import operator
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ingest.door.search_space import SearchSpaceFile
@@ -26,6 +28,18 @@ if TYPE_CHECKING:
 
 MAXIMUM_LIST = 1 << 20
 """Characters of a list of values; longer ones are no list that anybody wrote."""
+
+_LARGEST, _HIGHEST = 2**62, 62
+"""Numbers and powers beyond which no parameter lies."""
+_OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
 
 _TYPES = {"float", "double", "half", "float32", "float64", "float16"}
 
@@ -49,9 +63,11 @@ def read(content: Content, records: Records) -> Iterator[SearchSpaceFile | Fault
         name = item.get("Name") if isinstance(item, dict) else None
         values = _values(item.get("Values")) if isinstance(item, dict) else None
         if not isinstance(name, str) or not values:
-            yield Fault(
-                place=f"TuningParameters[{number}]", reason="without a name or without a list of values"
-            )
+            raw = item.get("Values") if isinstance(item, dict) else None
+            reason = "without a name or without a list of values"
+            if isinstance(raw, str) and isinstance(name, str):
+                reason = f"{name}: its values are an expression that is not read: {raw[:60]}"
+            yield Fault(place=f"TuningParameters[{number}]", reason=reason)
         else:
             parameters[name] = values
     constraints = []
@@ -80,8 +96,8 @@ def read(content: Content, records: Records) -> Iterator[SearchSpaceFile | Fault
 def _values(raw: object) -> tuple[Value, ...] | None:
     if isinstance(raw, str) and len(raw) <= MAXIMUM_LIST:
         try:
-            raw = ast.literal_eval(raw.strip())
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raw = _evaluated(ast.parse(raw.strip(), mode="eval").body, {})
+        except (ValueError, SyntaxError, MemoryError, RecursionError, ArithmeticError, TypeError):
             return None
     if not isinstance(raw, list | tuple):
         return None
@@ -89,6 +105,46 @@ def _values(raw: object) -> tuple[Value, ...] | None:
         return tuple(as_value(item) for item in raw)
     except ValueError:
         return None
+
+
+def _evaluated(node: ast.expr, names: dict[str, object]) -> object:
+    """The value of an expression of numbers, ranges and comprehensions, as T1 files write lists of values.
+
+    Raises:
+        ValueError: It has anything else in it, or is larger than any list of values.
+    """
+
+    def number(part: ast.expr) -> float:
+        found = _evaluated(part, names)
+        if isinstance(found, bool) or not isinstance(found, int | float) or abs(found) > _LARGEST:
+            raise ValueError("no number")
+        return found
+
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name) if name in names:
+            return names[name]
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return [_evaluated(part, names) for part in parts]
+        case ast.UnaryOp(op=ast.USub(), operand=part):
+            return -number(part)
+        case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATIONS:
+            if isinstance(operation, ast.Pow) and abs(number(right)) > _HIGHEST:
+                raise ValueError("a power beyond reason")
+            return _OPERATIONS[type(operation)](number(left), number(right))
+        case ast.Call(func=ast.Name(id="range"), args=parts, keywords=[]):
+            steps = range(*(int(number(part)) for part in parts))
+            if len(steps) > MAXIMUM_LIST:
+                raise ValueError("a range beyond reason")
+            return list(steps)
+        case ast.Call(func=ast.Name(id="list"), args=[part], keywords=[]):
+            return _evaluated(part, names)
+        case ast.ListComp(
+            elt=item, generators=[ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])]
+        ) if isinstance(values := _evaluated(over, names), list):
+            return [_evaluated(item, {**names, name: value}) for value in values]
+    raise ValueError("no list of values")
 
 
 def _problem_size(raw: object) -> Value:

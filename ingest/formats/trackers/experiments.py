@@ -184,7 +184,7 @@ def device_in(text: str, records: Records) -> tuple[str, str]:
         for start in range(len(words) - length + 1):
             part = words[start : start + length]
             candidate = " ".join(part)
-            if any(letter.isdigit() for letter in candidate) and records.hardware(candidate)[1]:
+            if any(letter.isdigit() for letter in candidate) and records.is_device(candidate):
                 return candidate, "_".join(words[:start] + words[start + length :])
     return "", text
 

@@ -35,7 +35,7 @@ def test_every_configuration_is_a_case_and_failures_are_data(tmp_path: Path, nam
     [
         ("conv_A100.json", "conv"),
         ("conv_A100_power_UNFINISHED.json", "conv"),
-        ("conv_milo_RTX_2080_Ti.SECONDS.json", "conv_milo"),
+        ("conv_milo_A100.SECONDS.json", "conv_milo"),
         ("folder/A100.json", "folder"),
         ("mine.json", "conv_kernel"),
     ],

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from ingest.door.records import NameResolver
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case
@@ -61,3 +63,43 @@ def test_values_of_a_t1_file_are_read_not_run(tmp_path: Path, names: NameResolve
     assert [fault.place for fault in report.faults] == ["TuningParameters[2]"]
     assert report.space is not None
     assert list(report.space.parameters) == ["bx", "by"]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("[i for i in range(3, 9, 2)]", (3, 5, 7)),
+        ("[16*i for i in range(1,4)]", (16, 32, 48)),
+        ("[2**i for i in range(4)]", (1, 2, 4, 8)),
+        ("list(range(2))", (0, 1)),
+        ("[-1, 0.5]", (-1, 0.5)),
+    ],
+)
+def test_values_that_are_expressions_are_evaluated(
+    text: str, values: tuple[object, ...], tmp_path: Path, names: NameResolver
+) -> None:
+    space, report = taken(tmp_path, text, names)
+    assert space == values
+    assert report.bad == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os')", "[i for i in range(10**9)]", "[9**9**9]", "[i for i in x]", "open('a')", "[1/0]"],
+)
+def test_an_expression_of_anything_else_is_named_as_what_is_not_read(
+    text: str, tmp_path: Path, names: NameResolver
+) -> None:
+    space, report = taken(tmp_path, text, names)
+    assert space is None
+    assert "an expression that is not read" in str(report.faults[0])
+
+
+def taken(folder: Path, text: str, names: NameResolver) -> tuple[object, FileReport]:
+    parameters = [{"Name": "a", "Values": text}, {"Name": "b", "Values": "[1, 2]"}]
+    document = {"General": {"BenchmarkName": "x"}, "ConfigurationSpace": {"TuningParameters": parameters}}
+    path = folder / "x_T1.json"
+    path.write_text(json.dumps(document))
+    [report] = list(read([path], names))
+    assert isinstance(report, FileReport)
+    return (report.space.parameters.get("a") if report.space else None), report
