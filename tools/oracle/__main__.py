@@ -138,10 +138,6 @@ def _with_releases(given: argparse.Namespace, content: dict[str, Any] | None) ->
         with checkout(plan, source, given.release, given.ref) as opened:
             release_key(opened.release)
             state = state_of(mine(plan, opened.folder))
-            if not state:
-                raise ValueError(
-                    f"{source}: no settings of {given.software} where {given.software} keeps them"
-                )
             found[opened.release] = (opened.ref, state, opened.beneath | paired)
             print(f"{given.software} {opened.release}: {len(state)} settings", file=sys.stderr)
         read_module.cache_clear()

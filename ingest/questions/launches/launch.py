@@ -297,6 +297,8 @@ def _facts(
 
 def _add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> set[str]:
     """Add the settings of the files that a launch names, where those are there; which were read."""
+    if started.signs.reader == "mindformers":  # which reads its file itself
+        return set()
     contents = file_contents(started, given, beside)
     for content in contents.values():
         add_file(given, content)
@@ -315,8 +317,6 @@ def file_contents(
     """
     from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
 
-    if started.signs.reader == "mindformers":
-        return {}
     read: dict[str, dict[str, object]] = {}
     names = [str(given.values[name]) for name in started.signs.file if name in given.values]
     if POSITIONAL in started.signs.file or started.signs.reader == "megatron":

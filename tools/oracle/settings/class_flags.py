@@ -19,19 +19,7 @@ def of_field(field: Field, key: str = "") -> Mined:
     """The flag that a parser makes of a field, by vLLM's rule for unions."""
     flag = key or "--" + field.name.replace("_", "-")
     kind, parts = field.kind, field.kind.parts or {field.kind.type}
-    item = Mined(
-        key=flag,
-        place="flag",
-        path=field.module.path,
-        line=field.line,
-        type=kind.type,
-        choices=kind.choices,
-        low=field.low,
-        high=field.high,
-        default=field.default,
-        stated=field.stated,
-        open=kind.type == "object" and not kind.nested,
-    )
+    item = field.as_setting(flag, "flag")
     if not kind.nested:
         order = ("bool", *(() if kind.choices else ("list", "int", "float")))
         item.type = next((name for name in order if name in parts), kind.type)

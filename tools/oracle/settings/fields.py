@@ -6,7 +6,15 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tools.oracle.settings.source import UnresolvedError, as_literal, as_text, state_default, tail, type_of
+from tools.oracle.settings.source import (
+    Mined,
+    UnresolvedError,
+    as_literal,
+    as_text,
+    state_default,
+    tail,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,6 +92,22 @@ class Field:
     successor: str = ""
     has_default: bool = True
 
+    def as_setting(self, key: str, place: str) -> Mined:
+        """The setting that it is in a place."""
+        return Mined(
+            key=key,
+            place=place,
+            path=self.module.path,
+            line=self.line,
+            type=self.kind.type,
+            choices=self.kind.choices,
+            low=self.low,
+            high=self.high,
+            default=self.default,
+            stated=self.stated,
+            open=self.kind.type == "object" and not self.kind.nested,
+        )
+
 
 def fields_of(sources: Sources, name: str, module: Module | None = None, depth: int = 0) -> dict[str, Field]:
     """Fields of a class and of the classes it derives from, by name."""
@@ -91,7 +115,7 @@ def fields_of(sources: Sources, name: str, module: Module | None = None, depth: 
     if found is None or depth > 8:
         return {}
     owner, home = found
-    fields = _parameters(sources, owner, home)
+    fields = _constructor(sources, owner, home)
     for base in owner.bases:
         above = _named(sources, base, home)
         if above not in {"", name, "object"}:
@@ -104,15 +128,18 @@ def fields_of(sources: Sources, name: str, module: Module | None = None, depth: 
     return fields
 
 
-def _parameters(sources: Sources, owner: ast.ClassDef, module: Module) -> dict[str, Field]:
+def _constructor(sources: Sources, owner: ast.ClassDef, module: Module) -> dict[str, Field]:
     """What the constructor of a plain class takes, as fields."""
     made = next((item for item in owner.body if getattr(item, "name", "") == "__init__"), None)
     fielded = any(isinstance(item, ast.AnnAssign) for item in owner.body)
     if not isinstance(made, ast.FunctionDef) or fielded or "BaseModel" in map(tail, owner.bases):
         return {}
-    spoken = made.args
-    if not (spoken.defaults or spoken.kwonlyargs):
-        return {}
+    return parameters(sources, made, module) if made.args.defaults or made.args.kwonlyargs else {}
+
+
+def parameters(sources: Sources, function: ast.FunctionDef, module: Module) -> dict[str, Field]:
+    """What a method takes, as fields."""
+    spoken = function.args
     plain = [*spoken.posonlyargs, *spoken.args]
     given = [*[None] * (len(plain) - len(spoken.defaults)), *spoken.defaults]
     pairs = [*zip(plain, given, strict=True), *zip(spoken.kwonlyargs, spoken.kw_defaults, strict=True)][1:]

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tools.oracle.settings.fields import kind_of
+from tools.oracle.settings.fields import kind_of, parameters
 from tools.oracle.settings.source import (
     Mined,
     UnresolvedError,
@@ -302,16 +302,10 @@ class _Body:
 
     def _spread(self, function: ast.FunctionDef, module: Module, held: Paths) -> None:
         """``Class(**config)``: each argument of the constructor is a field."""
-        arguments = function.args.args[1:]
-        defaults: list[ast.expr | None] = [None] * (len(arguments) - len(function.args.defaults))
-        for argument, default in zip(arguments, [*defaults, *function.args.defaults], strict=True):
+        for argument in parameters(self.reader.sources, function, module).values():
             for path in held:
-                item = Mined(
-                    key=f"{path}.{argument.arg}", place="json", path=module.path, line=argument.lineno
-                )
-                item.type = kind_of(self.reader.sources, argument.annotation, module).type
-                if default is not None:
-                    self._default(item, default)
+                item = argument.as_setting(f"{path}.{argument.name}", "json")
+                item.stated, item.open = item.stated and not isinstance(item.default, dict), False
                 known = self.reader.settings.get(item.key)
                 if known is None or not known.stated:
                     self.reader.settings[item.key] = item

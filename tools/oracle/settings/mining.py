@@ -32,14 +32,20 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
         folder: Its sources; a folder that holds an installed package counts as well.
     """
     found: dict[tuple[str, str], Mined] = {}
+    disputed: set[int] = set()
 
     def add(item: Mined) -> None:
         known = found.setdefault((item.place, item.key), item)
         is_shown = known.carrier == "configuration"  # by its value in a file, which a class knows better
-        if (known.type == "any" and not known.choices) or (is_shown and item.carrier != known.carrier):
-            known.type = item.type
-        elif plan.several and (known.type != item.type or (is_shown and known.type in {"int", "float"})):
+        if plan.several and (known.type != item.type or (is_shown and known.type in {"int", "float"})):
+            disputed.add(id(known))
             known.type = "any"
+        elif (
+            id(known) not in disputed
+            and item.type != "any"
+            and ((known.type == "any" and not known.choices) or (is_shown and item.carrier != known.carrier))
+        ):
+            known.type = item.type
         known.choices = known.choices or item.choices
         if plan.several and (item.place == "yaml" or (item.stated and known.default != item.default)):
             known.stated = False
@@ -124,24 +130,14 @@ def _below(
         above = f"{path}." if path else ""
         key = f"{above}{item.alias or item.name}"
         if place[0] != "flag" or not item.kind.nested:
-            yield Mined(
-                key=f"--{key}" if place[0] == "flag" else key,
-                place=place[0],
-                path=item.module.path,
-                line=item.line,
-                carrier=place[1],
-                aliases=(f"{above}{item.name}",) if item.alias else (),
-                replaced_by=f"{above}{item.successor}" if item.successor else "",
-                type=item.kind.type,
-                choices=item.kind.choices,
-                low=item.low,
-                high=item.high,
-                default=item.default,
-                stated=item.stated and not isinstance(item.default, dict),
-                open=item.kind.type == "object" and not item.kind.nested,
-                folds="enum" in item.kind.parts,
-                forbids=bool(item.kind.nested) and forbids(sources, item.kind.nested, by_keyword=False),
-            )
+            made = item.as_setting(f"--{key}" if place[0] == "flag" else key, place[0])
+            made.carrier = place[1]
+            made.aliases = (f"{above}{item.name}",) if item.alias else ()
+            made.replaced_by = f"{above}{item.successor}" if item.successor else ""
+            made.stated = item.stated and not isinstance(item.default, dict)
+            made.folds = "enum" in item.kind.parts
+            made.forbids = bool(item.kind.nested) and forbids(sources, item.kind.nested, by_keyword=False)
+            yield made
         if item.kind.nested:
             yield from _below(sources, item, key, place, depth + 1)
 

@@ -7,9 +7,11 @@ the name stands there once.
 from __future__ import annotations
 
 import ast
+import operator
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +22,24 @@ if TYPE_CHECKING:
 _TESTS = {"test", "tests", "benchmark", "benchmarks"}
 _CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 _CONSTANT = re.compile(r"^[ \t]{0,4}(\w+)[ \t]*(?::[^=\n]+)?=", re.MULTILINE)
+
+
+ARITHMETIC: dict[type[ast.operator | ast.unaryop], Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.USub: operator.neg, ast.Not: operator.not_,
+}  # fmt: skip
+_EMPTY: dict[str, Callable[[], Any]] = {
+    "list": list,
+    "dict": dict,
+    "set": list,
+    "tuple": list,
+    "frozenset": list,
+}
+_MADE: dict[str, Callable[[Any], Any]] = {
+    "str": str, "int": int, "float": float, "bool": bool, "get_args": lambda value: value,
+    "list": list, "tuple": list, "sorted": sorted, "set": sorted, "frozenset": sorted,
+}  # fmt: skip
 
 
 class UnresolvedError(Exception):
@@ -211,110 +231,65 @@ class Sources:
             raise UnresolvedError
         if isinstance(node, ast.Constant):
             return node.value
+        inner = partial(self.value, module=module, depth=depth + 1)
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
-            return self._items(node.elts, module, depth)
+            return self._items(node.elts, inner)
         if isinstance(node, ast.Dict):
-            return self._mapping(node, module, depth)
-        if isinstance(node, ast.UnaryOp | ast.BinOp):
-            return self._arithmetic(node, module, depth)
-        if isinstance(node, ast.Name):
-            if (found := self.constant(node.id, module)) is not None:
-                return self.value(*found, depth + 1)
-            raise UnresolvedError
+            pairs = zip(node.keys, node.values, strict=True)
+            return {inner(key): inner(value) for key, value in pairs if key is not None}
+        if isinstance(node, ast.UnaryOp):
+            return _calculated(node.op, inner(node.operand))
+        if isinstance(node, ast.BinOp):
+            return _calculated(node.op, inner(node.left), inner(node.right))
+        if isinstance(node, ast.Name) and (found := self.constant(node.id, module)) is not None:
+            return self.value(*found, depth + 1)
         if isinstance(node, ast.Attribute):
             return self._attribute(node, module, depth)
         if isinstance(node, ast.Call):
-            return self._call(node, module, depth)
+            return self._call(node, inner)
         if isinstance(node, ast.Subscript) and tail(node.value) == "Literal":
-            inner = node.slice
-            items = self._items(inner.elts if isinstance(inner, ast.Tuple) else [inner], module, depth)
+            items = self._items(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice], inner)
             return [part for item in items for part in (item if isinstance(item, list) else [item])]
         raise UnresolvedError
 
-    def _items(self, nodes: Iterable[ast.expr], module: Module, depth: int) -> list[Any]:
+    def _items(self, nodes: Iterable[ast.expr], inner: Callable[[ast.expr], Any]) -> list[Any]:
         items: list[Any] = []
         for node in nodes:
-            if isinstance(node, ast.Starred):
-                items.extend(self.value(node.value, module, depth + 1))
-            else:
-                items.append(self.value(node, module, depth + 1))
+            items += inner(node.value) if isinstance(node, ast.Starred) else [inner(node)]
         return items
 
-    def _mapping(self, node: ast.Dict, module: Module, depth: int) -> dict[Any, Any]:
-        return {
-            self.value(key, module, depth + 1): self.value(value, module, depth + 1)
-            for key, value in zip(node.keys, node.values, strict=True)
-            if key is not None
-        }
-
-    def _arithmetic(self, node: ast.UnaryOp | ast.BinOp, module: Module, depth: int) -> Any:
-        if isinstance(node, ast.UnaryOp):
-            operand = self.value(node.operand, module, depth + 1)
-            if isinstance(node.op, ast.USub) and isinstance(operand, int | float):
-                return -operand
-            if isinstance(node.op, ast.Not):
-                return not operand
-            raise UnresolvedError
-        left, right = self.value(node.left, module, depth + 1), self.value(node.right, module, depth + 1)
-        if isinstance(left, list) and isinstance(right, list) and isinstance(node.op, ast.Add):
-            return left + right
-        if isinstance(left, str) and isinstance(right, str) and isinstance(node.op, ast.Add):
-            return left + right
-        if not isinstance(left, int | float) or not isinstance(right, int | float):
-            raise UnresolvedError
-        return _calculated(node.op, left, right)
-
     def _attribute(self, node: ast.Attribute, module: Module, depth: int) -> Any:
-        owner = tail(node.value)
         if node.attr == "value" and isinstance(node.value, ast.Attribute):
             return self.value(node.value, module, depth + 1)
-        found = self.class_named(owner, module)
-        if found is None:
-            raise UnresolvedError
-        statement = field_of(found[0], node.attr)
-        if statement is None:
-            for base in found[0].bases:
-                inner = ast.Attribute(value=base, attr=node.attr, ctx=ast.Load())
-                return self._attribute(inner, found[1], depth + 1)
+        found = self.class_named(tail(node.value), module)
+        statement = field_of(found[0], node.attr) if found else None
+        if found and statement is None and found[0].bases:
+            statement = ast.Attribute(value=found[0].bases[0], attr=node.attr, ctx=ast.Load())
+        if found is None or statement is None:
             raise UnresolvedError
         return self.value(statement, found[1], depth + 1)
 
-    def _call(self, node: ast.Call, module: Module, depth: int) -> Any:
-        name = tail(node.func)
+    def _call(self, node: ast.Call, inner: Callable[[ast.expr], Any]) -> Any:
+        name, given = tail(node.func), node.args
         if name in {"field", "Field"}:
             words = {word.arg: word.value for word in node.keywords}
-            if "default" in words:
-                return self.value(words["default"], module, depth + 1)
-            if "default_factory" in words:
-                return self._made(words["default_factory"], module, depth)
-            if node.args:
-                return self.value(node.args[0], module, depth + 1)
-            raise UnresolvedError
-        if name in {"str", "int", "float", "bool"} and len(node.args) == 1:
-            inner = self.value(node.args[0], module, depth + 1)
-            return {"str": str, "int": int, "float": float, "bool": bool}[name](inner)
-        if name in {"list", "sorted", "tuple", "set", "frozenset"} and len(node.args) <= 1:
-            if not node.args:
-                return []
-            inner = self.value(node.args[0], module, depth + 1)
-            if not isinstance(inner, list | dict | str):
+            made = words.get("default_factory")
+            chosen = words.get("default") or made or (given[0] if given else None)
+            if chosen is None:
                 raise UnresolvedError
-            return sorted(inner) if name in {"sorted", "set", "frozenset"} else list(inner)
+            if chosen is made and tail(chosen) in _EMPTY:
+                return _EMPTY[tail(chosen)]()
+            return inner(chosen.body if isinstance(chosen, ast.Lambda) else chosen)
         if name in {"keys", "copy"} and isinstance(node.func, ast.Attribute):
-            return self.value(node.func.value, module, depth + 1)
-        if name == "get_args" and node.args:
-            return self.value(node.args[0], module, depth + 1)
-        if name == "dict" and not node.args and not node.keywords:
-            return {}
-        raise UnresolvedError
-
-    def _made(self, node: ast.expr, module: Module, depth: int) -> Any:
-        if isinstance(node, ast.Lambda):
-            return self.value(node.body, module, depth + 1)
-        made: dict[str, Any] = {"list": [], "dict": {}, "set": [], "tuple": []}
-        if isinstance(node, ast.Name) and node.id in made:
-            return made[node.id]
-        raise UnresolvedError
+            return inner(node.func.value)
+        if name in _EMPTY and not given and not node.keywords:
+            return _EMPTY[name]()
+        if name not in _MADE or len(given) != 1:
+            raise UnresolvedError
+        value = inner(given[0])
+        if _MADE[name] in {list, sorted} and not isinstance(value, list | dict | str):
+            raise UnresolvedError
+        return _MADE[name](value)
 
 
 @cache
@@ -392,25 +367,18 @@ def type_of(value: object) -> str:
     return names.get(type(value), "any")
 
 
-def _calculated(operator: ast.operator, left: float, right: float) -> float:
-    if isinstance(operator, ast.Add):
-        return left + right
-    if isinstance(operator, ast.Sub):
-        return left - right
-    if isinstance(operator, ast.Mult):
-        return left * right
-    if isinstance(operator, ast.Pow) and abs(right) < 64:
-        return float(left**right) if isinstance(left, float) else left**right
-    if (
-        isinstance(operator, ast.LShift)
-        and isinstance(left, int)
-        and isinstance(right, int)
-        and 0 <= right < 64
-    ):
-        return left << right
-    if isinstance(operator, ast.Div | ast.FloorDiv) and right:
-        return left / right if isinstance(operator, ast.Div) else left // right
-    raise UnresolvedError
+def _calculated(sign: ast.operator | ast.unaryop, *values: Any) -> Any:
+    """What an operator makes of values: numbers, or texts and lists that are put together."""
+    numbers = all(isinstance(value, int | float) for value in values)
+    kinds = {type(value) for value in values}
+    is_sum = isinstance(sign, ast.Add) and len(kinds) == 1 and kinds <= {list, str}
+    is_vast = isinstance(sign, ast.Pow | ast.LShift) and not (numbers and 0 <= abs(values[-1]) < 64)
+    if type(sign) not in ARITHMETIC or is_vast or not (numbers or is_sum or isinstance(sign, ast.Not)):
+        raise UnresolvedError
+    try:
+        return ARITHMETIC[type(sign)](*values)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise UnresolvedError from error
 
 
 def _files(root: Path, paths: Iterable[str]) -> Iterator[Path]:

@@ -7,7 +7,7 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tools.oracle.settings.source import tail
+from tools.oracle.settings.source import ARITHMETIC, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -44,10 +44,6 @@ _OF_MODEL = {
 _SIGNS: dict[type[ast.cmpop], tuple[str, Any]] = {
     ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt),
     ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
-}  # fmt: skip
-_ARITHMETIC: dict[type[ast.operator], Any] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-    ast.Div: operator.truediv, ast.Pow: operator.pow, ast.LShift: operator.lshift,
 }  # fmt: skip
 
 
@@ -196,7 +192,7 @@ def _among(left: Any, right: Any) -> Cases:
 
 def operated(sign: ast.operator, left: Any, right: Any) -> Any:
     """The value of an arithmetic of two values."""
-    function = _ARITHMETIC.get(type(sign))
+    function = ARITHMETIC.get(type(sign))
     if function is None or not _is_number(right):
         return COMPUTED
     if isinstance(left, Bound):

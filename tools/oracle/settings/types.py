@@ -51,7 +51,10 @@ def apply_words(sources: Sources, item: Mined, words: Mapping[str, ast.expr], mo
         item.nargs = None if several == "+" and item.type == "list" else several
     if "nargs" not in words and "action" in words:
         item.nargs = _own_count(sources, words["action"], module, item.nargs)
+    was = item.default is True and "default" in words
     apply_action(item, words.get("action"))
+    if was and as_text(words.get("action")) == "store_true":
+        item.default = True
     item.required = item.required or as_literal(sources, words.get("required"), module) is True
     item.replaced_by = _successor(item, words)
 

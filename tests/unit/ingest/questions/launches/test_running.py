@@ -102,6 +102,12 @@ def test_bare_overrides_are_read_where_the_program_takes_them() -> None:
     assert "seed" not in found("vllm serve m --max-num-seqs 4 seed=4")
 
 
+def test_keys_of_a_mindformers_file_are_settings() -> None:
+    content = "parallel_config:\n  model_parallel: 4\n"
+    launched = running_settings("python run_mindformer.py --config m.yaml", beside={"m.yaml": content}.get)
+    assert ("parallel_config.model_parallel", "4") in {(item.key, item.value) for item in launched}
+
+
 def test_windows_line_ends_and_texts_that_launch_nothing() -> None:
     assert found(SCRIPT.replace("\n", "\r\n")) == found(SCRIPT)
     assert running_settings("echo hello --enforce-eager") == ()

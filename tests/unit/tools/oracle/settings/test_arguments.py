@@ -173,3 +173,15 @@ def test_an_action_of_its_own_says_how_many_words_it_takes(tmp_path: Path) -> No
     )
     old, kept = flags(Sources(tmp_path, ["args.py"]))
     assert (old.nargs, kept.nargs) == (0, None)
+
+
+def test_a_switch_that_is_on_anyway_says_so(tmp_path: Path) -> None:
+    (tmp_path / "args.py").write_text(
+        "import argparse\n"
+        "parser = argparse.ArgumentParser()\n"
+        'parser.add_argument("--fast", action="store_true", default=True)\n'
+        'parser.add_argument("--no-bias", action="store_false", dest="bias")\n'
+        'parser.add_argument("--debug", action="store_true")\n'
+    )
+    found = {item.key: item.default for item in flags(Sources(tmp_path, ["*.py"]))}
+    assert found == {"--fast": True, "--no-bias": False, "--debug": False}
