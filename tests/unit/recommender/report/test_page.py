@@ -81,13 +81,6 @@ def test_every_section_is_on_the_page_and_well_formed(language: str) -> None:
     assert "nan" not in shown(html)
 
 
-def test_a_page_gives_its_document_back(tmp_path: Any) -> None:
-    document = contents.document()
-    path = tmp_path / "page.html"
-    path.write_text(page(document), encoding="utf-8")
-    assert ReportDocument.read(path).to_json() == document.to_json()
-
-
 @pytest.mark.parametrize(
     "text_", [contents.HOSTILE, contents.LONG, contents.RIGHT_TO_LEFT, "\x00\x1b[31m", "\ud800"]
 )
