@@ -49,11 +49,12 @@ GOALS: Mapping[str, tuple[str, float]] = {
 """Figures, their column of the table, and the error to stay within."""
 
 
-def closed_form(loads: Sequence[ServingLoad]) -> dict[str, Floats]:
-    """The figures that the cost model composes; its mean stands for a median."""
-    s = columns([_settings(load) for load in loads], SERVING)
+def closed_form(loads: Sequence[ServingLoad], *, mixed: bool = True) -> dict[str, Floats]:
+    """The figures that the cost model composes, where a step holds prefill and decode or not; means for medians."""
+    s = columns([_settings(load) | {"mixed_steps": int(mixed)} for load in loads], SERVING)
     plan = step_plan(s, Device("given", {}))
-    output, extra = serving_flow(s, plan, _times(loads, s, plan))
+    in_step = np.array([float(load.engines) if load.lockstep else 1.0 for load in loads])
+    output, extra = serving_flow(s, plan, _times(loads, s, plan), in_step)
     rate = s["request_rate"]
     return {
         "throughput": np.where(rate > 0, np.minimum(rate * s["output_len"], output), output),
@@ -135,7 +136,9 @@ def _times(loads: Sequence[ServingLoad], s: Mapping[str, Floats], plan: StepPlan
     passes = plan.count * step + plan.together * (
         token * plan.fresh + context * plan.count * reached + pair * pairs
     )
-    return StepTimes(decode_s=decode, alone_s=passes, passes_s=passes, transfer_s=np.zeros_like(decode))
+    return StepTimes(
+        decode_s=decode, alone_s=passes, passes_s=passes, transfer_s=np.zeros_like(decode), base_s=step
+    )
 
 
 def errors_of(
@@ -176,7 +179,12 @@ def main() -> None:
         rows = [rows[place] for place in places]
     loads = [load for load, _ in rows]
     others = [dataclasses.replace(load, seed=load.seed + 1 + run.seed) for load in loads]
-    said = {"closed_form": closed_form(loads), "loop": looped(loads), "loop_other_requests": looped(others)}
+    mixed = "sglang" not in run.known.name
+    said = {
+        "closed_form": closed_form(loads, mixed=mixed),
+        "loop": looped(loads),
+        "loop_other_requests": looped(others),
+    }
     kinds = np.array([load.kind for load in loads])
     is_open = np.array([load.rate > 0 for load in loads])
     groups = {"all": np.ones(len(rows), dtype=bool)}

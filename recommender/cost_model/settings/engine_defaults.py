@@ -11,11 +11,20 @@ from recommender.cost_model.settings.plans import PHASES, PIECEWISE
 LOCK_STEP = (("", "lock-step"),)
 DEFAULTS: Mapping[str, Mapping[str, tuple[tuple[str, float | str], ...]]] = MappingProxyType(
     {
-        "vllm": {"async_scheduling": (("", 0), ("0.14", 1)), "engines": LOCK_STEP},
+        "vllm": {
+            "async_scheduling": (("", 0), ("0.14", 1)),
+            "engines": LOCK_STEP,
+            "mixed_steps": (("", 0), ("0.8", 1)),
+        },
         "sglang": {"async_scheduling": (("", 0), ("0.4", 1)), "engines": LOCK_STEP},
-        "tensorrt-llm": {"async_scheduling": (("", 0), ("1.0", 1)), "engines": LOCK_STEP},
+        "tensorrt-llm": {
+            "async_scheduling": (("", 0), ("1.0", 1)),
+            "engines": LOCK_STEP,
+            "mixed_steps": (("", 1),),
+        },
         "vllm-ascend": {
             "engines": LOCK_STEP,
+            "mixed_steps": (("", 0), ("0.9.0rc1", 1)),
             "graph": (("", 0), ("0.9.0rc1", PIECEWISE), ("0.21.0rc1", 1)),
             "draft_graph": (("", 0), ("0.19.1rc1", 1)),
         },
@@ -32,6 +41,9 @@ Data-parallel engines that share experts run in lock-step, an idle one with an e
 vllm-ascend (``DPEngineCoreProc.run_busy_loop``, vllm/v1/engine/core.py), SGLang (``prepare_mlp_sync_batch``),
 attention DP of TensorRT-LLM. Told to balance (``patch_balance_schedule`` of vllm-ascend, ``enable_balance``
 of TensorRT-LLM), they prefill at the same time.
+
+One step holds decode and prefill: the scheduler of vLLM's V1 and what rests on it, in-flight batching of
+TensorRT-LLM; SGLang only with ``--enable-mixed-chunk``.
 
 Graphs of vllm-ascend: ``platform.py`` of its tags. Up to 0.8.5 it turns them off; from 0.9.0rc1 it captures
 the pieces between attention kernels; from 0.21.0rc1 (pull request 9572) decode steps are captured whole. All

@@ -65,7 +65,7 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
         "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0, "captured_requests": 0, "concurrency": 0,
-        "engines": "independent", "draft_method": "other",
+        "engines": "independent", "draft_method": "other", "mixed_steps": 0,
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults."""

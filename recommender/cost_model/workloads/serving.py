@@ -166,7 +166,15 @@ def serving_step(
         moved = np.where(apart, sequence_bytes(model, s, fresh), 0.0)
         transfer_s = point_us(network, moved, np.ones(tp.shape, dtype=bool)) / 1e6
 
-    times = StepTimes(decode_s=step_s, alone_s=alone_s, passes_s=passes_s, transfer_s=transfer_s)
+    # the weights are read and the kernels launched once a step
+    once = np.minimum(stream - cached / device.memory_bandwidth * 1e6 + launching, device_us)
+    times = StepTimes(
+        decode_s=step_s,
+        alone_s=alone_s,
+        passes_s=passes_s,
+        transfer_s=transfer_s,
+        base_s=once / 1e6 * factor,
+    )
     output, flow = serving_flow(s, plan, times, _in_step(model, s))
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
     split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 NORMAL_99 = 2.326
+ROUNDS = 12
+"""After which the number of running requests stands still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +60,15 @@ class StepTimes:
         alone_s: The passes of a prefill where no other request is prefilled.
         passes_s: The same where as many are as come together.
         transfer_s: Moving the cache to the engine that decodes; 0 where the same one does.
+        base_s: The part of a decode step that its sequences share, such as the weights, and a prefill pass in
+            the same step too (``mixed_steps``).
     """
 
     decode_s: Floats
     alone_s: Floats
     passes_s: Floats
     transfer_s: Floats
+    base_s: Floats | float = 0.0
 
 
 def step_plan(s: Columns, device: Device) -> StepPlan:
@@ -104,24 +109,43 @@ def serving_flow(
     apart = is_apart(s)
     # A request's share of the engine: its prefill and its part of the decode steps.
     passes = count / plan.together
-    pass_s, each = busy_s / passes, passes / np.maximum(steps, 1)
-    # others' prefills between steps
-    stalled = np.where(apart, 0.0, pass_s * _prefilling(each * (batch - 1), each * batch, in_step))
-    tpot = (step_s + stalled) / plan.tokens
+    each = passes / np.maximum(steps, 1)
+    base_s = np.minimum(times.base_s, step_s)
+    shared_s = np.where((s["mixed_steps"] > 0) & (batch > 1) & ~apart, base_s, 0.0)
+    pass_s = np.maximum(busy_s / passes - shared_s, 0.0)
     rate, alone = s["request_rate"], s["prefill_engines"] > 0
+    running = batch
+    for _ in range(ROUNDS if np.any(rate > 0) else 1):
+        # others' prefills between steps
+        others = np.maximum(running - 1, 0.0)
+        stalled = np.where(apart, 0.0, pass_s * _prefilling(each * others, each * running, in_step))
+        beside_s = base_s + (step_s - base_s) * running / batch
+        tpot = (beside_s + stalled) / plan.tokens
+        # as many run as come while one is answered (Little)
+        came = np.clip(rate * produced * tpot / np.maximum(dp - s["prefill_engines"], 1), 1.0, batch)
+        running = np.where(rate > 0, came, batch)
     held_s = np.where(
         apart, busy_s, pass_s * _prefilling(each * batch, each * batch, in_step) * steps / batch
     )
     capacity, load, turn = _pace(s, held_s, steps * step_s / batch)
     queue = (load, turn, np.where(alone, 1.0, batch), busy_s)
-    ttft = prefill_s + transfer_s + np.where(rate > 0, waiting_s(*queue), 0.0)
-    tail = np.where(rate > 0, longest_waiting_s(*queue), 0.0)
-    output = produced * _flowing(s, capacity, prefill_s + transfer_s + produced * tpot)
+    # a prefill waits for the end of a step, and its passes hold the decode steps of the others
+    met = np.where(
+        apart | (running <= 1), 0.0, beside_s / 2 + np.where(shared_s > 0, count * (beside_s - base_s), 0.0)
+    )
+    first_s = prefill_s + met + transfer_s
+    answered_s = first_s + produced * tpot
+    # users beyond the seats wait until one is free: all of them over the pace is the time of a turn (Little)
+    seated = np.where(rate > 0, 0.0, np.maximum(s["concurrency"] / capacity - answered_s, 0.0))
+    seated = np.where(s["concurrency"] > batch * dp, seated, 0.0)
+    ttft = first_s + np.where(rate > 0, waiting_s(*queue), seated)
+    tail = np.where(rate > 0, longest_waiting_s(*queue), seated)
+    output = produced * _flowing(s, capacity, answered_s)
     return output, {
         "ttft_s": ttft,
-        "ttft_p99_s": prefill_s + transfer_s + tail,
+        "ttft_p99_s": first_s + tail,
         "tpot_s": tpot,
-        "tpot_p99_s": tpot + np.where(apart, 0.0, _late(batch * in_step) * busy_s / produced),
+        "tpot_p99_s": tpot + np.where(apart, 0.0, _late(running * in_step) * busy_s / produced),
         "prefill_s": prefill_s,
         "kv_transfer_s": transfer_s,
         "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * length / busy_s,

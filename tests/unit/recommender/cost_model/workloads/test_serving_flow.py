@@ -11,13 +11,21 @@ BASE: dict[str, object] = {"batch": 1, "input_len": 1000, "output_len": 100, "ch
 
 
 def flow(
-    decode_s: float = 0.01, prefill_s: float = 0.2, in_step: float = 1.0, **changes: object
+    decode_s: float = 0.01,
+    prefill_s: float = 0.2,
+    in_step: float = 1.0,
+    base_s: float = 0.0,
+    **changes: object,
 ) -> dict[str, float]:
     """Figures of a load whose steps take what is said."""
     s = columns([BASE | changes], SERVING)
     one = np.ones(1)
     times = StepTimes(
-        decode_s=decode_s * one, alone_s=prefill_s * one, passes_s=prefill_s * one, transfer_s=0 * one
+        decode_s=decode_s * one,
+        alone_s=prefill_s * one,
+        passes_s=prefill_s * one,
+        transfer_s=0 * one,
+        base_s=base_s,
     )
     output, extra = serving_flow(s, step_plan(s, Device("given", {})), times, in_step)
     return {"throughput": float(output[0])} | {name: float(values[0]) for name, values in extra.items()}
@@ -49,7 +57,7 @@ def test_a_prefill_holds_up_all_engines_that_step_together() -> None:
 
 def test_no_more_is_answered_than_is_in_flight() -> None:
     full, few = flow(batch=8), flow(batch=8, concurrency=2)
-    assert few["throughput"] == pytest.approx(100 * 2 / (few["prefill_s"] + 100 * few["tpot_s"]))
+    assert few["throughput"] == pytest.approx(100 * 2 / (few["ttft_s"] + 100 * few["tpot_s"]))
     assert few["throughput"] < full["throughput"]
 
 
@@ -72,3 +80,24 @@ def test_the_plan_says_what_the_steps_hold() -> None:
     assert plan.together[0] == 1  # a chunk has room for no second one
     short = step_plan(columns([BASE | {"input_len": 50, "batch": 400}], SERVING), Device("given", {}))
     assert short.together[0] == 4
+
+
+def test_users_beyond_the_seats_wait_for_one_of_them() -> None:
+    seated, queued = (flow(batch=8, concurrency=users) for users in (8, 24))
+    turn = 24 / queued["throughput"] * 100
+    assert queued["throughput"] == pytest.approx(seated["throughput"], rel=0.05)
+    assert queued["ttft_s"] == pytest.approx(turn - 100 * queued["tpot_s"])
+    assert queued["ttft_s"] > 2 * seated["ttft_s"]
+
+
+def test_what_prefill_and_decode_pay_once_stalls_nobody() -> None:
+    apart, together = (flow(batch=8, base_s=0.01, mixed_steps=mixed) for mixed in (0, 1))
+    assert together["tpot_s"] == pytest.approx(0.01 + 7 * 4 * (0.05 - 0.01) / 100)
+    assert together["throughput"] > apart["throughput"]
+    assert flow(base_s=0.01, mixed_steps=1) == flow(base_s=0.01)
+
+
+def test_fewer_run_where_they_come_slowly_and_their_steps_are_shorter() -> None:
+    slow, fast = (flow(batch=64, decode_s=0.05, base_s=0.01, request_rate=rate) for rate in (0.1, 3.0))
+    assert slow["tpot_s"] < fast["tpot_s"] < 0.07
+    assert slow["tpot_s"] == pytest.approx(0.01 + 0.04 / 64, rel=0.1)
