@@ -102,7 +102,7 @@ def kernel_question(problem: Problem, facts: Mapping[str, float | str]) -> Kerne
     if product is not None:
         operator, kernel, stated = PRODUCT, kernel_kind(PRODUCT), product
     found = sizes(stated, kernel.needs, may_lack=kernel.may)
-    number, notes = _number(work.precision, device)
+    number, notes = _number(work.precision, device, kernel)
     language, note = choose_language(
         kernel, operator, device, work.traits.get("language"), tuple(problem.software)
     )
@@ -130,7 +130,7 @@ def _canonical(name: str, kernel: KernelKind) -> str:
     return word if upper not in own and word in own else name
 
 
-def _number(stated: str | None, device: Device) -> tuple[str, str]:
+def _number(stated: str | None, device: Device, kernel: KernelKind) -> tuple[str, str]:
     """Precision of the operands, and a note where it was assumed.
 
     Raises:
@@ -140,7 +140,8 @@ def _number(stated: str | None, device: Device) -> tuple[str, str]:
         number = "fp16" if device.get("peak_fp16_flops", "peak_int8_ops") else "fp32"
         return number, f"precision: taken as {number}; --precision says another"
     number = precision(_OPERANDS.get(stated.lower(), stated))
-    device.peak(number)
+    if kernel.has_products:
+        device.peak(number)
     return number, ""
 
 

@@ -42,7 +42,7 @@ def tile_times(question: KernelQuestion, columns: Columns) -> TileTimes:
     if model is None or (model is _experts and question.device.ascend):
         raise _unknown(question, "no tile model of it is known")
     try:
-        core = TileCore.of(question.device, question.number, has_products=model is not _rows)
+        core = TileCore.of(question.device, question.number, has_products=question.kernel.has_products)
         return model(question, core, columns)
     except KeyError as missing:
         raise _unknown(question, f"the tile model needs {missing.args[0]}") from None

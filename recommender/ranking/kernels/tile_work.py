@@ -321,6 +321,7 @@ def rows_of_elements(
         short = np.minimum(length, height) if turned else length
         share, starts = _row_share(short * element), turns * START_SHARE * PIECE_BYTES / rate
         cores = tile["grid"] if "grid" in tile else tile["blockDim"]
+        piece = np.minimum(length * height * element, PIECE_BYTES)  # memory, too, is lost to starts
         return TileWork(
             parts=parts,
             steps=np.ones_like(block),
@@ -330,7 +331,7 @@ def rows_of_elements(
             latency=0.0,
             stages=np.where(_is_double(tile), 2.0, 1.0),
             pauses=0.0,
-            memory_bytes=parts * (enter + leave),
+            memory_bytes=parts * (enter + leave) * (1 + START_SHARE * PIECE_BYTES / piece),
             lanes=cores,
         )
     threads = tile["num_warps"] * core.warp

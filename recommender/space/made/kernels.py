@@ -37,6 +37,7 @@ class KernelKind:
         needs: Sizes that must be told.
         may: Sizes that may be told.
         grouped: Whether it is many products at once.
+        has_products: Whether it multiplies matrices; what does not needs no peak of a device.
         forms: How it is written, and what makes its space.
     """
 
@@ -44,6 +45,7 @@ class KernelKind:
     needs: tuple[str, ...]
     may: tuple[str, ...] = ()
     grouped: bool = False
+    has_products: bool = True
     forms: Mapping[str, _Family]
 
 
@@ -92,6 +94,7 @@ KERNELS = (
         ),
         needs=("N",),
         may=("M",),
+        has_products=False,
         forms=_ROWS,
     ),
     KernelKind(
@@ -114,9 +117,15 @@ KERNELS = (
     KernelKind(
         names=("elementwise", "add", "mul", "relu", "gelu", "silu", "sigmoid", "swiglu", "cast"),
         needs=("N",),
+        has_products=False,
         forms={"triton": triton.elementwise, "ascendc": ascendc.elementwise},
     ),
-    KernelKind(names=("transpose",), needs=("M", "N"), forms={"triton": triton.transposition}),
+    KernelKind(
+        names=("transpose",),
+        needs=("M", "N"),
+        has_products=False,
+        forms={"triton": triton.transposition},
+    ),
     KernelKind(
         names=("convolution", "conv2d"),
         needs=("FW", "FH"),
