@@ -61,8 +61,8 @@ def _refusals(sources: Sources, names: Mapping[str, str]) -> Iterator[tuple[set[
         owners: list[ast.ClassDef | ast.Module] = [*module.classes.values(), module.tree]
         for owner in owners:
             feature = _feature(owner) if isinstance(owner, ast.ClassDef) else ""
-            for function in owner.body:
-                if isinstance(function, ast.FunctionDef):
+            for function in (*owner.body, owner):
+                if isinstance(function, ast.FunctionDef | ast.Module):
                     for terms in _conditions(function, names, feature):
                         keys = {key for key, _ in terms}
                         if len(keys) > 1:
@@ -70,14 +70,16 @@ def _refusals(sources: Sources, names: Mapping[str, str]) -> Iterator[tuple[set[
 
 
 def _conditions(
-    function: ast.FunctionDef, names: Mapping[str, str], feature: str
+    function: ast.FunctionDef | ast.Module, names: Mapping[str, str], feature: str
 ) -> Iterator[list[tuple[str, str]]]:
     """Conditions under which a function fails, each as settings with what is said of them."""
     waiting: list[tuple[list[ast.stmt], list[tuple[ast.expr, bool]]]] = [(function.body, [])]
     while waiting:
         body, above = waiting.pop()
         for node in body:
-            if isinstance(node, ast.If):
+            if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+                waiting.append((node.body, above))
+            elif isinstance(node, ast.If):
                 waiting.append((node.body, [*above, (node.test, True)]))
                 waiting.append((node.orelse, [*above, (node.test, False)]))
                 if node.body and isinstance(node.body[-1], ast.Return | ast.Continue):
@@ -157,7 +159,9 @@ def _key(node: ast.expr, names: Mapping[str, str]) -> str | None:
         name = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
         return names.get(str(name)) if tail(node.args[0]) in _OWNERS else None
     if isinstance(node, ast.Attribute) and (
-        tail(node.value) in _OWNERS or tail(node.value).endswith("_config")
+        tail(node.value) in _OWNERS
+        or tail(node.value).endswith("_config")
+        or ast.unparse(node).startswith("args.")
     ):
         return names.get(node.attr)
     return None

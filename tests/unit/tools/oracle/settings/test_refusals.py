@@ -51,3 +51,15 @@ def test_conditions_over_settings_are_noted_at_each(tmp_path: Path) -> None:
         "--fast-path and --width != --depth",
     }
     assert "--fast-path and --width in (1, 2)" in found["--width"]
+
+
+def test_checks_of_a_script_itself_are_read(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        'if __name__ == "__main__":\n    if args.train.async_enable:\n        assert not args.vllm.enable_sleep\n'
+    )
+    settings = [
+        Mined(key=key, place="flag", path="train.py")
+        for key in ("--train.async_enable", "--vllm.enable_sleep")
+    ]
+    add_refusals(Sources(tmp_path, ["train.py"]), settings)
+    assert settings[0].conflicts == ("--train.async_enable and --vllm.enable_sleep",)
