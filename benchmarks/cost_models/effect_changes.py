@@ -65,7 +65,7 @@ STRATEGIES: dict[str, dict[str, Settings]] = {
         "activation offload": {"offload": "activations"},
     },
     "serving": {
-        "speculative decoding": {"speculative_tokens": 3, "acceptance": 0.5}, "sequence parallel": {"sequence_parallel": 1},
+        "speculative decoding": {"speculative_tokens": 3}, "sequence parallel": {"sequence_parallel": 1},
         "full graph": {"graph": 1}, "async scheduling": {"async_scheduling": 1}, "groupedmatmul": {"fused_ops": 1},
         "prefix cache": {"prefix_hit": 0.5}, "context cache": {"prefix_hit": 0.5},
     },

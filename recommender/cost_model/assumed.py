@@ -13,7 +13,7 @@ from kg.nouns.situation import FactOrigin, StatedFact
 from kg.terms.dialects import spelt
 from kg.terms.tasks import LENGTHS as TASK_LENGTHS
 from kg.terms.tasks import task_of
-from recommender.cost_model.settings.drafts import usual_chance
+from recommender.cost_model.settings.drafts import usual_share
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.inference import feeds_forward
 
@@ -96,7 +96,7 @@ def assumed_by_price(
         yield _load(float(batch), copies, load)
     if priced.get("speculative_tokens") and "acceptance" not in question.settings:
         method = str(priced.get("draft_method", "other"))
-        share = usual_chance(method, int(float(str(priced["speculative_tokens"]))))
+        share = usual_share(method, int(float(str(priced["speculative_tokens"]))))
         words = f"{share:.0%} of drafted tokens accepted" + (f" ({method})" if method != "other" else "")
         yield _assumed("shape.acceptance", share, words, "--shape acceptance=N")
     if question.model.encodes and not any(name in stated for name in ("input_len", "seq_len")):

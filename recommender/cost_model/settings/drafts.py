@@ -45,7 +45,6 @@ z-lab/Qwen3-8B-DFlash-b16)."""
 USUAL = 0.7
 """Chance that a drafted token is accepted after those before it, where the method is not stated: what the
 methods above have of three tokens in the mean."""
-CERTAIN = 0.999
 
 
 def method_of(text: str) -> str:
@@ -56,42 +55,33 @@ def method_of(text: str) -> str:
     return word if word in DRAFT_METHODS else "other"
 
 
-def tokens_a_step(drafted: Floats, chance: Floats, method: Floats) -> Floats:
-    """Tokens that a decode step gives a sequence.
-
-    With a chance of each, ``(1 - a^(k + 1)) / (1 - a)`` of k drafted ones (Leviathan et al. 2023); where none
-    is stated, what the method has accepted.
+def tokens_a_step(drafted: Floats, accepted: Floats, method: Floats) -> Floats:
+    """Tokens that a decode step gives a sequence: one, and those that are accepted.
 
     Args:
         drafted: Tokens drafted; 0 for none.
-        chance: Of a token after those before it; 0 where it is not stated.
+        accepted: Share of them, as engines report it; 0 where it is not stated: then what the method had.
         method: Number of the method.
     """
-    told = np.clip(np.where(chance > 0, chance, USUAL), 0.0, CERTAIN)
-    tokens = np.where(drafted > 0, (1 - told ** (drafted + 1)) / (1 - told), 1.0)
+    tokens = 1 + drafted * np.minimum(accepted, 1.0)
     for place, name in enumerate(DRAFT_METHODS):
-        its = (chance <= 0) & (method == place) & (drafted > 0)
-        if name != "other" and np.any(its):
+        its = (accepted <= 0) & (method == place) & (drafted > 0)
+        if np.any(its):
             kept = _kept(name, int(np.max(drafted[its])))
-            whole, rest = np.floor(drafted[its]), drafted[its] % 1
-            at = whole.astype(np.int64)
-            tokens[its] = kept[at] + rest * (kept[np.minimum(at + 1, len(kept) - 1)] - kept[at])
-    return tokens
+            at, rest = drafted[its].astype(np.int64), drafted[its] % 1
+            tokens[its] = kept[at] + rest * (kept[at + 1] - kept[at])
+    return np.asarray(tokens)
 
 
-def usual_chance(method: str, drafted: int) -> float:
-    """The chance of each token that gives as many as a method does where none is stated."""
-    if method == "other":
-        return USUAL
-    tokens, chances = _kept(method, drafted)[drafted], np.linspace(0.0, 1.0, 101)
-    given = sum(chances**place for place in range(drafted + 1))
-    return float(chances[np.argmin(np.abs(given - tokens))])
+def usual_share(method: str, drafted: int) -> float:
+    """Share of its tokens that a draft had accepted."""
+    return float(_kept(method, drafted)[drafted] - 1) / max(drafted, 1)
 
 
 @cache
 def _kept(name: str, most: int) -> Floats:
     """Tokens of a step by the number of drafted ones, from none up to one more than ``most``."""
-    shares = list(DRAFT_METHODS[name].accepted)
+    shares = list(DRAFT_METHODS[name].accepted) or [USUAL, USUAL**2]
     while len(shares) <= most:
         shares.append(shares[-1] * min(shares[-1] / shares[-2], 1.0))
     return np.concatenate([[1.0], 1.0 + np.cumsum(shares)])

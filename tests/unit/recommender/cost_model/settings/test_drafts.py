@@ -8,34 +8,34 @@ from recommender.cost_model.settings.drafts import (
     method_of,
     passes,
     tokens_a_step,
-    usual_chance,
+    usual_share,
 )
 
 NUMBERS = {name: float(place) for place, name in enumerate(DRAFT_METHODS)}
 
 
-def tokens(drafted: float, chance: float, method: str) -> float:
+def tokens(drafted: float, accepted: float, method: str) -> float:
     """Tokens of one step."""
-    columns = (np.array([value]) for value in (drafted, chance, NUMBERS[method]))
+    columns = (np.array([value]) for value in (drafted, accepted, NUMBERS[method]))
     return float(tokens_a_step(*columns)[0])
 
 
 @pytest.mark.parametrize(
-    ("drafted", "chance", "method", "given"),
+    ("drafted", "accepted", "method", "given"),
     [
         (0, 0.0, "mtp", 1.0),
         (1, 0.0, "mtp", 1.85),
         (3, 0.0, "mtp", 2.5),
         (3, 0.0, "eagle3", 2.26),
         (3, 0.0, "other", 1 + 0.7 + 0.49 + 0.343),
-        (3, 0.5, "mtp", 1.875),
+        (3, 0.5, "mtp", 2.5),
         (2.5, 0.0, "eagle3", (2.08 + 2.26) / 2),
     ],
 )
 def test_what_is_stated_counts_before_what_a_method_had_accepted(
-    drafted: float, chance: float, method: str, given: float
+    drafted: float, accepted: float, method: str, given: float
 ) -> None:
-    assert tokens(drafted, chance, method) == pytest.approx(given)
+    assert tokens(drafted, accepted, method) == pytest.approx(given)
 
 
 def test_a_longer_draft_gives_ever_less_more() -> None:
@@ -59,7 +59,6 @@ def test_words_of_programs_name_methods(text: str, method: str) -> None:
     assert method_of(text) == method
 
 
-def test_the_usual_chance_gives_as_many_tokens() -> None:
-    assert usual_chance("other", 3) == 0.7
-    for method in ("mtp", "eagle3", "dflash"):
-        assert tokens(3, usual_chance(method, 3), "other") == pytest.approx(tokens(3, 0.0, method), rel=0.01)
+def test_the_usual_share_gives_as_many_tokens() -> None:
+    for method in DRAFT_METHODS:
+        assert tokens(3, usual_share(method, 3), "other") == pytest.approx(tokens(3, 0.0, method))

@@ -74,8 +74,8 @@ def test_the_plan_says_what_the_steps_hold() -> None:
         [BASE | {"prefix_hit": 0.2, "speculative_tokens": 2, "acceptance": 0.5, "batch": 200}], SERVING
     )
     plan = step_plan(s, Device("given", {}))
-    assert plan.tokens[0] == pytest.approx(1 + 0.5 + 0.25)
-    assert plan.steps[0] == pytest.approx(100 / 1.75)
+    assert plan.tokens[0] == pytest.approx(1 + 2 * 0.5)
+    assert plan.steps[0] == pytest.approx(100 / 2)
     assert (plan.fresh[0], plan.chunk[0], plan.count[0]) == (800, 250, 4)
     assert plan.together[0] == 1  # a chunk has room for no second one
     short = step_plan(columns([BASE | {"input_len": 50, "batch": 400}], SERVING), Device("given", {}))
