@@ -80,7 +80,7 @@ def summary(scores: list[Score]) -> dict[str, object]:
     drawn = np.random.default_rng(0).choice(errors, (2000, len(errors)))
     low, high = np.quantile(np.median(drawn, axis=1), (0.05, 0.95))
     return {
-        "n": len(scores), "median": round(float(np.median(errors)), 1), "median_90": [round(low, 1), round(high, 1)],
+        "n": len(scores), "median": round(float(np.median(errors)), 1), "median_90": [round(float(low), 1), round(float(high), 1)],
         "within_25": round(float(np.mean(np.array(errors) <= 25)), 3),
         "bias": round(float(np.exp(np.median([np.log(one.ours / one.measured) for one in scores]))), 2),
         "n_both": len(both), "ours_both": _median([one.error() for one in both]),
