@@ -4,8 +4,7 @@
 come from the cost model (the shipped ones by default), enumerates each space, and searches it cold within 60
 evaluations: for the first objective within the limits (``evals_to_1``: evaluations to 1 % of the best that
 there is, a miss counts 60), and for the first two and three objectives (``hypervolume``: share of the volume
-that the true front dominates, costs on a log scale between the best and the median; ``ehvi`` is ours with
-exact expected hypervolume improvement instead of random weights, for two objectives). Optuna's samplers are given
+that the true front dominates, costs on a log scale between the best and the median). Optuna's samplers are given
 the same parameters; what breaks a constraint costs them nothing but is counted as ``infeasible``, asking
 again costs nothing and is counted as ``duplicates``. Everything is modelled. The last line is JSON.
 """
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
-from benchmarks.searches.hypervolume_gain import hypervolume, worth
+from benchmarks.searches.hypervolume import hypervolume
 from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.questions.aims import KnownOperator
 from kg.errors import UnknownEntityError
@@ -31,7 +30,6 @@ from kg.rows.trials import TrialStore
 from recommender.cost_model.estimate import estimate_question
 from recommender.ranking.measured.near_runs import NearRuns
 from recommender.retrieval.neighbours import Retriever
-from recommender.search.engine import proposal as proposing
 from recommender.search.engine.pareto import non_dominated
 from recommender.search.engine.search import Search
 from recommender.search.evaluations import Evaluation
@@ -41,7 +39,7 @@ from recommender.search.run.task_file import read_task_file, shipped_names
 
 BUDGET = 60
 
-METHODS = ("ours", "ehvi", "random", "tpe", "nsga2")
+METHODS = ("ours", "random", "tpe", "nsga2")
 
 SHOWN = ("evals_to_1", "hypervolume_2", "hypervolume_3")
 """Figures that are printed seed by seed."""
@@ -253,12 +251,6 @@ def main() -> None:
                     mine, cpu = search(world, seed, count)
                     runs["ours"] = _counted(world, mine)
                     rows["ours"]["cpu_ms"].append(cpu)
-                if "ehvi" in arguments.methods and count == 2:
-                    usual, proposing.worth_for_front = proposing.worth_for_front, worth
-                    exact, cpu = search(world, seed, count)
-                    proposing.worth_for_front = usual
-                    runs["ehvi"] = _counted(world, exact)
-                    rows["ehvi"]["cpu_ms"].append(cpu)
                 if "random" in arguments.methods:
                     runs["random"] = (at_random(world, seed), 0, 0)
                 for kind in ("tpe", "nsga2"):

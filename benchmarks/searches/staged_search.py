@@ -8,9 +8,8 @@
 3. the kernel spaces with noise, where repeats are worth something: the true cost of what is chosen after 30
    evaluations, all repeats counted, by plain search, plain search that measures its best three again, and thirds with
    every other refinement a repeat;
-4. models of parts (``part_worlds.py``): kernels of one device as parts of a whole, by parts (ours), the whole at once
-   (``joint``), one part after the other as the founding documents have it (``in_turn``), the part of the largest
-   expected gain of the whole beside the best of the others (``amdahl``);
+4. models of parts (``part_worlds.py``): kernels of one device as parts of a whole, by parts (ours) and the whole at
+   once (``joint``);
 5. the cost model's training steps as models of parts.
 
 Figures are those of ``warm_start.py``: evaluations to within 5 % (geometric mean over spaces of the median run, a miss
@@ -18,6 +17,7 @@ counts 100), share of runs within 5 % by 10 and 20, score; ``regret_at_20`` is t
 so far over the optimum. The last line is JSON.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,7 +26,6 @@ import numpy as np
 
 from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
-from benchmarks.searches import layered
 from benchmarks.searches.kernel_searches import run, table
 from benchmarks.searches.staged_kernels import noisy, searches
 from benchmarks.searches.stages import RULES
@@ -35,12 +34,14 @@ from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_
 from benchmarks.worlds.model_spaces import ModelSpace
 from benchmarks.worlds.part_worlds import VARIANTS, worlds
 from benchmarks.worlds.shipped import ShippedKnowledge
+from kg.nouns.values import Settings
 from recommender.search.engine.search import Search
 from recommender.search.run.task_file import read_task_file, shipped_names
 
 NOISE = (0.03, 0.1)
 """Standard deviations of a measurement, log cost: of a quiet machine, and of a busy one."""
 REGRETS = (10, 20, 50)
+WAYS = ("parts", "joint")
 WARM = 0.8
 """How far one space of the cost model is trusted by the other, as devices of one vendor; a choice."""
 
@@ -83,24 +84,35 @@ def staged(
             report[f"{prefix}{start}{name}"] = row
 
 
-def by_parts(
-    made: list[Any], ways: tuple[str, ...], seeds: range, report: dict[str, Any], prefix: str
-) -> None:
+def _parted(world: Any, way: str, seed: int) -> list[tuple[Settings, float]]:
+    """Configurations and costs in order, of a search by parts or of the whole at once."""
+    parts = world.parts if way == "parts" else ()
+    search = Search(space=world.space, objectives=OBJECTIVES, seed=seed, parts=parts)
+    found: list[tuple[Settings, float]] = []
+    while len(found) < CAP and not (found and world.enough([cost for _, cost in found])):
+        asked = search.ask()[0]
+        told = world.evaluation(asked.configuration)
+        search.tell(told, asked.number)
+        found.append((asked.configuration, float(told.values[0] or 0.0) if told.ok else math.inf))
+    return found
+
+
+def by_parts(made: list[Any], seeds: range, report: dict[str, Any], prefix: str) -> None:
     """Sections 4 and 5: every way, by variant."""
     for variant in dict.fromkeys(world.task for world in made):
         group = [world for world in made if world.task == variant]
-        runs: dict[str, dict[int, list[Any]]] = {way: {} for way in ways}
-        spent = dict.fromkeys(ways, 0.0)
+        runs: dict[str, dict[int, list[Any]]] = {way: {} for way in WAYS}
+        spent = dict.fromkeys(WAYS, 0.0)
         for k, world in enumerate(group):
-            for way in ways:
+            for way in WAYS:
                 begun = time.process_time()
-                runs[way][k] = [layered.search(world, way, seed) for seed in seeds]
+                runs[way][k] = [_parted(world, way, seed) for seed in seeds]
                 spent[way] += time.process_time() - begun
             shown = "  ".join(
-                f"{way} {np.median([_to(world, log, 0.05) for log in runs[way][k]]):g}" for way in ways
+                f"{way} {np.median([_to(world, log, 0.05) for log in runs[way][k]]):g}" for way in WAYS
             )
             print(f"    {world.kernel} / {world.device}, {variant}  to 5 %: {shown}", flush=True)
-        for way in ways:
+        for way in WAYS:
             row = figures(runs[way], group, range(len(group)), runs["joint"]) or {}
             count = sum(len(log) for logs in runs[way].values() for log in logs)
             report[f"{prefix}{way}_{variant}"] = {
@@ -156,11 +168,9 @@ def main() -> None:
             report[f"noise_{round(100 * noise)}_percent_regret"] = noisy(paired, seeds, noise)
     if "parts" in wanted:
         made = worlds([s for s in spaces if not arguments.quick or s.device in devices], VARIANTS)
-        ways = ("parts", "joint") if arguments.quick else layered.WAYS
-        by_parts([world for world in made if world.task == VARIANTS[0]], ways, seeds, report, "")
-        by_parts([world for world in made if world.task != VARIANTS[0]], ways[:2], seeds, report, "")
+        by_parts(made, seeds, report, "")
     if "model_parts" in wanted:
-        by_parts(modelled, ("parts", "joint"), seeds, report, "model_")
+        by_parts(modelled, seeds, report, "model_")
     _print(report)
     for key, name in (
         ("staged", "progress"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.searches.hypervolume_gain import hypervolume
+from benchmarks.searches.hypervolume import hypervolume
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
