@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.files.content import ContentError
+from ingest.files.sniffing import read_head
 from ingest.files.sqlite_file import open_untrusted, tables
 from ingest.profiles.checks import missing_facts
 from ingest.profiles.facts.run import Profile, Rank
@@ -295,9 +296,16 @@ def conversion_of(files: Iterable[Path]) -> tuple[Path, str] | None:
     """The first file in the own form of a tool, and how to convert it; None where there is none."""
     for path in files:
         hint = _BY_SUFFIX.get(path.suffix) or (_ROCPD if path.suffix == ".db" and is_rocpd(path) else "")
+        if not hint and path.suffix == ".csv" and _is_nsight_compute(path):
+            hint = _BY_SUFFIX[".ncu-rep"]
         if hint:
             return path, hint
     return None
+
+
+def _is_nsight_compute(path: Path) -> bool:
+    """True if a table lists metrics of kernels, one a row, as ``ncu --csv`` prints them."""
+    return path.is_file() and all(name in read_head(path).text for name in ('"Kernel Name"', '"Metric Name"'))
 
 
 def is_rocpd(path: Path) -> bool:

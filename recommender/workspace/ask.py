@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.questions.aims import KnownOperator
+    from ingest.questions.problems import Resolver
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
@@ -49,7 +50,8 @@ class AskDesk(Desk):
             NoEvidenceError: The workspace knows nothing at all.
         """
         try:
-            problem, notes = problem_from(raw, self.names, self.operator)
+            raw, names = self._on_this_machine(raw)
+            problem, notes = problem_from(raw, names, self.operator)
         except InputError:
             if self.hardware.ids():
                 raise
@@ -65,6 +67,20 @@ class AskDesk(Desk):
 
             problem = with_programs(problem, list(all_of(self.graph, Framework)))
         return problem, (*notes, self.age_note) if self.age_note else notes
+
+    def _on_this_machine(self, raw: Mapping[str, object]) -> tuple[Mapping[str, object], Resolver]:
+        """A question about what it is asked on, with that by name; other questions as they are."""
+        name = str(raw.get("hardware") or "")
+        if not name.startswith("this "):
+            return raw, self.names
+        from recommender.measuring.environment import capture
+        from recommender.search.run.preparation import LenientNames, this_machine
+
+        machine = this_machine(name, capture({}))
+        if machine is None:
+            return raw, self.names
+        told = {"count": machine[1], **{key: value for key, value in raw.items() if value is not None}}
+        return {**told, "hardware": machine[0]}, LenientNames(self.names)
 
     def understood(self, problem: Problem, notes: Sequence[str] = ()) -> tuple[Problem, tuple[str, ...]]:
         """A problem as it would be if its names had been asked for in words, with the notes on them.

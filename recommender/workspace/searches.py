@@ -118,14 +118,10 @@ class SearchDesk(Desk):
             InputError: There is no such file, or its parameters or constraints are wrong.
             CaseFormatError: It is no mapping in YAML or JSON.
         """
-        from recommender.search.run.preparation import THIS_MACHINE, THIS_PROCESSOR
         from recommender.search.run.task_file import read_task_file
 
         content = read_task_file(file)
-        question = content.problem() or {}
-        if question.get("hardware") in {THIS_MACHINE, THIS_PROCESSOR}:
-            del question["hardware"]
-        return content.space, question
+        return content.space, content.problem() or {}
 
     @staticmethod
     def open(log: str, name: str = "") -> LoggedSearch:

@@ -81,7 +81,7 @@ def _row(
     source = mapping.fill("source", row)
     if not any(source.get(name) for name in ("title", "repo", "url")):
         source["title"] = f"table {path.rpartition('/')[2]}"
-    record = {
+    record: dict[str, dict[str, object]] = {
         "task": mapping.fill("task", row) | {"shape": mapping.fill("shape", row)},
         "hardware": hardware,
         "config": mapping.fill("config", row),
@@ -93,7 +93,9 @@ def _row(
         except ContentError as fault:
             yield Fault(place=f"{place}, {metric.column}", reason=str(fault))
             continue
-        yield case_or_fault(records, f"{place}, {metric.column}", record | {"outcome": outcome})
+        config = {**record["config"], **metric.config}
+        of_column = record | {"config": config, "outcome": outcome}
+        yield case_or_fault(records, f"{place}, {metric.column}", of_column)
 
 
 def _outcome(row: Mapping[str, str], metric: ResultColumn, mapping: ColumnMapping) -> dict[str, object]:

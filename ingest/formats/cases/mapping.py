@@ -14,7 +14,7 @@
     source: {title: Measured by us}
 
 A value is either fixed or ``{column: NAME}``. Text that begins with ``?`` is a question that somebody has to
-answer before anything is read.
+answer before anything is read. A metric may have settings of its column alone: ``config: {kind: a}``.
 """
 
 from __future__ import annotations
@@ -44,12 +44,14 @@ class ResultColumn:
         metric: Metric of the column.
         unit: Of its numbers.
         better: ``lower`` or ``higher``; None for a known metric.
+        config: Settings that this column alone is of, such as one of several implementations.
     """
 
     column: str
     metric: str
     unit: str
     better: str | None = None
+    config: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,8 +157,15 @@ def _metric(item: object, name: str) -> ResultColumn:
     if not isinstance(column, str) or not isinstance(metric, str) or unit is None:
         raise ContentError(f"{name}: a metric has column, metric and unit")
     better = item.get("better")
+    config = item.get("config") or {}
+    if not isinstance(config, dict):
+        raise ContentError(f"{name}: the config of a metric has names and values")
     return ResultColumn(
-        column=column, metric=metric, unit=str(unit), better=None if better is None else str(better)
+        column=column,
+        metric=metric,
+        unit=str(unit),
+        better=None if better is None else str(better),
+        config={str(key): value for key, value in config.items()},
     )
 
 

@@ -23,7 +23,7 @@ _COUNT = re.compile(
     r"(n|no|num|number|count|of|nr|#)?_*((gpu|npu|device|card|chip|accelerator)s|_of_hardware)(_count)?"
 )
 _HARDWARE = re.compile(
-    r"(hardware|gpu|npu|device|accelerator|chip|card|machine|system)(_?(name|type|model))?"
+    r"(hardware|gpu|npu|device|accelerator|chip|card|machine|system|gfx|arch)(_?(name|type|model))?"
 )
 _MODEL = re.compile(r"(model|network|net|llm)(_?name)?")
 _OPERATOR = re.compile(r"(op|operator|kernel|kernel_name|task|activity|benchmark)")
@@ -41,9 +41,13 @@ _SHAPE = {
     ),
     **dict.fromkeys(("input_len", "input_length", "isl"), "input_len"),
     **dict.fromkeys(("output_len", "output_length", "osl"), "output_len"),
-    **{name: name.upper() for name in ("m", "n", "k")},
+    **{name: name.upper() for name in ("m", "n", "k", "g")},
     **{name: name for name in ("problem_size", "hidden_size", "num_layers", "vocab_size", "concurrency")},
 }
+_DERIVED = re.compile(r"speed_?up|ratio|improvement|gain|vs_\w+")
+"""Columns that other columns give."""
+_TIMED = re.compile(r"(?P<of>[A-Za-z][\w-]*?)[_ (]+(?P<unit>ns|us|ms)\)?")
+"""A time of something that is no metric: of one of several implementations side by side."""
 _STATUSES = {
     "ok": {"ok", "success", "succeeded", "finished", "done", "complete", "completed", "passed", "correct"},
     "failed": {"failed", "fail", "error", "crashed", "killed", "incorrect"},
@@ -111,7 +115,7 @@ class _Draft:
         self._shape: dict[str, object] = {}
         self._config: dict[str, object] = {}
         self._status: dict[str, object] = {}
-        self._metrics: list[dict[str, str]] = []
+        self._metrics: list[dict[str, object]] = []
         self._left_out: list[str] = []
 
     def place(self, column: str) -> None:
@@ -121,6 +125,9 @@ class _Draft:
         cells = [row[column] for row in self._rows if row[column]]
         from_column = {"column": column}
         numbers = _numbers(cells)
+        if _DERIVED.fullmatch(plain):
+            self._left_out.append(column)
+            return
         if numbers is not None and self._is_metric(column, cells, numbers):
             return
         if _COUNT.fullmatch(plain.replace("#", "n_").replace("__", "_")) and numbers is not None:
@@ -153,6 +160,10 @@ class _Draft:
                 largest = max(numbers, default=0.0)
                 symbol = f"? {usual} (values up to {largest:g})"
             self._metrics.append({"column": column, "metric": measured.metric, "unit": symbol})
+            return True
+        if (timed := _TIMED.fullmatch(column.strip())) is not None:
+            metric = {"column": column, "metric": "kernel_time", "unit": timed["unit"]}
+            self._metrics.append({**metric, "config": {"implementation": timed["of"]}})
             return True
         fractions = sum(not number.is_integer() for number in numbers)
         if len(cells) > 2 and fractions > _MANY * len(cells) and len(set(cells)) > _MANY * len(cells):

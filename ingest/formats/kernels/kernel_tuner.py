@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ingest.door.records import RecordError
 from kg.errors import Fault
 from kg.nouns.values import as_value
+from kg.terms.units import unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -85,6 +86,7 @@ class Space:
                 for name, (metric, unit) in EXTRA_METRICS.items()
                 if isinstance(readings.get(name), int | float)
             ]
+            outcomes += _energy(outcomes, time)
         for outcome in outcomes:
             try:
                 yield records.case(
@@ -98,6 +100,16 @@ class Space:
                 )
             except RecordError as fault:
                 yield Fault(place=place, reason=str(fault))
+
+
+def _energy(outcomes: list[dict[str, object]], time: Mapping[str, object]) -> list[dict[str, object]]:
+    """The energy of a row that has power and time alone."""
+    values = {str(outcome["metric"]): outcome["value"] for outcome in outcomes}
+    power, seconds = values.get("power"), time["value"]
+    if "energy" in values or not isinstance(power, int | float) or not isinstance(seconds, int | float):
+        return []
+    joule = float(power) * unit(str(time["unit"])).to_si(float(seconds))
+    return [_outcome("energy", "J", joule)]
 
 
 def space_of(

@@ -86,7 +86,7 @@ class Ranker:
         models: Models | None,
         mixture: ExpertMixture | None = None,
     ) -> None:
-        self._trials = trials
+        self.trials = trials
         self._tree = tree
         self._models = models
         self.mixture = ExpertMixture.shipped(program()) if mixture is None else mixture
@@ -112,7 +112,7 @@ class Ranker:
             feasible: Whether a configuration can run; infeasible ones are left out.
             unseen: Follow the experts as was learned without the asked hardware.
         """
-        evidence = gather(neighbours, question, self._trials, self._read)
+        evidence = gather(neighbours, question, self.trials, self._read)
         situation = situation_of(evidence)
         learned = self.mixture.left_out(problem.hardware.name) if unseen else self.mixture.weights
         weights = VOTES if situation is None else learned.get(situation, COPYING)

@@ -14,6 +14,7 @@ from kg.nouns.gain import Gain
 from kg.triples.finders import source_of_problem
 from recommender.ranking.cases.circumstances import circumstances
 from recommender.ranking.cases.evidence import CaseQuestion
+from recommender.ranking.cases.own_table import own_table
 from recommender.ranking.cases.reference import reference_of
 from recommender.ranking.change import Change, Support, changes, recommendation_id
 from recommender.ranking.paste import plain_flags
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Configuration, Problem
     from kg.triples.graph import GraphStore
     from recommender.calibration.outlook import Outlook
+    from recommender.ranking.cases.own_table import OwnTable
     from recommender.ranking.cases.ranker import Ranker, Ranking
     from recommender.ranking.cases.reference import Reference
     from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
@@ -98,8 +100,9 @@ class CaseChooser:
 
         ranking = self._ranker.rank(problem, neighbours, CaseQuestion(), k, feasible)
         reference = reference_of(problem, ranking)
+        own = own_table(problem, ranking, self._ranker.trials)
         recommendations = tuple(
-            self._recommendation(problem, ranking, place, reference) for place in ranking.order
+            self._recommendation(problem, ranking, place, reference, own) for place in ranking.order
         )
         if not recommendations or reference is None:
             return CaseChoice(recommendations=recommendations, refused=tuple(refused))
@@ -120,7 +123,12 @@ class CaseChooser:
         )
 
     def _recommendation(
-        self, problem: Problem, ranking: Ranking, place: int, reference: Reference | None
+        self,
+        problem: Problem,
+        ranking: Ranking,
+        place: int,
+        reference: Reference | None,
+        own: OwnTable | None,
     ) -> Change:
         configuration = changes(ranking.configuration(place), problem.current)
         scores = ranking.scores
@@ -131,6 +139,9 @@ class CaseChooser:
             forecast = self._outlook.forecast(row, ranking.distance, raw)
             gain = Gain(expected=forecast.expected, low=forecast.low, high=forecast.high)
             probability = forecast.probability
+        against = "" if reference is None else reference.name
+        if own is not None and (measured := own.gain(ranking.configuration(place).digest)) is not None:
+            (gain, probability), against = measured, own.name
         return Change(
             id=recommendation_id(problem, configuration, self._version),
             title="configuration of similar cases" if gain else "choice of others",
@@ -138,7 +149,7 @@ class CaseChooser:
             flags=plain_flags(configuration),
             gain=gain,
             probability=probability,
-            against="" if reference is None else reference.name,
+            against=against,
             basis=_basis(ranking, place),
             distance_class="" if ranking.distance is None else ranking.distance.name.lower(),
             parts={

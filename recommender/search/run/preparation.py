@@ -226,7 +226,7 @@ class Tuner:
         if machine is not None:
             question["hardware"], count = machine
             question.setdefault("count", count)
-            names = _LenientNames(self.names)
+            names = LenientNames(self.names)
         problem, more = problem_from(question, names, operator)
         notes.extend(more)
         return Problem(
@@ -238,7 +238,7 @@ class Tuner:
 
 
 @dataclass(frozen=True, slots=True)
-class _LenientNames:
+class LenientNames:
     """Names under which hardware that the tree does not have keeps the name that it reports."""
 
     names: Names

@@ -156,6 +156,7 @@ FORMS = {
     "a.pftrace": "rocprofv3 --output-format csv",
     "b.nsys-rep": "nsys export --type sqlite",
     "c.ncu-rep": "nsys profile",
+    "counters.csv": "nsys profile",
     "d.perfetto-trace": "torch.profiler",
     "7_results.db": "rocpd convert",
 }
@@ -168,6 +169,8 @@ def write(path: Path) -> None:
                 "CREATE TABLE rocpd_kernel_dispatch_00a1 (id INTEGER, start INTEGER, end INTEGER)"
             )
         database.close()
+    elif path.suffix == ".csv":
+        path.write_text('==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n')
     else:
         path.write_bytes(b"\x00\x01")
 

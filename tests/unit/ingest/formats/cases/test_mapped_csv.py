@@ -112,6 +112,26 @@ def test_a_column_of_results_without_a_telling_name_is_a_question(tmp_path: Path
     assert draft["metrics"][1]["unit"] == "? W or mW (values up to 4)"
 
 
+def test_implementations_side_by_side_are_rows_of_their_own(tmp_path: Path, names: NameResolver) -> None:
+    (tmp_path / "t.csv").write_text(
+        "gfx,G,N,hip_us,triton_us,speedup\ngfx942,8,64,4.5,3.5,0.7\ngfx942,8,32,2,4,2\n"
+    )
+    text = suggest_mapping(tmp_path / "t.csv")
+    draft = yaml.safe_load(text)
+    assert draft["hardware"] == {"name": {"column": "gfx"}}
+    assert set(draft["shape"]) == {"G", "N"}
+    assert [(item["unit"], item["config"]) for item in draft["metrics"]] == [
+        ("us", {"implementation": "hip"}),
+        ("us", {"implementation": "triton"}),
+    ]
+    assert "'speedup'" in text.splitlines()[1]
+    draft["task"] = {"kind": "kernel", "op": "grouped_gemm"}
+    (tmp_path / "t.mapping.yaml").write_text(yaml.safe_dump(draft))
+    cases, _ = ingest(names, tmp_path / "t.csv")
+    assert [dict(case.configuration)["implementation"] for case in cases[:2]] == ["hip", "triton"]
+    assert [case.measurement.value for case in cases[:2]] == pytest.approx([4.5e-6, 3.5e-6])
+
+
 def test_what_is_no_table_gets_no_draft(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("")
     with pytest.raises(CaseFormatError, match="no rows under a header"):

@@ -30,6 +30,15 @@ def test_every_configuration_is_a_case_and_failures_are_data(tmp_path: Path, nam
     assert time.problem.workload.shape == Settings({"problem_size": [64, 64], "fixed": {"fixed": 15}})
 
 
+def test_energy_follows_from_power_and_time_of_one_row(tmp_path: Path, names: NameResolver) -> None:
+    rows: dict[str, dict[str, object]] = {
+        "1,8,15": {"bx": 1, "by": 8, "fixed": 15, "time": 2.0, "nvml_power": 250.0}
+    }
+    cases, _ = result_of(cache(tmp_path, text_of(rows)), names)
+    found = {case.measurement.metric: case.measurement.value for case in cases}
+    assert found == {"kernel_time": 0.002, "power": 250.0, "energy": 0.5}
+
+
 @pytest.mark.parametrize(
     ("name", "operator"),
     [

@@ -1,0 +1,99 @@
+"""The question's own table: where it was measured itself, its gains are those of its measurements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from kg.nouns.entities import Status
+from kg.nouns.gain import Gain
+from recommender.ranking.cases.reference import CURRENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.entities import Problem
+    from kg.rows.trials import TrialStore
+    from recommender.ranking.cases.ranker import Ranking
+
+LEAST = 8
+"""Timed configurations from which a table's median stands for what one would run without it; a choice."""
+NORMAL_90 = NormalDist().inv_cdf(0.95)
+MEDIAN = "the median configuration of its own table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedRow:
+    """What a table says of one configuration: log cost, and the standard error of that."""
+
+    cost: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnTable:
+    """The measurements of exactly the asked problem.
+
+    Attributes:
+        rows: By digest of the configuration.
+        reference: What gains are told against.
+        name: What that is, in words.
+    """
+
+    rows: Mapping[str, TimedRow]
+    reference: TimedRow
+    name: str
+
+    def gain(self, digest: str) -> tuple[Gain, float] | None:
+        """Gain of a configuration with its 90 % interval, and its chance to be one; None if not measured."""
+        row = self.rows.get(digest)
+        if row is None:
+            return None
+        expected = self.reference.cost - row.cost
+        error = math.hypot(row.error, self.reference.error)
+        half = NORMAL_90 * error
+        gain = Gain(expected=expected, low=expected - half, high=expected + half)
+        return gain, NormalDist(0.0, error).cdf(expected) if error > 0 else float(expected > 0)
+
+
+def own_table(problem: Problem, ranking: Ranking, trials: TrialStore) -> OwnTable | None:
+    """The table of the very problem on the very device; None without one, or where spreads are not known.
+
+    Args:
+        problem: The question, with the current configuration if there is one.
+        ranking: The answer of the cases.
+        trials: Has the rows.
+    """
+    own = next(
+        (
+            source.problem
+            for source in ranking.evidence.sources
+            if source.same_task
+            and source.problem.hardware == problem.hardware.name
+            and source.problem.metric == problem.objective.metric
+            and source.problem.count in {None, problem.hardware.count}
+        ),
+        None,
+    )
+    if own is None:
+        return None
+    rows: dict[str, TimedRow] = {}
+    current = ""
+    for trial in trials.rows(own.id):
+        measured = trial.measurement
+        if measured.metric != own.metric or measured.status is not Status.OK or not measured.value:
+            continue
+        if measured.value <= 0 or measured.stdev is None or trial.configuration.digest in rows:
+            continue
+        error = measured.stdev / measured.value / math.sqrt(measured.repeats or 1)
+        sign = 1 if own.better == "lower" else -1
+        rows[trial.configuration.digest] = TimedRow(cost=sign * math.log(measured.value), error=error)
+        if problem.current and all(problem.current.get(n) == v for n, v in trial.configuration.items()):
+            current = trial.configuration.digest
+    if len(rows) < LEAST:
+        return None
+    ordered = sorted(rows.values(), key=lambda row: row.cost)
+    reference = rows[current] if current else ordered[len(ordered) // 2]
+    return OwnTable(rows=rows, reference=reference, name=CURRENT if current else MEDIAN)

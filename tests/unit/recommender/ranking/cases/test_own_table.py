@@ -1,0 +1,92 @@
+"""Where the very question was measured, its gains are those of the measurements."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recommender.answers.answer import Answer
+from recommender.ranking.cases.own_table import LEAST
+from recommender.workspace.workspace import Workspace
+
+TIMES = {2**at: 1.0 + at / 100 for at in range(LEAST + 1)}
+"""Milliseconds by size of a tile: the median is 4 % slower than the best."""
+QUESTION: dict[str, Any] = {"op": "toy_add", "hardware": "A100-SXM4-80GB", "shape": {"n": 4096}}
+
+
+def row(tile: int, time: float, metric: str = "kernel_time", unit: str = "ms", **more: Any) -> str:
+    outcome = {"metric": metric, "unit": unit, "value": time, "std": time * 0.004, "n": 16}
+    record = {
+        "task": {"kind": "kernel", "op": "toy_add", "shape": {"n": 4096}},
+        "hardware": {"name": "A100-SXM4-80GB"},
+        "config": {"tile": tile},
+        "outcome": outcome,
+        "source": {"title": "mine"},
+    }
+    return json.dumps({**record, **more}) + "\n"
+
+
+def answer(place: Path, rows: list[str], tmp_path: Path, **more: Any) -> Answer:
+    shutil.copytree(place, tmp_path / "workspace")
+    with Workspace.open(tmp_path / "workspace", cache=place.parent / "cache") as workspace:
+        (tmp_path / "rows.jsonl").write_text("".join(rows))
+        workspace.ingest(tmp_path / "rows.jsonl")
+        return workspace.recommend({**QUESTION, **more}, 2)
+
+
+@pytest.fixture
+def table() -> list[str]:
+    return [row(tile, time) for tile, time in TIMES.items()]
+
+
+def test_a_complete_table_reports_its_own_effect_and_its_own_spread(
+    shipped_path: Path, tmp_path: Path, table: list[str]
+) -> None:
+    first = answer(shipped_path, table, tmp_path).recommendations[0]
+    assert dict(first.configuration) == {"tile": 1}
+    assert first.gain is not None
+    assert math.exp(first.gain.expected) == pytest.approx(1.04)
+    error = 1.645 * math.hypot(0.001, 0.001)
+    assert first.gain.high - first.gain.low == pytest.approx(2 * error, rel=1e-3)
+    assert first.probability is not None
+    assert first.probability > 0.99
+    assert "its own table" in first.against
+
+
+def test_another_table_beside_it_changes_nothing_of_that(
+    shipped_path: Path, tmp_path: Path, table: list[str]
+) -> None:
+    others = [row(tile, 9 - time, hardware={"name": "H100-SXM"}) for tile, time in TIMES.items()]
+    first = answer(shipped_path, [*table, *others], tmp_path).recommendations[0]
+    assert first.gain is not None
+    assert math.exp(first.gain.expected) == pytest.approx(1.04)
+
+
+def test_what_runs_now_is_the_reference_where_it_was_measured(
+    shipped_path: Path, tmp_path: Path, table: list[str]
+) -> None:
+    first = answer(shipped_path, table, tmp_path, current={"tile": 256}).recommendations[0]
+    assert first.gain is not None
+    assert math.exp(first.gain.expected) == pytest.approx(1.08)
+
+
+@pytest.mark.parametrize("few", [LEAST - 1, 3])
+def test_a_few_rows_are_no_table(few: int, shipped_path: Path, tmp_path: Path, table: list[str]) -> None:
+    first = answer(shipped_path, table[:few], tmp_path).recommendations[0]
+    assert "its own table" not in first.against
+
+
+def test_time_decides_whatever_else_was_measured(
+    shipped_path: Path, tmp_path: Path, table: list[str]
+) -> None:
+    energy = [row(tile, 9 - time, "energy", "J") for tile, time in TIMES.items()]
+    more = [
+        row(1, 1.0, "energy", "J", task={"kind": "kernel", "op": "toy_add", "shape": {"n": at}})
+        for at in (1, 2)
+    ]
+    found = answer(shipped_path, [*energy, *more, *table], tmp_path)
+    assert found.problem.objective.metric == "kernel_time"
+    assert dict(found.recommendations[0].configuration) == {"tile": 1}
