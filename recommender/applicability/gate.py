@@ -122,6 +122,9 @@ def _phase(phases: tuple[str, ...], facts: Facts) -> Judgement:
     name = str(phase)
     if facts.get("pooling") and set(phases) == {"decode"}:
         return Judgement(truth=Truth.FAILS, because="the model gives a vector or a score: it does not decode")
+    role = str(facts.get("role") or "")
+    if role in {"prefill", "decode"} and not {role, "inference", "serving"} & set(phases):
+        return Judgement(truth=Truth.FAILS, because=f"this is a {role} server")
     if PHASES_OF.get(name, {name}) & set(phases):
         return HOLDS
     return Judgement(truth=Truth.FAILS, because=f"phase: {name}")

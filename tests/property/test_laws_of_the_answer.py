@@ -15,13 +15,19 @@ from typing import Any
 import pytest
 
 from benchmarks.kinds.command_line import CommandLine
+from benchmarks.kinds.engine_law import pasted
 from benchmarks.kinds.laws import LAWS
 from benchmarks.kinds.panel import KindPanel
 from benchmarks.kinds.prices import PRICES, judge_prices
 from benchmarks.kinds.replies import Reply
 from benchmarks.kinds.situations import LaunchForm, PanelSituation
 from benchmarks.kinds.sources import EngineParsers
+from ingest.questions.launches.launch import read_launches
+from ingest.questions.problem_file import read_problem_file
 from kg.terms.dialects import statement
+from kg.terms.meanings import long_names
+from recommender.ranking.paste import ENGINES
+from recommender.workspace.workspace import Workspace
 
 SEED = 202648
 FEW, MANY = 40, 2000
@@ -243,6 +249,92 @@ def test_more_memory_never_makes_it_unfit(
         codes = [asked.line.run([*words, hardware]).code for hardware in (small, large)]
         assert codes[0] in {0, 4}
         assert codes[1] == 0 or codes[0] == 4, (count, codes)
+
+
+def one_start(asked: AskedPanel, reply: Reply, folder: Path) -> str:
+    """In which other form an answer has another start than its JSON (law 5); empty where in none."""
+    words, environment = pasted(reply.start.get("paste") or ())
+    argv = [word for word in reply.situation.argv("recommend", folder) if word != "--json"]
+    screen = _plain(asked.line.run(argv).out)
+    if any(_plain(line.removesuffix("\\")) not in screen for line in reply.start.get("paste") or ()):
+        return "screen: another start"
+    form = next((form for form, names in ENGINES.items() if reply.start.get("framework") in names), "")
+    if form and form != "mindie":
+        formed = pasted(asked.line.run([*argv, "--format", form]).out.splitlines())
+        if formed != (words, environment):
+            return f"--format {form}: another start"
+    if reply.situation.form is LaunchForm.FILE:
+        raw = read_problem_file(next(iter(folder / name for name in reply.situation.files)))
+        workspace = asked.line.workspace
+        plan = workspace.recommend(*_problem(workspace, raw, reply)).plan
+        if plan is None or pasted(plan.start.paste_lines) != (words, environment):
+            return "library: another start"
+    return _written(asked, reply, argv, folder, words, environment)
+
+
+def _plain(text: str) -> str:
+    """A text without its line ends and the signs that go with them."""
+    return " ".join(text.replace("\\\n", " ").split())
+
+
+def _problem(workspace: Workspace, raw: dict[str, Any], reply: Reply) -> tuple[Any, int]:
+    """The problem of a file with what the command line tells beside it."""
+    load = reply.situation.load
+    lengths = {name: size for name, size in load.items() if name.endswith("_len")}
+    raw["shape"] = {**(raw.get("shape") or {}), **lengths}
+    if "concurrency" in load:
+        raw["traits"] = {**(raw.get("traits") or {}), "concurrency": load["concurrency"]}
+    if reply.situation.precision:
+        raw["precision"] = reply.situation.precision
+    return workspace.problem(raw)[0], 5
+
+
+def _written(
+    asked: AskedPanel,
+    reply: Reply,
+    argv: list[str],
+    folder: Path,
+    words: list[str],
+    environment: dict[str, str],
+) -> str:
+    """What ``--write`` leaves out of the start without saying so."""
+    target = folder / "tuned.sh"
+    target.unlink(missing_ok=True)
+    result = asked.line.run([*argv, "--write", str(target)])
+    if result.code or not target.exists():
+        return "" if result.code in {2, 3, 4} and result.err else f"--write ends with {result.code}"
+    text, said = target.read_text(), " ".join(result.err.split())
+    changes = [item for change in reply.content["changes"] for item in change["settings"]]
+    changed = {item["key"].partition(".")[0].lstrip("-").replace("-", "_") for item in changes}
+    launches = read_launches(text, "")
+    held = [word for one in launches[:1] for word in one.started.words] or pasted(text.splitlines())[0]
+    variables = launches[0].variables if launches else pasted(text.splitlines())[1]
+    for flag in [word for word in words if word.startswith("--") and "=" not in word]:
+        name = flag.lstrip("-").replace("-", "_")
+        there = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in held}
+        known = {name, long_names("vllm").get(name, name)}
+        aliases = {
+            short
+            for program in ("vllm", "sglang")
+            for short, long in long_names(program).items()
+            if long == name
+        }
+        if not (known | aliases) & there and name not in changed and f"{flag} " not in f"{said} ":
+            return f"--write: {flag} is neither written nor said"
+    missing = [
+        name for name in environment if name not in variables and name not in said and name not in changed
+    ]
+    return f"--write: {missing} are neither written nor said" if missing else ""
+
+
+@sizes(few=25, many=400)
+def test_every_form_of_an_answer_holds_one_start(asked: AskedPanel, tmp_path: Path, n: int) -> None:
+    faults: list[tuple[Reply, str | None]] = []
+    for reply in asked.replies(n):
+        if reply.is_answered:
+            reply.situation.write(tmp_path)
+            faults.append((reply, one_start(asked, reply, tmp_path)))
+    none_breaks("one start", faults, least=n // 3)
 
 
 PARSERS = EngineParsers()

@@ -124,6 +124,15 @@ def test_a_model_that_pools_does_not_decode() -> None:
     assert (judged.truth, "does not decode" in judged.because) == (Truth.FAILS, True)
 
 
+def test_a_server_of_one_role_takes_nothing_of_the_other() -> None:
+    for phases, holds in ((("decode",), False), (("prefill",), True), (("prefill", "decode"), True)):
+        judged = judge(strategy(phases=phases), FACTS | {"phase": "serving", "role": "prefill"})
+        assert (judged.truth is Truth.HOLDS) == holds
+    assert (
+        judge(strategy(phases=("decode",)), FACTS | {"role": "prefill"}).because == "this is a prefill server"
+    )
+
+
 def test_what_belongs_to_a_part_that_the_model_has_not_is_one_fact() -> None:
     images = strategy(
         sets=(
