@@ -156,7 +156,7 @@ def recommend(
         written = answer.plot(plot)
         output.note(f"wrote {plot}" if written else "no plot: no change here has a gain with an interval")
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
-        write_script(answer, write, question.from_command, question.server)
+        write_script(answer, write, question.from_command, question.server, running)
     elif not (verify and as_json):  # the test prints its own
         _print(answer, form, verbose=verbose, as_json=as_json, green=green)
     if not is_remembered:

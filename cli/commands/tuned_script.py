@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,9 @@ import typer
 from cli.output import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.questions.launches.running import RunningSetting
     from recommender.answers.answer import Answer
 
 WriteOption = Annotated[
@@ -23,13 +27,21 @@ WriteOption = Annotated[
 ]
 
 
-def write_script(answer: Answer, path: str, from_command: str | None, server: int | None = None) -> None:
+def write_script(
+    answer: Answer,
+    path: str,
+    from_command: str | None,
+    server: int | None = None,
+    running: Sequence[RunningSetting] = (),
+) -> None:
     """Print a plan as a diff of the user's script, and write the new script.
 
     Raises:
-        InputError: The file exists, the script came from standard input, or there is nothing to write.
+        InputError: The file exists, the script came from standard input or changed since it was answered, or
+            there is nothing to write.
     """
     from cli import output
+    from cli.diagnosis.finding_text import launch_settings
     from ingest.questions.launches.launch_facts import read_text
     from kg.errors import InputError
 
@@ -40,8 +52,13 @@ def write_script(answer: Answer, path: str, from_command: str | None, server: in
         raise InputError(f"{target} exists", hint="name a file that does not, or - to see the diff alone")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: no such folder")
+    if path != "-" and not os.access(target.parent, os.W_OK):
+        raise InputError(f"{target.parent}: nothing can be written there")
     script, name = ("", "") if from_command is None else (read_text(Path(from_command)), from_command)
-    new_name = "tuned.sh" if path == "-" else path
+    if running and tuple(running) != launch_settings(from_command, server):
+        raise InputError(f"{from_command} changed while it was read", hint="ask again")
+    suffix = "" if from_command is None else Path(from_command).suffix
+    new_name = f"tuned{suffix or '.sh'}" if path == "-" else path
     made = answer.tuned_script(script, name or new_name, new_name, server)
     print(made.diff or "nothing to change\n", end="")
     if path != "-":
@@ -54,6 +71,6 @@ def write_script(answer: Answer, path: str, from_command: str | None, server: in
         output.note(f"not written: {line}")
     if made.proof and made.diff:
         say(f"# {made.proof}")
-    if path != "-" and from_command is not None:
+    if path != "-" and from_command is not None and suffix not in {".yaml", ".yml", ".py"}:
         control, treatment = (shlex.quote(f"bash {shlex.quote(one)}") for one in (from_command, path))
         say(f"# test it: tunegraph ab run --control {control} --treatment {treatment} --metric NAME=PATH")

@@ -103,6 +103,7 @@ def tuned_script(
         flags = {**{key: (value,) for key, value in (raised or {}).items()}, **edits.flags}
         new = edited(script, replace(edits, flags=flags, removed=tuple(kept)), server)
         text, unwritten = new.text, [*unwritten, *new.unwritten]
+        kept = [key for key in kept if not any(line.startswith(f"without {key}: ") for line in new.unwritten)]
         commands = f"{new.commands} command{'s' * (new.commands != 1)}"
         changed = f"{new.edits} setting{'s' * (new.edits != 1)} changed"
         proof = f"read again: {commands}, {changed}, all else as it was"

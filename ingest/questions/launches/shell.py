@@ -25,6 +25,8 @@ _MOST_LETTERS = 100_000
 """Of one word: variables that double each other end here."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_RUN, _QUOTED_RUN = re.compile(r"[\w./:,=+@%^~*?!\[\]-]+"), re.compile(r'[^"\\$`{]+')
+"""Letters that stand for themselves, outside quotes and in double ones."""
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=")
 _ENDS = ("&&", "||", ";;", ";", "|&", "|", "&", "\n")
 _BRANCHES = frozenset({"if", "elif", "while", "until", "for", "case", "select"})
@@ -271,8 +273,10 @@ class _Reader:
                     piece = parts[-1] if len(parts) > 1 else piece + parts[0]
                     has_piece = True
             else:
-                piece, has_piece = piece + letter, True
-                self.at += 1
+                run = _RUN.match(self.text, self.at)
+                plain = letter if run is None else run[0]
+                piece, has_piece = piece + plain, True
+                self.at += len(plain)
             if len(piece) > _MOST_LETTERS:
                 piece = f"{UNKNOWN}a word of more than {_MOST_LETTERS} letters{UNKNOWN}"
         return [*words, piece] if has_piece else words
@@ -318,8 +322,9 @@ class _Reader:
                 found[-1] += values[0] if values else ""
                 found += values[1:]
             else:
-                found[-1] += letter
-                self.at += 1
+                run = _QUOTED_RUN.match(self.text, self.at)
+                found[-1] += letter if run is None else run[0]
+                self.at += 1 if run is None else len(run[0])
         self.at += 1
         return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 
 _VARIABLE = re.compile(r"\"?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?\"?")
 _LITERAL = re.compile(r"""(?:'[^']*'|"[^"$`\\]*"|[^\s'"$`\\;|&<>()#]|\\.)+""")
+_PART = re.compile(r"""'([^']*)'|"([^"]*)"|\\(.)|([^'"\\]+)""")
 BARE = re.compile(r"[\w.,:/=+@%-]+")
 """A word that stands for itself in any quotes."""
 
@@ -81,7 +81,7 @@ class ScriptWords:
             return raw if not set(raw) & set("$`\\'\"") else None
         if not _LITERAL.fullmatch(raw):
             return raw if raw.startswith("-") and BARE.fullmatch(raw.partition("=")[0]) else None
-        return "".join(shlex.split(raw))
+        return "".join("".join(part) for part in _PART.findall(raw))
 
     def is_computed(self, token: ScriptWord) -> bool:
         """Whether a word, or its part behind ``=``, is neither literal nor one variable."""

@@ -236,6 +236,8 @@ class ShellEditor:
         first, last = tokens[at + behind], tokens[at + behind + count - 1]
         places = [first]
         variable = held.variable(first) if count == 1 else ""
+        if variable and all(one.name != variable for one in self.script.assignments):
+            return f"its value is that of ${variable}, which is set outside the script"
         if variable:
             places = [*held.assigned(variable), first]
         elif any(held.is_computed(token) for token in tokens[at + behind : at + behind + count]):

@@ -162,3 +162,40 @@ def test_a_variable_with_two_readers_stays_and_the_flag_gets_the_value_itself() 
     script = "N=4\nclient --n $N\nvllm serve m --seed $N\n"
     made = edited(script, ScriptEdits(flags={"--seed": ("2",)}))
     assert made.text == "N=4\nclient --n $N\nvllm serve m --seed 2\n"
+
+
+MODEST = ScriptEdits(flags={"--seed": ("2",)}, variables={"HCCL_X": "3"})
+
+
+@pytest.mark.parametrize(
+    ("script", "written", "said"),
+    [
+        ("case a in\n  a) vllm serve m --seed 1 ;;\nesac\n", "a) vllm serve m --seed 2 ;;", "HCCL_X=3: it stands"),
+        ("go() {\n  vllm serve m --seed 1\n}\ngo\n", "{\n  export HCCL_X=3\n  vllm serve m --seed 2\n}", ""),
+        ("vllm serve m --seed $SEED\n", "--seed $SEED", "--seed 2: its value is that of $SEED, which is set outside"),
+        ("export A=1   # why\nvllm serve m --seed 1\n", "export A=1   # why\n", ""),
+        (f"vllm serve m --seed 1 --note {'x' * 990_000}\n", "--seed 2 --note xxx", ""),
+        (f"# {'y' * 990_000}\nvllm serve m --seed 1\n", "vllm serve m --seed 2\n", ""),
+    ],
+)  # fmt: skip
+def test_each_form_of_a_shell_is_written_or_said(script: str, written: str, said: str) -> None:
+    made = edited(script, MODEST)
+    assert written in made.text
+    assert [reason for reason in made.unwritten if reason.startswith(said)] or not said
+    assert bool(made.unwritten) == bool(said)
+
+
+@pytest.mark.parametrize(
+    "text", ["cat > run.sh <<'X'\nvllm serve m --seed 1\nX\nbash run.sh\n", "bash <<X\nvllm serve m\nX\n"]
+)
+def test_a_here_document_is_no_launch(text: str) -> None:
+    with pytest.raises(InputError, match="no launch stands in the script"):
+        edited(text, MODEST)
+
+
+def test_a_variable_goes_with_its_comment_and_leaves_no_bare_export() -> None:
+    made = edited("export A=1   # why\nvllm serve m\n", ScriptEdits(removed=("A",)))
+    assert made.text == "vllm serve m\n"
+    made = edited("export A=1; vllm serve m\n", ScriptEdits(removed=("A",)))
+    assert made.text == "export A=1; vllm serve m\n"
+    assert made.unwritten
