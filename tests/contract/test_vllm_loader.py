@@ -22,7 +22,7 @@ import pytest
 from ingest.exporting import write_folder
 from ingest.reading import read
 from kg.nouns.entities import Case
-from recommender.search.objectives.recorded_table import PlainNames
+from tests.unit.ingest.conftest import PlainNames
 
 LAYERS = "model_executor/layers"
 LOADERS = {

@@ -13,9 +13,8 @@ from kg.nouns.values import digest
 from recommender.measuring.command import CommandObjective
 from recommender.measuring.masking import has_mask
 from recommender.search.engine.search import Search
-from recommender.search.objectives.recorded_table import RecordedTable, read_cases
 from recommender.search.run.runner import Runner
-from recommender.search.run.task import TaskCommand, TaskModel, TaskTable
+from recommender.search.run.task import TaskCommand, TaskModel
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 
@@ -49,7 +48,7 @@ def evaluator_of(task: Task, place: SearchPlace) -> tuple[Evaluator | None, floa
     """The evaluator of a task, and the longest time an evaluation may take; None where people evaluate.
 
     Raises:
-        InputError: The command, the table or the section of the cost model is wrong.
+        InputError: The command or the section of the cost model is wrong.
     """
     match task.number_source:
         case TaskCommand() as source:
@@ -60,8 +59,6 @@ def evaluator_of(task: Task, place: SearchPlace) -> tuple[Evaluator | None, floa
             return command, command.bounds.timeout_s * runs
         case TaskModel():
             return model_of_task(task), 60.0
-        case TaskTable(file=file):
-            return RecordedTable.of(read_cases(place.folder / file)), 60.0
         case None:
             return None, None
 

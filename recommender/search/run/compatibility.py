@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import data
 from kg.errors import InputError
 from recommender.search.log.metadata import ProgramStamp
-from recommender.search.run.task import TaskCommand, TaskTable
+from recommender.search.run.task import TaskCommand
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 
@@ -30,7 +30,7 @@ _PARTS = ("search", "space", "measuring")
 
 
 def program_stamp(source: NumberSource | None, folder: Path) -> ProgramStamp:
-    """The program here, and the files in a folder that a command or a table names."""
+    """The program here, and the files in a folder that a command names."""
     return ProgramStamp(version=data.__version__, code=_code(), files=_files(source, folder))
 
 
@@ -140,11 +140,9 @@ def _code() -> str:
 
 
 def _files(source: NumberSource | None, folder: Path) -> dict[str, str]:
-    """Digests of the files in the folder that command or table name; files elsewhere are the system's."""
+    """Digests of the files in the folder that a command names; files elsewhere are the system's."""
     names: Iterable[str] = ()
-    if isinstance(source, TaskTable):
-        names = [source.file]
-    elif isinstance(source, TaskCommand):
+    if isinstance(source, TaskCommand):
         names = _words(source.words) if isinstance(source.words, str) else source.words
     digests = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""The reader of the sections of a search file that evaluate configurations: command, cost model, table."""
+"""The reader of the sections of a search file that evaluate configurations: command, cost model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError
 from kg.nouns.values import Settings
 from recommender.measuring.process import Bounds
-from recommender.search.run.task import TaskCommand, TaskModel, TaskTable
+from recommender.search.run.task import TaskCommand, TaskModel
 from recommender.search.run.task_file import TaskFile, number
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.search.run.task import NumberSource
     from recommender.space.constraint import Constraint
 
-_SOURCES = ("command", "cost_model", "table")
+_SOURCES = ("command", "cost_model")
 """Keys that name where the numbers come from."""
 
 
@@ -65,7 +65,7 @@ class ModelRequest:
 
 
 def source_of_numbers(raw: Mapping[str, object]) -> str:
-    """The key of a search file that gives the numbers: command, cost_model or table; empty if none does.
+    """The key of a search file that gives the numbers: command or cost_model; empty if none does.
 
     Raises:
         InputError: Several do.
@@ -83,8 +83,6 @@ def read_number_source(content: TaskFile) -> NumberSource | None:
             return _command(content)
         case "cost_model":
             return TaskModel(cost_model=_cost_model(content, "cost_model"))
-        case "table":
-            return TaskTable(file=str(content.raw["table"]))
         case _:
             return None
 

@@ -74,18 +74,7 @@ class TaskModel:
     cost_model: CostModel | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskTable:
-    """The recorded table in which a configuration is looked up.
-
-    Attributes:
-        file: Its path, from the folder of the search.
-    """
-
-    file: str
-
-
-NumberSource: TypeAlias = TaskCommand | TaskModel | TaskTable
+NumberSource: TypeAlias = TaskCommand | TaskModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 KEYS = (
     *("name", *SPACE_KEYS, "default", "problem", "metrics", "objectives", "limits", "accuracy", "stop"),
     *("command", "inputs", "repeats", "warmup", "timeout_s", "file_bytes", "disk_bytes", "environment"),
-    *("versions", "parts", "cost_model", "modelled_memory", "table", "jobs", "finalists", "estimate"),
+    *("versions", "parts", "cost_model", "modelled_memory", "jobs", "finalists", "estimate"),
 )
 """What a file of a search may say."""
 STOP_KEYS = ("evaluations", "time_s", "cost", "price_per_hour", "patience", "minimum_gain")

@@ -10,7 +10,6 @@ from recommender.search.logged_search import LoggedSearch
 from recommender.search.run.runner import Progress
 from recommender.search.run.task_file import TaskFile
 from recommender.workspace.workspace import Workspace
-from tests.samples.toy_cases import case_line
 
 TIMES_MS = {(tile, warps): 8.0 / tile + warps for tile in (1, 2, 4, 8) for warps in (1, 2)}
 BEST = {"tile": 8, "warps": 1}
@@ -18,17 +17,13 @@ BEST = {"tile": 8, "warps": 1}
 
 @pytest.fixture
 def search(empty_path: Path, tmp_path: Path) -> LoggedSearch:
-    """A search over a recorded table, just begun."""
-    rows = (
-        case_line(value, size=1, config={"tile": tile, "warps": warps})
-        for (tile, warps), value in TIMES_MS.items()
-    )
-    (tmp_path / "table.jsonl").write_text("".join(rows))
+    """A search of a command, just begun."""
     raw = {
         "parameters": {"tile": [1, 2, 4, 8], "warps": [1, 2]},
         "default": {"tile": 1, "warps": 2},
-        "objectives": ["kernel_time"],
-        "table": "table.jsonl",
+        "command": 'echo "{\\"t\\": $((8000 / tile + 1000 * warps)) }"',
+        "environment": {"tile": "{tile}", "warps": "{warps}"},
+        "metrics": {"kernel_time": {"path": "t", "unit": "us"}},
         "stop": {"evaluations": 3},
     }
     with Workspace.open(empty_path, cache=tmp_path) as workspace:

@@ -18,9 +18,9 @@ from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.storage_journal import StorageJournal, patiently
 from recommender.search.log.study import SearchLog
 from recommender.search.log.workers import is_gone, worker
-from recommender.search.objectives.recorded_table import PlainNames
 from recommender.search.run.objective import evaluation_of
 from recommender.space.space_file import read_space
+from tests.unit.ingest.conftest import PlainNames
 
 OBJECTIVES = (
     Objective(metric="throughput", better=Better.HIGHER, unit="tokens/s"),

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from kg.errors import InfeasibleError, InputError
-from kg.nouns.entities import Kind, Status
+from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
 from recommender.measuring.outcome import CancelledError, RunOutcome
 from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
 from recommender.search.log.workers import MANUAL
 from recommender.search.objectives.callable import Function
-from recommender.search.objectives.recorded_table import RecordedTable
 from recommender.search.report.result import Result
 from recommender.search.run.assembly import search_of
 from recommender.search.run.runner import Progress, Runner
@@ -282,14 +281,6 @@ def test_what_the_measurement_says_of_accuracy_comes_first(tmp_path: Path) -> No
 def test_a_loss_needs_a_source() -> None:
     with pytest.raises(InputError, match="a loss needs a source"):
         read_task(TaskFile({**RAW, **ACCURACY, "accuracy": {"precision": {"bf16": 0.01}}}, name="toy"))
-
-
-def test_a_recorded_table_is_an_objective(tmp_path: Path) -> None:
-    outcomes = {Settings({"x": 3, "y": 0}): RunOutcome(values={"kernel_time": 2.0})}
-    table = RecordedTable(outcomes=outcomes)
-    cancel = threading.Event()
-    assert table.evaluate(Settings({"x": 3, "y": 0}), cancel).values == {"kernel_time": 2.0}
-    assert table.evaluate(Settings({"x": 1, "y": 0}), cancel).status is Status.NOT_MEASURED
 
 
 def test_a_function_warms_up_and_repeats() -> None:
