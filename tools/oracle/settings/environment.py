@@ -8,7 +8,15 @@ import re
 from typing import TYPE_CHECKING
 
 from tools.oracle.settings.fields import kind_of
-from tools.oracle.settings.source import Mined, UnresolvedError, as_literal, idle_tests, state_default, tail
+from tools.oracle.settings.source import (
+    READERS,
+    Mined,
+    UnresolvedError,
+    as_literal,
+    idle_tests,
+    state_default,
+    tail,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,8 +45,6 @@ _HELPERS = {
     "getenv_bool": "bool",
     "Env": "any",
 }
-_READERS = {"boolean": "bool", "list_of": "list"} | {name: name for name in ("int", "float", "str", "bool")}
-"""Types that a reader named behind the variable gives it: ``Env("NAME", boolean)``."""
 _READER = re.compile(r"environ|getenv|\bEnv\(|" + "|".join(_HELPERS.keys() - {"Env"}))
 _FIELDS = {"EnvBool": "bool", "EnvInt": "int", "EnvFloat": "float", "EnvStr": "str", "EnvTuple": "list"}
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]{2,}$")
@@ -229,7 +235,7 @@ def _read(sources: Sources, module: Module, name: str, node: ast.expr) -> Mined:
             item.type = _HELPERS.get(tail(call.func), item.type)
             if tail(call.func) == "Env":
                 reader = call.args[1] if len(call.args) > 1 else call.func
-                item.type = _READERS.get(tail(reader.func if isinstance(reader, ast.Call) else reader), "any")
+                item.type = READERS.get(tail(reader.func if isinstance(reader, ast.Call) else reader), "any")
                 break
             _default(sources, module, item, call)
             if tail(call.func).endswith("_with_choices") and len(call.args) > 2:
@@ -277,12 +283,8 @@ def _cast(node: ast.expr) -> str:
         return _cast(node.body)
     if isinstance(node, ast.Call):
         name = tail(node.func)
-        if name in {"bool", "int", "float"}:
-            return name
-        if name == "maybe_convert_bool":
-            return "bool"
-        if name == "maybe_convert_int":
-            return "int"
+        if READERS.get(name) in {"bool", "int", "float"}:
+            return READERS[name]
         if name == "split":
             return "list"
         if name in _READS:

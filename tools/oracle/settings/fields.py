@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tools.oracle.settings.source import (
+    READERS,
     Mined,
     UnresolvedError,
     as_literal,
@@ -22,14 +23,6 @@ if TYPE_CHECKING:
     from tools.oracle.settings.source import Module, Sources
 
 BOUNDS = {"ge": "low", "gt": "low", "le": "high", "lt": "high"}
-_SIMPLE = {
-    "bool": "bool",
-    "int": "int",
-    "float": "float",
-    "str": "str",
-    "PositiveInt": "int",
-    "PositiveFloat": "float",
-}
 _LISTS = {"list", "List", "tuple", "Tuple", "set", "Set", "Sequence", "frozenset"}
 _OBJECTS = {"dict", "Dict", "Mapping", "MutableMapping"}
 _WRAPPERS = {"Optional", "Annotated", "A", "ClassVar", "Required", "NotRequired", "SkipValidation", "Final"}
@@ -204,8 +197,8 @@ def kind_of(sources: Sources, node: ast.expr | None, module: Module, depth: int 
     if isinstance(node, ast.Subscript):
         return _subscript(sources, node, module, depth)
     name = _named(sources, node, module)
-    if name in _SIMPLE:
-        return Kind(type=_SIMPLE[name])
+    if name in READERS:
+        return Kind(type=READERS[name])
     if name in _LISTS:
         return Kind(type="list")
     if name in _OBJECTS:

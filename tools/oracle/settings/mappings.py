@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Paths = frozenset[str]
 NOWHERE: Paths = frozenset()
 _GETTERS = {"get", "pop", "setdefault"}
-_CASTS = {"bool": "bool", "int": "int", "float": "float", "str": "str"}
+_CASTS = {"bool", "int", "float", "str"}
 _DEFAULTS = {"_defaults", "_DEFAULTS"}
 _PATH = re.compile(r"\b[a-z_]+(?:\.[a-z_0-9]+)+\b")
 
@@ -156,7 +156,7 @@ class _Body:
             for path in self.holds(node.args[0]):
                 item = self.reader.settings.get(path)
                 if item is not None and item.type in {"any", "object"}:
-                    item.type = _CASTS[name]
+                    item.type = name
             return NOWHERE
         key = as_text(node.args[0]) if node.args else ""
         rest = node.args[1:2]

@@ -42,6 +42,16 @@ _MADE: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+READERS = {
+    "bool": "bool", "str2bool": "bool", "boolean": "bool", "maybe_convert_bool": "bool",
+    "int": "int", "maybe_convert_int": "int", "PositiveInt": "int", "positive_int": "int",
+    "human_readable_int": "int", "human_readable_int_or_auto": "int",
+    "float": "float", "PositiveFloat": "float", "str": "str", "nullable_str": "str",
+    "loads": "object", "json_list_type": "list", "list_of": "list",
+}  # fmt: skip
+"""What a value becomes that a function or a type of that name reads."""
+
+
 class UnresolvedError(Exception):
     """An expression has no value that the sources alone give."""
 

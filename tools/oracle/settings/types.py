@@ -6,26 +6,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tools.oracle.settings.source import Mined, as_literal, as_text, state_default, tail
+from tools.oracle.settings.source import READERS, Mined, as_literal, as_text, state_default, tail
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.oracle.settings.source import Module, Sources
 
-_TYPES = {
-    "int": "int",
-    "float": "float",
-    "str": "str",
-    "bool": "bool",
-    "str2bool": "bool",
-    "loads": "object",
-    "human_readable_int": "int",
-    "human_readable_int_or_auto": "int",
-    "nullable_str": "str",
-    "json_list_type": "list",
-    "positive_int": "int",
-}
 _FLAG = re.compile(r"--[a-z][a-z0-9.]*(?:[-_][a-z0-9]+)*")
 
 
@@ -129,8 +116,8 @@ def type_of_reader(node: ast.expr, otherwise: str) -> str:
         text = ast.unparse(node.body).lower()
         return "bool" if "true" in text else "list" if "split" in text else "any"
     name = tail(node)
-    if name in _TYPES:
-        return _TYPES[name]
+    if name in READERS:
+        return READERS[name]
     if "bool" in name:
         return "bool"
     return otherwise if name and "auto" not in name and otherwise != "str" else "any"
