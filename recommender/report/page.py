@@ -16,7 +16,6 @@ from recommender.report.sections import (
     experiment,
     green,
     prediction,
-    provenance,
     search,
 )
 from recommender.report.words import Words
@@ -55,8 +54,6 @@ def page(document: ReportDocument, *, language: str = "en") -> str:
         )
     words = Words(language)
     drawn = [_drawn(document, place, words) for place in range(len(document.parts))]
-    if numbers := provenance.draw(document.parts, words):
-        drawn.append(("numbers", words(provenance.TITLE), numbers, -1))
     if document.not_collected:
         items = [tag("li", tag("b", what), ": ", how) for what, how in document.not_collected]
         drawn.append(("missing", words("Not collected"), tag("ul", *items), -1))
@@ -124,7 +121,6 @@ def check_parts(parts: Iterable[ReportPart], where: str) -> None:
             )
         try:
             SECTIONS[part.kind][1](part.content, Words())
-            provenance.draw([part], Words())
         except UNFIT as fault:
             raise unfit(where, fault) from None
 

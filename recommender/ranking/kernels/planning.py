@@ -18,10 +18,15 @@ from kg.nouns.values import Settings, show
 from recommender.ranking.change import Change, Support, recommendation_id
 from recommender.ranking.kernels.choice import choose_rows
 from recommender.ranking.kernels.domain import declared_domain, generated_domain
-from recommender.ranking.kernels.limits import foreign_settings, limit_lines, not_fitting
 from recommender.ranking.kernels.question import kernel_question
 from recommender.ranking.kernels.score import assumptions, tile_times
-from recommender.ranking.kernels.spelling import kernel_settings, place
+from recommender.ranking.kernels.spelling import (
+    foreign_settings,
+    kernel_settings,
+    limit_lines,
+    not_fitting,
+    place,
+)
 from recommender.ranking.paste import plain_flags
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_setting import Origin, PlanSetting

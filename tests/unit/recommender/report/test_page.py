@@ -70,7 +70,7 @@ def parsed(html: str) -> Tree:
 def test_every_section_is_on_the_page_and_well_formed(language: str) -> None:
     html = page(contents.document(), language=language)
     tree = parsed(html)
-    assert {*SECTIONS, "numbers", "missing", "document"} <= set(tree.ids)
+    assert {*SECTIONS, "missing", "document"} <= set(tree.ids)
     assert len(tree.ids) == len(set(tree.ids))
     assert tree.loads == []
     assert tree.handlers == []

@@ -1,7 +1,7 @@
 """Limits in words: buffers that are nearly full, what does nothing here."""
 
 from recommender.ranking.kernels.domain import generated_domain
-from recommender.ranking.kernels.limits import foreign_settings, limit_lines, not_fitting
+from recommender.ranking.kernels.spelling import foreign_settings, limit_lines, not_fitting
 from tests.unit.recommender.ranking.kernel_questions import question
 
 
