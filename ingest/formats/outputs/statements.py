@@ -223,17 +223,21 @@ def _of_text(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[R
     """Runs of a text of labels and tables; options that are shown count for the runs below."""
     is_csv = content.path.name.removesuffix(".gz").endswith(".csv")
     run, shown, header = Run(place="line 1"), Run(), [""]
+    groups = {name for pattern in tool.lines for name in pattern.groupindex}
+    has_labels = any(name not in groups and not name.startswith("option.") for name in wanted)
     for number, raw in content.lines():
         line = "" if raw is None else raw[:LONGEST_LINE].decode(errors="replace").rstrip()
         if tool.starts is not None and tool.starts.search(line):
             if run.values.keys() - shown.values.keys():
                 yield run
-            run, header = Run(place=f"line {number}"), [""]
-        _note_options(line, shown, wanted)
-        for name, values in shown.values.items():
-            run.values[name] = values
+            run, header = Run(place=f"line {number}", values=dict(shown.values)), [""]
+        if "..." in line or "Namespace(" in line or "bench" in line:
+            _note_options(line, shown, wanted)
+            run.values |= shown.values
         for pattern in tool.lines:
             _note_groups(pattern.search(line), run, wanted)
+        if not has_labels:
+            continue
         if is_csv or len(_BOX.findall(line)) > 1:
             cells = _cells(line, is_csv=is_csv)
             if len(cells) > 1 and not _RULE.fullmatch(line):

@@ -131,6 +131,16 @@ def test_warm_up_steps_are_left_out_and_said(tmp_path: Path, names: NameResolver
     assert any("first 1 of 4 steps are left out" in guess for guess in report.guesses)
 
 
+def test_runs_one_after_another_in_a_log_are_runs_of_one_command(tmp_path: Path, names: NameResolver) -> None:
+    _, text, _ = OUTPUTS["vllm bench serve, printed"]
+    again = text.partition("\n")[2].replace("409.60", "500.00")
+    (tmp_path / "two.log").write_text(f"{text}\n{again}")
+    items = list(read([tmp_path / "two.log"], names, hardware=H100))
+    found = [item for item in items if isinstance(item, Case) and item.measurement.metric == "throughput"]
+    assert [case.measurement.value for case in found] == [409.6, 500.0]
+    assert len({case.problem.workload.model for case in found}) == 1
+
+
 def test_a_part_of_a_benchmark_names_its_summary(tmp_path: Path, names: NameResolver) -> None:
     (tmp_path / "requests.jsonl").write_text('{"metadata": {"x_request_id": "a", "credit_issued_ns": 1}}\n')
     report = next(iter(read([tmp_path], names)))
