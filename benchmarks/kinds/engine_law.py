@@ -42,7 +42,10 @@ def pasted(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     words: list[str] = []
     environment: dict[str, str] = {}
     for line in text.splitlines():
-        parts = shlex.split(line)
+        try:
+            parts = shlex.split(line)
+        except ValueError:  # a field of a file, said in words
+            continue
         if parts[:1] == ["export"]:
             environment.update(part.partition("=")[::2] for part in parts[1:])
         else:

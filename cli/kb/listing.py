@@ -12,6 +12,7 @@ from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.output import say
 from kg.errors import InputError
+from kg.terms.parts import part_of
 from kg.terms.setting_registry import registry, softwares
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ def show_settings(software: str, *, as_json: bool) -> None:
 def to_json(setting: Setting, release: str) -> dict[str, object]:
     """A setting as one release has it; what is not known is left out."""
     default = setting.default_in(release)
+    part = part_of(setting.key, None, setting.software)
     fields: dict[str, object] = {
         "key": setting.key,
         "place": setting.place.value,
@@ -155,6 +157,7 @@ def to_json(setting: Setting, release: str) -> dict[str, object]:
         "removed": setting.removed,
         "replaced_by": setting.replaced_by,
         "open": setting.open,
+        "part": "" if part is None else part.name,
         "refused_with": list(setting.conflicts),
         "source": setting.source,
     }

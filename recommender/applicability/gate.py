@@ -50,6 +50,10 @@ class Applicability:
 APPLIES = Applicability(truth=Truth.HOLDS)
 
 
+IN_PROFILES = "a profile shows"
+"""Begins a condition that only a profile settles, of a question that names no bottleneck."""
+
+
 def judge(strategy: Strategy, facts: Facts, frameworks: Iterable[Framework] = ()) -> Applicability:
     """Judge a strategy for the facts of a question.
 
@@ -106,11 +110,15 @@ def _parts(strategy: Strategy, facts: Facts) -> Judgement:
 def _unsettled(judgement: Judgement, reason: str, facts: Facts) -> Judgement:
     """An open condition in the words of its file.
 
-    What only an observation would settle was not observed, and where the question names its programs no
-    other one runs.
+    What only an observation would settle was not observed, unless nobody looked: a question without any
+    bottleneck leaves open what a profile shows. Where it names its programs no other one runs.
     """
+    names = {fact.partition("[")[0] for fact in judgement.missing}
+    if names == {"bottleneck"} and not any(fact.startswith("bottleneck[") for fact in facts):
+        because = reason if reason.startswith(IN_PROFILES) else f"{IN_PROFILES} that {reason}"
+        return Judgement(truth=Truth.UNKNOWN, because=because, missing=judgement.missing)
     closed = OBSERVATIONS | ({"software"} if "framework" in facts else set())
-    if all(fact.partition("[")[0] in closed for fact in judgement.missing):
+    if names <= closed:
         return Judgement(truth=Truth.FAILS, because=f"nothing shows that {reason}")
     return Judgement(truth=Truth.UNKNOWN, because=reason, missing=judgement.missing)
 

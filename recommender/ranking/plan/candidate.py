@@ -14,6 +14,7 @@ from kg.nouns.values import Settings, show
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
+from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.change import modelled_change, modelled_gain
 from recommender.ranking.change import Change, Support, recommendation_id
 from recommender.ranking.changes.recommendations import as_change
@@ -128,7 +129,7 @@ def of_strategy(
     expected = max(gain.expected if gain else 0.0, AGREEMENT_AS_GAIN * share)
     order = (
         not item.match.bottleneck,
-        bool(item.provided) and share < USUAL,
+        2 if IN_PROFILES in item.provided else int(bool(item.provided) and share < USUAL),
         not item.strategy.sets and not item.strategy.families,
         -expected * item.match.closeness,
         -(item.match.share or 0.0) * item.match.closeness,

@@ -9,6 +9,7 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts, companions
+from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.change import NotHere, recommendation_id
 from recommender.ranking.plan.candidate import of_recipes, of_strategy, without_conflicts
@@ -143,7 +144,12 @@ class Planner:
             understood=_understood(situation.facts),
             start=starts.first,
             alternatives=without_promises(starts).alternatives,
-            changes=tuple(sorted(chosen[:k], key=lambda one: (one.order[0], one.gain is None))),
+            changes=tuple(
+                sorted(
+                    chosen[:k],
+                    key=lambda one: (one.order[0], IN_PROFILES in one.provided, one.gain is None),
+                )
+            ),
             further=tuple(chosen[k:]),
             not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
             missed=missed_limits(problem.limits, starts.price, chosen),

@@ -112,6 +112,14 @@ def test_what_nobody_observed_is_no_if() -> None:
     assert judge(strategy(applies_when=(either,)), FACTS).truth is Truth.UNKNOWN
 
 
+def test_where_nobody_looked_a_profile_may_show_it() -> None:
+    seen = ScopeClause(condition='bottleneck["host-bound"] > 0', source=GUIDE, reason="the device waits")
+    judged = judge(strategy(applies_when=(seen,)), FACTS)
+    assert (judged.truth, judged.because) == (Truth.UNKNOWN, "a profile shows that the device waits")
+    looked = FACTS | {"bottleneck[memory]": 0.2}
+    assert judge(strategy(applies_when=(seen,)), looked).truth is Truth.FAILS
+
+
 def test_where_a_question_names_its_programs_no_other_one_runs() -> None:
     old = ScopeClause(condition='software["sglang"] < "0.5"', source=GUIDE)
     assert judge(strategy(applies_when=(old,)), FACTS).truth is Truth.UNKNOWN
