@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from cli.commands.tuned_script import write_script
+from ingest.questions.launches.running import RunningSetting
+from kg.errors import InputError
+from kg.nouns.setting import SettingPlace
 from recommender.workspace.workspace import Workspace
 from tests.shipped_hardware import add_hardware
 
@@ -315,6 +320,47 @@ def test_a_plan_is_written_into_a_copy_of_the_script(run: Any, tmp_path: Path) -
     again = run(*question, tuned)
     assert (again.code, again.out) == (2, "")
     assert f"{tuned} exists" in again.fault
+
+
+COMPOSE = """services:
+  engine:
+    image: vllm/vllm-openai:v0.11.0  # pinned
+    command: ["--model", "Qwen/Qwen3-8B", "--max-num-seqs", "32", "--enforce-eager", "--port", "8000"]
+    environment: [CUDA_LAUNCH_BLOCKING=1, A=1]
+"""
+
+
+def test_a_plan_is_written_into_a_compose_file_and_the_start_keeps_its_addresses(
+    run: Any, tmp_path: Path
+) -> None:
+    file, tuned = tmp_path / "compose.yaml", tmp_path / "tuned.yaml"
+    file.write_text(COMPOSE)
+    question = ("recommend", "--from-command", file, "--hardware", "h100-sxm")
+    ran = run(*question, "--write", tuned)
+    assert ran.code == 0, ran.err
+    service = yaml.safe_load(tuned.read_text())["services"]["engine"]
+    assert "--enforce-eager" not in service["command"]
+    assert service["environment"] == ["A=1"]
+    assert "  # pinned\n" in tuned.read_text()
+    assert "all else as it was" in ran.out
+    start = run(*question).out.partition("Start with")[2]
+    assert "--port 8000" in start
+    assert "CUDA_LAUNCH_BLOCKING" not in start.partition("Test next")[0]
+
+
+def test_what_cannot_be_written_is_one_line(run: Any, tmp_path: Path) -> None:
+    script = tmp_path / "serve.sh"
+    script.write_text(SERVE)
+    question = ("recommend", "--from-command", script, *B3, "--write")
+    assert "exists" in run(*question, tmp_path).fault
+    assert "no such folder" in run(*question, tmp_path / "no" / "tuned.sh").fault
+    assert run("recommend", "--from-command", tmp_path, *B3, "--write", "-").code == 2
+    script.write_text("kind: Deployment\nspec: {containers: [{image: nginx}]}\n")
+    assert "no launch is found" in run(*question, "-").fault
+    other = (RunningSetting(key="--seed", value="1", place=SettingPlace.FLAG),)
+    script.write_text(SERVE)
+    with pytest.raises(InputError, match="changed while it was read"):
+        write_script(None, "-", str(script), None, other)  # type: ignore[arg-type]  # it is not reached
 
 
 def test_sizes_of_a_text_that_are_not_those_of_the_told_model_are_said(run: Any, tmp_path: Path) -> None:
