@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.context import open_workspace, with_defaults
-from cli.diagnosis.finding_text import launch_settings, show_finding
 from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
@@ -45,6 +44,7 @@ def check(
     Example: tunegraph check serve.sh --hardware 910B3
     """
     from cli import output
+    from cli.diagnosis.finding_text import launch_settings  # as the help of all commands needs none of it
 
     if sarif and as_json:
         raise InputError("--sarif and --json are two forms", hint="leave one out")
@@ -118,6 +118,7 @@ def _own_rules(path: Path | None) -> tuple[AuditRule, ...]:
 
 def _show(script: str, audit: Audit) -> None:
     from cli import output
+    from cli.diagnosis.finding_text import show_finding
 
     for note in audit.notes:
         output.note(note)

@@ -26,7 +26,6 @@ from cli.commands.from_profile import ProfileOption, with_profile
 from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteOption, write_script
 from cli.context import open_workspace, say_aside, with_defaults
-from cli.diagnosis.finding_text import launch_settings
 from cli.options import JsonOption, NumberOption
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
@@ -107,6 +106,7 @@ def recommend(
     Example: tunegraph recommend --model qwen3-32b --phase serving --hardware 910B3 --count 4
     """
     from cli import output
+    from cli.diagnosis.finding_text import launch_settings
 
     if moved or pareto:
         words = ["size" if word == "recommend" else word for word in sys.argv[1:]]

@@ -11,7 +11,6 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from kg.errors import InputError
-from kg.web import is_address
 
 TokenOption = Annotated[
     Path | None,
@@ -52,6 +51,7 @@ def export(
     Example: tunegraph kb export graph.ttl
     """
     from ingest.exporting import SUFFIXES
+    from kg.web import is_address
 
     if is_address(target):
         if form or operator or hardware:
@@ -100,6 +100,8 @@ def import_(
     Example: tunegraph kb import graph.ttl
     """
     with open_for_writing(context) as editor:
+        from kg.web import is_address
+
         if is_address(source):
             count = editor.import_from(source, token=server_token(token_file))
         else:

@@ -225,6 +225,10 @@ class _Reader:
         sizes, traits = self._settings("sizes"), self._settings("traits")
         check_traits(traits)
         if model is None and operator is None and not sizes:
+            origins = self.raw.get("origins")
+            if isinstance(origins, dict) and origins.get("phase") == FactOrigin.SCRIPT:
+                program = ", ".join(dict(self.raw.get("software") or {}))  # type: ignore[call-overload]
+                raise InputError(f"the launch of {program} names no model", hint="--model NAME tells it")
             raise InputError("nothing to tune: add --model, --op or a problem file")
         known = None if operator is None else self.operators(operator)
         if known is not None:
