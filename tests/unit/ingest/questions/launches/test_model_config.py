@@ -103,6 +103,12 @@ def test_layers_with_a_window_are_told_apart_by_the_pattern() -> None:
     )
 
 
+def test_blocks_that_share_an_index_are_told_from_those_that_have_one() -> None:
+    glm = _sizes(hidden_size=6144, intermediate_size=12288, num_hidden_layers=6, num_attention_heads=64,
+                 index_topk=2048, indexer_types=["full", "full", "shared", "shared", "shared", "full"])  # fmt: skip
+    assert glm["index_layers"] == 3
+
+
 def test_an_unknown_architecture_names_the_fields_that_it_lacks() -> None:
     with pytest.raises(InputError, match=r"no layers, hidden_size, attention_heads \(a model swin\)") as told:
         _sizes(model_type="swin", embed_dim=96, depths=[2, 2, 6, 2], image_size=224)

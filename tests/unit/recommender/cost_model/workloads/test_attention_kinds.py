@@ -133,3 +133,10 @@ def test_the_cache_keeps_a_window_and_a_state_at_most() -> None:
     full = model("qwen3-32b")
     mixed = replace(full, window=1024.0, window_layers=full.layers / 2)
     assert cached_rows(mixed, LENGTHS) == pytest.approx(full.layers / 2 * (LENGTHS + 1024))
+
+
+def test_blocks_that_share_an_index_do_not_score_again() -> None:
+    own = model("deepseek-v3-2")
+    few = replace(own, index_layers=own.layers / 4)
+    for phase in ("prefill", "decode"):
+        assert np.all(times(few, phase) < times(own, phase))
