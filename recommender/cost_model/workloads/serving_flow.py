@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 NORMAL_99 = 2.326
+LEAST_S = 1e-9
+"""Of a pass that costs a step nothing: what prefills it is read and launched for the decode step anyway."""
 ROUNDS = 12
 """After which the number of running requests stands still."""
 
@@ -112,7 +114,7 @@ def serving_flow(
     each = passes / np.maximum(steps, 1)
     base_s = np.minimum(times.base_s, step_s)
     shared_s = np.where((s["mixed_steps"] > 0) & (batch > 1) & ~apart, base_s, 0.0)
-    pass_s = np.maximum(busy_s / passes - shared_s, 0.0)
+    pass_s = np.maximum(busy_s / passes - shared_s, LEAST_S)
     rate, alone = s["request_rate"], s["prefill_engines"] > 0
     running = batch
     for _ in range(ROUNDS if np.any(rate > 0) else 1):
