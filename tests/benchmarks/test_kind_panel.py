@@ -39,7 +39,9 @@ def flag(key: str, value: object) -> dict[str, object]:
 def reply(*, code: int = 0, situation: PanelSituation = TOLD, cpu_s: float = 0.1, **changed: Any) -> Reply:
     """A good answer to the question, but for what is changed in its start or beside it."""
     beside: dict[str, Any] = {
-        name: changed.pop(name) for name in ("alternatives", "understood", "support") if name in changed
+        name: changed.pop(name)
+        for name in ("alternatives", "changes", "understood", "support")
+        if name in changed
     }
     settings = [flag("--tensor-parallel-size", 4), flag("--max-model-len", 4096), flag("--max-num-seqs", 64)]
     start: dict[str, Any] = {
@@ -133,6 +135,7 @@ BROKEN: dict[str, list[Reply]] = {
         reply(more=[flag("--limit-mm-per-prompt", "{}")]),
         reply(more=[{"where": "env", "key": "NCCL_ALGO", "value": "Ring"}]),
     ],
+    "defaults": [reply(changes=[{"settings": [flag("--enable-chunked-prefill", True)]}])],
     "engine": [
         reply(paste=["vllm serve MODEL --no-such-flag 1"]),
         reply(paste=["vllm serve MODEL --max-num-seqs many"]),

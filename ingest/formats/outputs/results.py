@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ingest.door.records import Records
     from ingest.files.content import Content
     from ingest.files.sniffing import Head
-    from ingest.formats.outputs.statements import Run
+    from ingest.formats.outputs.statements import StatedRun
     from ingest.formats.outputs.tool import Tool
     from kg.nouns.entities import Case
 
@@ -60,7 +60,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
             yield from _cases(run, tool, content.reference, records)
 
 
-def _cases(run: Run, tool: Tool, path: str, records: Records) -> Iterator[Case | Fault]:
+def _cases(run: StatedRun, tool: Tool, path: str, records: Records) -> Iterator[Case | Fault]:
     outcomes = list(_outcomes(run, tool, records))
     if reason := _why_none(run, tool, outcomes):
         yield Fault(place=run.place, reason=reason)
@@ -75,7 +75,7 @@ def _cases(run: Run, tool: Tool, path: str, records: Records) -> Iterator[Case |
         )
 
 
-def _why_none(run: Run, tool: Tool, outcomes: Sequence[object]) -> str:
+def _why_none(run: StatedRun, tool: Tool, outcomes: Sequence[object]) -> str:
     """Why a run is no measurement; empty if it is one."""
     if run.faults:
         return "; ".join(run.faults)
@@ -86,7 +86,7 @@ def _why_none(run: Run, tool: Tool, outcomes: Sequence[object]) -> str:
     return "" if outcomes else "neither a mean time nor a rate is in it: the run was perhaps cut short"
 
 
-def _outcomes(run: Run, tool: Tool, records: Records) -> Iterator[dict[str, object]]:
+def _outcomes(run: StatedRun, tool: Tool, records: Records) -> Iterator[dict[str, object]]:
     taken: set[str] = set()
     for metric, candidates in tool.metrics.items():
         wanted = tool.where.get(metric, {})
@@ -110,7 +110,7 @@ def _outcomes(run: Run, tool: Tool, records: Records) -> Iterator[dict[str, obje
         yield {"metric": metric, "status": "ok", **found, **spread, **better}
 
 
-def _measured(run: Run, tool: Tool, candidate: str, records: Records) -> dict[str, object] | None:
+def _measured(run: StatedRun, tool: Tool, candidate: str, records: Records) -> dict[str, object] | None:
     """The mean of a name's numbers with their unit; None where there is none, or nothing but zero."""
     name, _, symbol = candidate.rpartition(" ")
     numbers = run.numbers(name)[-1:] if name in tool.last else run.numbers(name)
@@ -141,7 +141,7 @@ def _warmed(numbers: list[float], name: str, records: Records) -> list[float]:
     return numbers[first:]
 
 
-def _by_clock(run: Run, clock: Sequence[str]) -> dict[str, object] | None:
+def _by_clock(run: StatedRun, clock: Sequence[str]) -> dict[str, object] | None:
     """Seconds a step between the first and the last line that tell time and steps."""
     times, steps = (run.values.get(name, []) for name in clock)
     told = [(_seconds(str(time)), number_in(step)) for time, step in zip(times, steps, strict=False)]
@@ -161,7 +161,7 @@ def _seconds(text: str) -> float | None:
     return sum(float(size) * _SECONDS[name] for size, name in parts) if parts else None
 
 
-def _spread(run: Run, names: Sequence[str]) -> dict[str, object]:
+def _spread(run: StatedRun, names: Sequence[str]) -> dict[str, object]:
     """Standard deviation and number of repeats of the run as a whole."""
     deviation, repeats = run.number(names[:1]), run.number(names[1:2])
     if deviation is None or (repeats is not None and repeats <= 1):
@@ -170,7 +170,7 @@ def _spread(run: Run, names: Sequence[str]) -> dict[str, object]:
     return {"std": deviation, **counted}
 
 
-def _record(run: Run, tool: Tool, path: str, records: Records) -> dict[str, object]:
+def _record(run: StatedRun, tool: Tool, path: str, records: Records) -> dict[str, object]:
     """The run's record without its outcome, as far as the file states it."""
     facts = tool.facts
     shape: dict[str, object] = {}

@@ -51,7 +51,7 @@ _SECONDS = {"_ms": "ms", "_s": "s", "_us": "us"}
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class StatedRun:
     """What a file says of one run.
 
     Attributes:
@@ -105,9 +105,9 @@ def number_in(value: Scalar) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def runs_of(content: Content, tool: Tool) -> Iterator[Run | Fault]:
+def runs_of(content: Content, tool: Tool) -> Iterator[StatedRun | Fault]:
     """The runs of a file, and faults of what cannot be read."""
-    wanted, joined = tool.wanted, Run()
+    wanted, joined = tool.wanted, StatedRun()
     try:
         if _JSON.match(read_head(content.path).text):
             found = _of_json(content, tool, wanted)
@@ -127,7 +127,7 @@ def runs_of(content: Content, tool: Tool) -> Iterator[Run | Fault]:
         yield joined
 
 
-def _of_json(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[Run | Fault]:
+def _of_json(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[StatedRun | Fault]:
     """Runs of a document, of a list of them, or of one on each line."""
     pieces: list[bytes] = []
     length = 0
@@ -160,21 +160,21 @@ def _of_json(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[R
             yield Fault(place="", reason=f"no JSON, or cut short: {str(fault)[:100]}")
 
 
-def _of_document(document: object, tool: Tool, wanted: frozenset[str], place: str) -> Iterator[Run]:
+def _of_document(document: object, tool: Tool, wanted: frozenset[str], place: str) -> Iterator[StatedRun]:
     if isinstance(document, list):
         for number, item in enumerate(document):
             yield from _of_document(item, tool, wanted, f"{place}[{number}]")
         return
     inner = document.get(tool.each) if isinstance(document, dict) and tool.each else None
     for number, item in enumerate(inner if isinstance(inner, list) else [None]):
-        run = Run(place=place if item is None else f"{tool.each}[{number}]")
+        run = StatedRun(place=place if item is None else f"{tool.each}[{number}]")
         if item is not None and isinstance(document, dict):
             _flatten("", {key: value for key, value in document.items() if key != tool.each}, run, wanted)
         _flatten("", document if item is None else item, run, wanted)
         yield run
 
 
-def _flatten(path: str, item: object, run: Run, wanted: frozenset[str]) -> None:
+def _flatten(path: str, item: object, run: StatedRun, wanted: frozenset[str]) -> None:
     if isinstance(item, dict):
         for key, value in item.items():
             name = plain(str(key))
@@ -192,10 +192,10 @@ def _flatten(path: str, item: object, run: Run, wanted: frozenset[str]) -> None:
         run.add(path, item, wanted)
 
 
-def _of_rows(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[Run | Fault]:
+def _of_rows(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[StatedRun | Fault]:
     """Runs of a table that has one in each row, CSV or drawn in Markdown."""
     headers: list[list[str]] = []
-    above = Run()
+    above = StatedRun()
     is_csv = content.path.name.removesuffix(".gz").endswith(".csv")
     for number, line in content.lines():
         text = "" if line is None else line.decode(errors="replace").strip()
@@ -211,7 +211,7 @@ def _of_rows(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[R
         if len(cells) != len(headers[0]):
             yield Fault(place=place, reason=f"{len(cells)} cells, where the header has {len(headers[0])}")
             continue
-        run = Run(place=place, values={name: list(values) for name, values in above.values.items()})
+        run = StatedRun(place=place, values={name: list(values) for name, values in above.values.items()})
         for column, cell in enumerate(cells):
             _note(run, ".".join(filter(None, (header[column] for header in headers))), cell, wanted)
             for pattern in tool.lines:
@@ -219,10 +219,10 @@ def _of_rows(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[R
         yield run
 
 
-def _of_text(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[Run]:
+def _of_text(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[StatedRun]:
     """Runs of a text of labels and tables; options that are shown count for the runs below."""
     is_csv = content.path.name.removesuffix(".gz").endswith(".csv")
-    run, shown, header = Run(place="line 1"), Run(), [""]
+    run, shown, header = StatedRun(place="line 1"), StatedRun(), [""]
     groups = {name for pattern in tool.lines for name in pattern.groupindex}
     has_labels = any(name not in groups and not name.startswith("option.") for name in wanted)
     for number, raw in content.lines():
@@ -230,7 +230,7 @@ def _of_text(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[R
         if tool.starts is not None and tool.starts.search(line):
             if run.values.keys() - shown.values.keys():
                 yield run
-            run, header = Run(place=f"line {number}", values=dict(shown.values)), [""]
+            run, header = StatedRun(place=f"line {number}", values=dict(shown.values)), [""]
         if "..." in line or "Namespace(" in line or "bench" in line:
             _note_options(line, shown, wanted)
             run.values |= shown.values
@@ -256,7 +256,7 @@ def _cells(line: str, *, is_csv: bool) -> list[str]:
     return [cell.strip() for cell in _BOX.split(line.strip().strip("|\u2502\u2503"))]
 
 
-def _note_cells(cells: list[str], header: list[str], run: Run, wanted: frozenset[str]) -> list[str]:
+def _note_cells(cells: list[str], header: list[str], run: StatedRun, wanted: frozenset[str]) -> list[str]:
     """Keep the values of a row under its label; the header that holds for the rows below."""
     names = [plain(cell) for cell in cells]
     if names[0] in _HEADERS or len(_STATISTICS & set(names[1:])) > 1:
@@ -272,7 +272,7 @@ def _note_cells(cells: list[str], header: list[str], run: Run, wanted: frozenset
     return header
 
 
-def _note(run: Run, name: str, text: str, wanted: frozenset[str]) -> None:
+def _note(run: StatedRun, name: str, text: str, wanted: frozenset[str]) -> None:
     """Keep a value; of several rates behind one label each by its unit."""
     rates = [_RATE.match(part.strip()) for part in text.split(", ")]
     if len(rates) > 1 and all(rates):
@@ -291,20 +291,20 @@ def _note(run: Run, name: str, text: str, wanted: frozenset[str]) -> None:
         _note_unit(run, name, written)
 
 
-def _note_unit(run: Run, name: str, written: str) -> None:
+def _note_unit(run: StatedRun, name: str, written: str) -> None:
     said = next((symbol for end, symbol in _SECONDS.items() if name.partition(".")[0].endswith(end)), written)
     if unit(said) != unit(written):
         run.faults.append(f"{name}: two units, {said} in the label and {written} behind the number")
     run.units[name] = written
 
 
-def _note_groups(match: re.Match[str] | None, run: Run, wanted: frozenset[str]) -> None:
+def _note_groups(match: re.Match[str] | None, run: StatedRun, wanted: frozenset[str]) -> None:
     for name, text in match.groupdict().items() if match is not None else ():
         if text:
             _note(run, name, text, wanted)
 
 
-def _note_options(line: str, shown: Run, wanted: frozenset[str]) -> None:
+def _note_options(line: str, shown: StatedRun, wanted: frozenset[str]) -> None:
     """The options of a benchmark's command, or of the arguments that it prints."""
     pairs: list[tuple[str, str]] = []
     if (dotted := _DOTTED.search(line)) is not None:
