@@ -197,7 +197,8 @@ def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floa
     behind = np.maximum(engines - ahead, 1) / decode_s
     is_split = ahead > 0
     both = engines / (np.where(is_apart(s), 0.0, prefill_s) + decode_s)
-    capacity = np.where(is_split, np.minimum(ahead / prefill_s, behind), both)
+    first = ahead / np.where(is_split, prefill_s, 1.0)  # among decode steps it may cost nothing of its own
+    capacity = np.where(is_split, np.minimum(first, behind), both)
     turn = np.where(is_split, prefill_s, prefill_s + decode_s)
     load = rate * turn / np.where(is_split, np.maximum(ahead, 1), np.maximum(engines, 1))
     load = np.where(is_split & (rate > behind), np.maximum(load, rate / behind), load)
