@@ -6,14 +6,18 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kg.nouns.recipe import experts_spread
 from kg.nouns.values import Settings
 from recommender.cost_model.change import modelled_gain
 from recommender.ranking.change import Change, Support, recommendation_id
+from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.paste import change_words
 from recommender.ranking.plan.candidate import LEAST_LOG_GAIN
+from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
 
 if TYPE_CHECKING:
     from kg.nouns.entities import Problem
+    from kg.nouns.layout import ParallelLayout
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.start import StartConfiguration
@@ -64,12 +68,29 @@ def layout_changes(
     found = []
     for other in starts.alternatives:
         log_gain = log_gain_over(starts.first, other)
-        if log_gain < LEAST_LOG_GAIN or other.layout is None:
+        if log_gain < LEAST_LOG_GAIN or other.layout is None or _keeps_experts_whole(other.layout, starts):
             continue
         settings = _difference(starts.first, other, release)
         if settings:
             found.append(_change(problem, other, settings, log_gain, version))
     return found
+
+
+def _keeps_experts_whole(layout: ParallelLayout, starts: Starts) -> bool:
+    """Whether a layout does not spread the experts of a model whose own recipes all do, on such chips."""
+    asked = starts.situation.model
+    own = [
+        one.recipe
+        for one in starts.recipes
+        if not one.is_foreign
+        and (one.recipe.model == asked.id or (one.model is not None and is_same_network(asked, one.model)))
+    ]
+    if layout.ep > 1 or len(own) < FEWEST_TO_TELL:
+        return False
+    return all(
+        experts_spread(one.framework, one.layout, {item.key: item.value for item in one.settings}) > 1
+        for one in own
+    )
 
 
 def _difference(

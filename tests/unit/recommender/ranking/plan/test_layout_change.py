@@ -68,3 +68,16 @@ def test_the_change_makes_the_start_the_alternative(planned: Planned) -> None:
     merged.update({item.key: item.value for item in change.settings})
     wanted = {item.key: item.value for item in other.settings}
     assert {key: merged[key] for key in wanted} == wanted
+
+
+def test_experts_that_all_recipes_of_the_model_spread_are_kept_spread(shipped: Workspace) -> None:
+    told = {"model": "glm-5-1", "phase": "serving", "hardware": "ascend-910c", "count": 16}
+    problem, _ = shipped.problem(told)
+    recommender, model = shipped.snapshot.recommender, shipped.ask.model_facts(problem)
+    found = recommender.planner.plan(
+        problem, 10, model=model, rules=recommender.feasibility.of(problem, model, ())
+    )
+    assert found is not None
+    whole = [one for one in found.starts.alternatives if one.layout is not None and one.layout.ep == 1]
+    titles = [change.title for change in found.plan.changes]
+    assert not [one for one in whole if f"Divide it as {one.layout}" in titles]
