@@ -194,9 +194,20 @@ class Answer:
         if self.plan is None or self.problem.workload.model is None:
             raise InputError("no launch script follows from this answer: it is no plan for a model")
         findings = self.findings if script else ()
-        removed = [key for item in findings if item.is_taken_back for key in item.taken]
+        gone = [item for item in findings if item.is_taken_back]
+        removed = [key for item in gone if item.setting.line is not None for key in item.taken]
+        elsewhere = [item.setting.key for item in gone if item.setting.line is None]
         raised = {item.setting.key: item.raised for item in findings if item.is_below_told}
-        return tuned_script(self.plan, script, name, new_name, removed=removed, raised=raised, server=server)
+        return tuned_script(
+            self.plan,
+            script,
+            name,
+            new_name,
+            removed=removed,
+            elsewhere=elsewhere,
+            raised=raised,
+            server=server,
+        )
 
     def __str__(self) -> str:
         """The answer in short: where to start, its alternatives, what to change, what was assumed."""

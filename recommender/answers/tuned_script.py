@@ -66,6 +66,7 @@ def tuned_script(
     new_name: str = "",
     *,
     removed: Sequence[str] = (),
+    elsewhere: Sequence[str] = (),
     raised: Mapping[str, str] | None = None,
     server: int | None = None,
 ) -> TunedScript:
@@ -77,6 +78,7 @@ def tuned_script(
         name: Of the script, for the diff.
         new_name: Of the new script, for the diff; that of the old one if empty.
         removed: Flags and variables that are taken away.
+        elsewhere: Those that stand in a file which the script names.
         raised: New values of flags whose limits are below what is told.
         server: Number of the launch among several, from 1; None for the first, and for all that are like it.
 
@@ -92,6 +94,7 @@ def tuned_script(
         wanted |= {(item.where, item.key): item for item in change.settings}
     unwritten = [f"{line}: not in the script" for line in field_lines(list(wanted.values()))]
     unwritten += [f"{change.title}: test it first" for change in plan.changes if _is_layout(change)]
+    unwritten += [f"without {key}: it stands in a file that the script names" for key in elsewhere]
     proof, kept = "", list[str]()
     if script:
         _check_engine(script, plan.start.framework, server)

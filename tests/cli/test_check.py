@@ -138,6 +138,18 @@ def test_a_start_takes_the_load_that_is_told(run: Any, written: Any) -> None:
     assert "4096" not in start.partition("Test next")[0]
 
 
+def test_a_low_share_of_the_memory_has_the_price_of_the_requests_that_do_not_fit(
+    run: Any, written: Any
+) -> None:
+    path = written("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4 --gpu-memory-utilization .5\n")
+    ran = run("check", path, "--hardware", "h100-sxm", "--json")
+    [finding] = [item for item in json.loads(ran.out)["findings"] if item["rule"] == "memory-share-low"]
+    assert finding["priced"]["throughput"]["expected_factor"] > 1.5
+    fits = run("check", path, "--hardware", "h100-sxm", "--trait", "concurrency=1", "--json")
+    [finding] = [item for item in json.loads(fits.out)["findings"] if item["rule"] == "memory-share-low"]
+    assert finding["priced"] is None
+
+
 def test_a_written_script_is_without_what_costs(run: Any, written: Any, tmp_path: Path) -> None:
     target = tmp_path / "tuned.sh"
     ran = run("recommend", "--from-command", written(COSTLY), "--hardware", "910B3", "--write", target)

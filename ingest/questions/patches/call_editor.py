@@ -13,7 +13,13 @@ from collections.abc import Mapping
 from ingest.door.values import parse_value
 from ingest.questions.launches.engine_calls import EngineCall, read_calls, set_variables
 from ingest.questions.launches.shell import UNKNOWN
-from ingest.questions.patches.shell_editor import COMPUTED, ELSEWHERE, SettingEdit, merged_fields
+from ingest.questions.patches.shell_editor import (
+    COMPUTED,
+    ELSEWHERE,
+    SettingEdit,
+    merged_fields,
+    without_field,
+)
 
 
 class CallEditor:
@@ -82,6 +88,11 @@ class CallEditor:
 
     def _without(self, plain: str) -> str:
         call = self.call
+        carrier, dot, rest = plain.partition(".")
+        held = call.values.get(carrier)
+        if dot and isinstance(held, dict):
+            left = without_field(held, rest)
+            return self._set(carrier, left) if left else self._without(carrier)
         if plain not in call.arguments:
             return ""
         node = call.arguments[plain]

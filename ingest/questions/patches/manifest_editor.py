@@ -6,6 +6,7 @@ value of the documents read as before, so that a value which two containers shar
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,6 +27,8 @@ from ingest.questions.patches.yaml_items import (
     with_key,
     without,
 )
+
+_KEY = re.compile(r"[\w./-]+")
 
 
 class ContainerLaunch:
@@ -210,6 +213,16 @@ class BlockLaunch:
 
     def with_variable(self, edit: SettingEdit) -> None:
         """None: the script has it to do."""
+
+
+def is_yaml(text: str) -> bool:
+    """Whether a text is YAML with names or items, and no command that happens to read so."""
+    roots = yaml_documents(text) if ":" in text or "- " in text else []
+    return bool(roots) and all(
+        root.items is not None
+        or (bool(root.pairs) and all(_KEY.fullmatch(key.text) for key, _ in root.pairs or ()))
+        for root in roots
+    )
 
 
 def scalars(text: str) -> list[YamlNode]:

@@ -10,7 +10,7 @@ from ingest.questions.launches.launch import Launch, LaunchForm, read_launches
 from ingest.questions.launches.program import known_programs
 from ingest.questions.patches.call_editor import CallEditor
 from ingest.questions.patches.held_editor import HeldEditor, LaunchEditor, script_editor
-from ingest.questions.patches.manifest_editor import BlockLaunch, ContainerLaunch, scalars
+from ingest.questions.patches.manifest_editor import BlockLaunch, ContainerLaunch, is_yaml, scalars
 from ingest.questions.patches.shell_editor import NEW_LINE, SettingEdit
 from kg.errors import InputError
 
@@ -88,7 +88,7 @@ def edited(text: str, edits: ScriptEdits, server: int | None = None) -> EditedSc
         unwritten=tuple(dict.fromkeys(unwritten)),
         commands=commands,
         edits=written,
-        form=LaunchForm.MANIFEST if scalars(plain) else launches[0].form,
+        form=LaunchForm.MANIFEST if is_yaml(plain) else launches[0].form,
     )
 
 
@@ -130,13 +130,13 @@ def _script(text: str, launch: Launch) -> LaunchEditor:
         InputError: It stands in YAML otherwise.
     """
     begin = launch.command.start
-    node = next((one for one in scalars(text) if one.start <= begin < one.end), None)
-    if node is None:
+    if not is_yaml(text):
         return script_editor(text, launch.path, NEW_LINE)
-    start = node.start
+    node = next((one for one in scalars(text) if one.start <= begin < one.end), None)
+    start = 0 if node is None else node.start
     before = [one for one in read_launches(text, "") if one.command.start < begin]
     place = sum(1 for one in before if one.command.start >= start)
-    inner = read_launches(node.text, "") if node.style in {"|", ">"} else ()
+    inner = read_launches(node.text, "") if node is not None and node.style in {"|", ">"} else ()
     if place >= len(inner):
         raise InputError("the launch stands in YAML that is read and not written", hint=_COPIED)
     return HeldEditor(text, lambda one: BlockLaunch(one, start, inner[place].path))

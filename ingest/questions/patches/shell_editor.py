@@ -46,8 +46,8 @@ class SettingEdit:
 
     @property
     def is_flag(self) -> bool:
-        """Whether it is a flag."""
-        return self.name.startswith("-")
+        """Whether it is a flag, or a field of one's object."""
+        return self.name.startswith("-") or "." in self.name
 
     @property
     def plain(self) -> str:
@@ -127,6 +127,8 @@ class ShellEditor:
 
     def _remove(self, name: str) -> str:
         """Take a flag with its values, or a variable, away; why it could not be, or an empty text."""
+        if "." in name:
+            return self._remove_field(name)
         if not name.startswith("-"):
             return self._remove_variable(name)
         words, names = self.command.words, _names(name)
@@ -145,6 +147,20 @@ class ShellEditor:
             if self._accept(text, (*words[:at], *words[at + 1 + count :]), {}):
                 return ""
         return ELSEWHERE
+
+    def _remove_field(self, path: str) -> str:
+        """Take a field of a flag's object away, and the flag with its last one."""
+        carrier, _, rest = path.lstrip("-").partition(".")
+        words, names = self.command.words, _names(f"--{carrier}")
+        at = next((i for i in reversed(range(len(words))) if _name(words[i]) in names), None)
+        if at is None:
+            return ""
+        before = _object(words[at].partition("=")[2] or "".join(words[at + 1 : at + 2]))
+        if before is None:
+            return "its value is no plain JSON object in the script"
+        left = without_field(before, rest)
+        flag = words[at].partition("=")[0]
+        return self._set_flag(flag, (json.dumps(left),)) if left else self._remove(flag)
 
     def _remove_variable(self, name: str) -> str:
         if name not in environment_of(self.command):
@@ -279,6 +295,14 @@ def _object(text: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return content if isinstance(content, dict) else None
+
+
+def without_field(content: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """An object without a field, and without objects that it leaves empty."""
+    name, _, rest = path.partition(".")
+    inner = content.get(name)
+    kept = without_field(inner, rest) if rest and isinstance(inner, dict) else {}
+    return {**{key: value for key, value in content.items() if key != name}, **({name: kept} if kept else {})}
 
 
 def merged_fields(before: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import pytest
 
 from ingest.questions.patches.script_edits import ScriptEdits, edited
+from kg.errors import InputError
 
 SHARED = """x-engine: &engine
   image: vllm/vllm-openai:v0.11.0
@@ -90,3 +91,12 @@ def test_a_script_in_a_block_keeps_its_indent() -> None:
     made = edited(text, ScriptEdits(variables={"HCCL_X": "2"}, flags={"--seed": ("2",)}))
     assert made.text == text.replace("    vllm", "    export HCCL_X=2\n    vllm").replace("seed 1", "seed 2")
     assert made.unwritten == ()
+
+
+def test_a_command_in_yaml_outside_a_block_is_said_and_one_that_only_looks_like_yaml_is_written() -> None:
+    with pytest.raises(InputError, match="read and not written"):
+        edited(
+            "- name: it\n  shell: x\n- shell: vllm serve m --seed 1\n", ScriptEdits(flags={"--seed": ("2",)})
+        )
+    line = "vllm serve m --x '{\"a\": 1}' --seed 1\n"
+    assert edited(line, ScriptEdits(flags={"--seed": ("2",)})).text == line.replace("seed 1", "seed 2")

@@ -133,6 +133,9 @@ def test_one_of_several_servers_is_picked_and_those_alike_are_all_written() -> N
         ("docker run -e HCCL_X=2 --rm vllm/vllm-openai m\n", "HCCL_X", "docker run --rm vllm/vllm-openai m\n"),
         ("ARGS=(--seed 1 --enforce-eager)\nvllm serve m \"${ARGS[@]}\"\n", "--enforce-eager", "ARGS=(--seed 1)\nvllm serve m \"${ARGS[@]}\"\n"),
         ("vllm serve m\n", "--enforce-eager", "vllm serve m\n"),
+        ("vllm serve m -cc '{\"a\": 1, \"b\": {\"c\": 2}}'\n", "cc.b.c", "vllm serve m -cc '{\"a\": 1}'\n"),
+        ("vllm serve m --x '{\"a\": 1}' --y\n", "x.a", "vllm serve m --y\n"),
+        ("from vllm import LLM\nLLM('m', x={'a': 1, 'b': 2})\n", "x.a", "from vllm import LLM\nLLM('m', x={'b': 2})\n"),
     ],
 )  # fmt: skip
 def test_what_only_costs_is_taken_away_with_its_value(script: str, removed: str, left: str) -> None:
