@@ -135,7 +135,7 @@ _PANELS: dict[str, str] = {
     "Size a service": "--rate --pareto --price",
     "Run for least carbon": "--by --lasts --region --power-limit --weigh",
     "What to estimate": "--set --sweep --compare --constants",
-    "What the space holds": "--share --form --block --spills --runtime --memory-margin --low --budget",
+    "What the space holds": "--share --form --block --spills --memory-margin --low --budget",
     "Measure": "--command --metric --pattern --better --guard --alpha --margin --repeats --warmup --drop "
     "--input --timeout --folder --in-order --control-settings --treatment-settings --allow-value",
     "Test the first three": "--verify --verify-pairs --verify-time --allow-low-trust",

@@ -1,1 +1,1 @@
-"""A diagnosis as text: its ledger, its critical path and what to measure next."""
+"""A diagnosis as text: its ledger, findings and logs."""
