@@ -40,7 +40,7 @@ from recommender.ranking.starts.layout_options import (
     smallest_fit,
 )
 from recommender.ranking.starts.lengths import stretched_positions
-from recommender.ranking.starts.pinned_start import as_it_ran, asked_work, written_layout
+from recommender.ranking.starts.pinned_start import as_it_ran, asked_work, with_own_number, written_layout
 from recommender.ranking.starts.pricing import (
     layout_question,
     started_price,
@@ -216,15 +216,16 @@ class StartFinder:
     def _pinned(self, draft: StartDraft) -> list[ExactRun]:
         """The measurements of exactly this question, best first."""
         asked = asked_work(draft.situation, draft.question)
-        if self._runs is None or asked is None:
-            return []
-        return self._runs.exactly(asked, draft.situation.problem.objective)
+        runs = self._runs if asked is not None else None
+        return runs.exactly(asked, draft.situation.problem.objective) if runs and asked else []
 
     def _kept(
         self, modelled: Starts, pinned: Sequence[ExactRun], screen: Screen, sizes: Mapping[str, Value]
     ) -> Starts:
         """The best measurement of this very question as it ran, and what is modelled beside it."""
         situation = modelled.situation
+        if situation.problem.current:
+            return with_own_number(modelled, pinned)
         words = words_of(
             pinned[0], screen.release(), situation.framework.id, written_layout(pinned[0].layout, situation)
         )

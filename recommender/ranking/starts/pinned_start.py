@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.measured.exact_runs import AskedWork
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.start import ExpectedValue
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def asked_work(situation: StartSituation, question: Question | None) -> AskedWork | None:
-    """What a measurement must agree with; None where something runs, or limits are to be kept.
+    """What a measurement must agree with; None where limits are to be kept.
 
     Args:
         situation: What is asked.
@@ -33,7 +34,7 @@ def asked_work(situation: StartSituation, question: Question | None) -> AskedWor
     """
     problem = situation.problem
     count = question.machine.count if question is not None else situation.devices
-    if problem.current or problem.limits or not count:
+    if problem.limits or not count:
         return None
     return AskedWork(
         model=situation.model.id,
@@ -60,6 +61,19 @@ def written_layout(layout: ParallelLayout, situation: StartSituation) -> dict[st
         source="",
     )
     return {item.key: item.value for item in settings}
+
+
+def with_own_number(modelled: Starts, measured: Sequence[ExactRun]) -> Starts:
+    """The starts of a question where something runs, with its own measurement if it was measured so."""
+    situation = modelled.situation
+    phase = "training" if situation.is_training else "serving"
+    now = translate(situation.problem.current or {}, phase).settings
+    run = next((run for run in measured if translate(run.configuration, phase).settings == now), None)
+    if run is None or modelled.first.layout != run.layout:
+        return modelled
+    others = [text for text in modelled.first.because if not text.startswith("measured: ")]
+    first = replace(modelled.first, because=(run.said, *others))
+    return replace(modelled, first=_measured(first, run, situation.problem.objective.metric))
 
 
 def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen: Screen) -> Starts:

@@ -88,6 +88,18 @@ def test_steps_are_a_throughput_where_the_batch_is_stated(shipped_path: Path, tm
     assert first.expected[0].value == 16 * 4096 / 2.0
 
 
+@pytest.mark.parametrize(("micro", "tier"), [(2, "measured here"), (4, "modelled")])
+def test_what_runs_now_has_its_own_number_where_it_was_measured(
+    micro: int, tier: str, shipped_path: Path, tmp_path: Path
+) -> None:
+    row = trained(17_500, tensor_model_parallel_size=8, micro_batch_size=2)
+    now = {"tensor_model_parallel_size": 8, "micro_batch_size": micro}
+    with with_cases(shipped_path, tmp_path, row) as workspace:
+        number = starts(workspace, {**TRAINED, "current": now}).first.expected[0]
+    assert number.tier == tier
+    assert (number.value == 17_500) is (micro == 2)
+
+
 @pytest.mark.parametrize(
     "other",
     [
