@@ -25,7 +25,7 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _OFF = frozenset({"false", "0", "none", "", "null", "disable"})
-DEEPEST = 3
+DEEPEST = 5
 """Settings that may be added for one another: longer chains are another configuration; a choice."""
 
 
@@ -45,7 +45,9 @@ def broken_conflicts(release: ReleaseSettings, settings: Mapping[str, Value]) ->
     for layer in release.layers():
         for key in settings:
             found = layer.registry.find(key, None, layer.release)
-            for conflict in () if found is None else found.setting.conflicts:
+            if found is None or not found.setting.in_release(layer.release):
+                continue
+            for conflict in found.setting.as_in(layer.release).conflicts:
                 if all(_holds(term, values, layer) for term in conflict.split(" and ")):
                     broken[conflict] = None
     return list(broken)
