@@ -119,7 +119,8 @@ class QuotedLaunch:
         """Edits of the inner text, as it stands or as the other shell gets it."""
         if self.region is None:
             return None
-        return script_editor(self.words[self.place] if filled else self.region.says, self.path[1:])
+        joint = " " if self.region.quote == 'sh"' else ""  # in which a line end behind a backslash is none
+        return script_editor(self.words[self.place] if filled else self.region.says, self.path[1:], joint)
 
     def put(self, script: str) -> str | None:
         """The text with another one in the quotes."""

@@ -237,7 +237,9 @@ class ShellEditor:
     def _append(self, words: Sequence[str]) -> str:
         end = self.command.end
         added = " ".join((words[0], *map(shlex.quote, words[1:])))
-        text = f"{self.text[:end]}{self.joint}{added}{self.text[end:]}"
+        indents = re.findall(r"\\\n([ \t]*)", self.text[self.command.spans[0][0] : end])
+        joint = f" \\\n{indents[-1]}" if indents and self.joint == NEW_LINE else self.joint
+        text = f"{self.text[:end]}{joint}{added}{self.text[end:]}"
         return "" if self._accept(text, (*self.command.words, *words), {}) else ELSEWHERE
 
     def _replace(
