@@ -1,11 +1,11 @@
-"""How far off whole steps are on rows that the anchors did not see.
+"""How far off whole steps are on rows that the anchors did not see, beside three floors.
 
     python -m benchmarks.cost_models.end_to_end --known FILE... --asked FILE... [--effects FILE] [--quick]
 
 The files have published throughputs and times of whole models (``docs/figures-cost-model.md``). A row counts where
 ``published_rows`` makes a question of it; the others are counted by what is missing. Language models are anchored on
 the known rows without the row that is asked and without those that repeat it (one value or one question, in one
-document or of one model); strengths and widths are fitted anew without them. They are
+document or of one model); strengths, widths and the constants of the floors are fitted anew without them. They are
 scored where their engine has five known rows; ``llm_whole_within_25`` counts all others with a value as misses. A seed
 draws documents: their rows alone are asked and none of them is known. ``withheld`` leaves out all known rows of drawn
 models, architectures, devices or engines. ``--effects`` has published gains of strategies, of which it draws documents.
@@ -15,6 +15,7 @@ Constants of operators are those that ship: they are fitted to none of these row
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ import numpy as np
 
 from benchmarks import harness
 from benchmarks.cost_models.effect_scores import effects, rank_correlation
+from benchmarks.cost_models.floors import FLOORS, Work, floor_values, work_of
 from benchmarks.cost_models.published_question import PublishedQuestion
 from benchmarks.cost_models.published_rows import question_of, read_rows
 from benchmarks.harness import Run, mean, percentile, share
@@ -31,7 +33,7 @@ from benchmarks.protocols.anchoring import fit_anchors
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep, kind_of
-from recommender.cost_model.estimate import estimate
+from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.question import Question
 from recommender.cost_model.step_runs import measured_step, modelled_value
@@ -53,11 +55,13 @@ class Point:
         asked: Its question.
         setting: The setting of it that is meant.
         step: Its value beside physics alone.
+        work: What the floors know of it.
     """
 
     asked: PublishedQuestion
     setting: dict[str, object]
     step: MeasuredStep
+    work: Work
 
     @property
     def rate(self) -> float:
@@ -117,7 +121,7 @@ def point(asked: PublishedQuestion) -> Point:
     )  # fmt: skip
     metric, source = METRIC[asked.quantity], f"{document(asked.row)} {asked.row['value']}"
     step = measured_step(question, steps, metric, value_of(asked), source=source, at=at)
-    return Point(asked, asked.settings[at], step)
+    return Point(asked, asked.settings[at], step, work_of(question, steps, metric, at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +132,13 @@ class Score:
         point: What was asked.
         predicted: By the anchored cost model.
         spread: Standard deviation of its log.
+        floors: By the floors.
     """
 
     point: Point
     predicted: float
     spread: float
+    floors: dict[str, float]
 
     @property
     def error(self) -> float:
@@ -147,7 +153,8 @@ def predicted(asked: Point, known: Sequence[Point]) -> Score:
     anchors = fit_anchors([one.step for one in alike]) if len(alike) > 1 else UNANCHORED
     steps = steps_of(asked.asked, anchors, [asked.setting])
     value = modelled_value(steps, METRIC[asked.asked.quantity])
-    return Score(asked, value, steps.spread)
+    floors = floor_values(asked.work, [(one.work, one.rate) for one in alike])
+    return Score(asked, value, steps.spread, floors)
 
 
 def percent(log_error: float) -> float:
@@ -196,6 +203,34 @@ def points(rows: list[dict[str, str]], known: ShippedKnowledge) -> tuple[list[Po
     return found, missing
 
 
+def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int] | None:
+    """Median and largest factor between published values of one model, chip, size and batch; and how many."""
+    held: dict[tuple[str, ...], set[float]] = defaultdict(set)
+    for row in rows:
+        if row["value"] and row["metric"] == "throughput":
+            key = [row[k] for k in ("chip", "task", "n_devices", "precision", "batch", "seq_in")]
+            short = re.sub(r"(id\d+)?forpytorch$", "", re.sub(r"[^a-z0-9]", "", row["model"].lower()))
+            held[(short, *key)].add(float(row["value"]))
+    factors = [max(v) / min(v) for v in held.values() if len(v) > 1 and min(v) > 0]
+    return (float(np.median(factors)), float(np.max(factors)), len(factors)) if factors else None
+
+
+def speed(known: ShippedKnowledge) -> float:
+    """Whole-step configurations per second on one core."""
+    axes: dict[str, list[object]] = {
+        "tp": [1, 2, 4, 8], "pp": [1, 2, 4, 8], "mbs": [1, 2, 4, 8], "zero": [0, 1],
+        "recompute": ["none", "selective", "full"], "fused_ops": [0, 1], "overlap_gradients": [0, 1],
+        "flash_attention": [0, 1],
+    }  # fmt: skip
+    settings = sweep({"seq_len": 4096, "gbs": 512}, axes)
+    where = known.machine("ascend-910b1", 64, "atlas-800t-a2")
+    model = known.model("llama-2-7b")
+    estimate(model=model, machine=where, phase="training", settings=settings[:8])
+    begin = time.process_time()
+    estimate(model=model, machine=where, phase="training", settings=settings)
+    return len(settings) / (time.process_time() - begin)
+
+
 def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object], list[Score]]:
     """Figures of language models, by engine and family too."""
     rows = [one for one in known if one.asked.is_language_model]
@@ -221,6 +256,14 @@ def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object],
     result: dict[str, object] = {f"llm_{name}": value for name, value in figures.items()}
     physics = [percent(one.point.step.log_ratio) for one in scores]
     result["llm_physics_median"] = round(float(np.median(physics)), 1) if physics else None
+    result["floors"] = {
+        f"{name}_median": round(
+            float(np.median([percent(np.log(one.floors[name] / one.point.rate)) for one in scores])), 1
+        )
+        if scores
+        else None
+        for name in FLOORS
+    }
     return result, scores
 
 
@@ -260,7 +303,7 @@ def main() -> None:
         harness.place("--known", nargs="+", help="rows to anchor on"),
         harness.place("--asked", nargs="+", help="rows to estimate"),
         harness.place("--effects", help="published gains of strategies", required=False),
-        quick="language models alone",
+        quick="language models alone, no speed",
     )
     shipped_knowledge = ShippedKnowledge.load()
     known_rows, asked_rows = read(chosen.known), read(chosen.asked)
@@ -285,7 +328,7 @@ def main() -> None:
         if not one.asked.is_language_model:
             steps = steps_of(one.asked, UNANCHORED, [one.setting])
             value = modelled_value(steps, METRIC[one.asked.quantity])
-            families[one.asked.family].append(Score(one, value, steps.spread))
+            families[one.asked.family].append(Score(one, value, steps.spread, {}))
     for name, mine in sorted(families.items()):
         print(f"{name}, physics alone: {summary(mine)}")
     rows = [one for one in (*known, *asked) if one.asked.is_language_model]
@@ -299,9 +342,16 @@ def main() -> None:
         "families": {name: summary(held) for name, held in families.items()},
         "missing": dict(missing),
     }
+    if (apart := disagreement(asked_rows)) is not None:
+        print(
+            "published tables disagree by a factor of {:.2f} (median), {:.1f} at most, n = {}".format(*apart)
+        )
+    result["tables_disagree_factor"] = apart and apart[0]
     result |= effects(chosen, shipped_knowledge) if chosen.effects else dict.fromkeys(
         ("effects_expressible", "effects_sign_balanced", "effects_within_factor_2")
     )  # fmt: skip
+    if not chosen.quick:
+        result["configurations_per_s"] = round(speed(shipped_knowledge))
     chosen.last_line(result, n=len(texts))
 
 
