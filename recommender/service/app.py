@@ -172,7 +172,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
         "/v1/recommend",
         summary="Where to start and what to change, or an operator's configurations.",
         responses=openapi.answer("problem", "knowledge_version", "notes"),
-        openapi_extra=openapi.question("serving", "training", "kernel", **openapi.LAUNCH),
+        openapi_extra=openapi.question("serving", "training", "kernel", others=openapi.LAUNCH),
     )
     async def recommend(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))
@@ -182,7 +182,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
         "/v1/check",
         summary="What the settings of a launch script cost.",
         responses=openapi.answer("findings", "clean"),
-        openapi_extra=openapi.question("launch", required="launch", **openapi.LAUNCH),
+        openapi_extra=openapi.question("launch", required="launch", others=openapi.LAUNCH),
     )
     async def check(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))
@@ -192,7 +192,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
         "/v1/predict",
         summary="Gain, memory, energy and carbon of tuning, before any of it is done.",
         responses=openapi.answer("predictions", "notes"),
-        openapi_extra=openapi.question("serving", server=around, intensity=number),
+        openapi_extra=openapi.question("serving", others={"server": around, "intensity": number}),
     )
     async def predict(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -26,7 +28,9 @@ LAUNCH: dict[str, dict[str, Any]] = _SCHEMAS["launch"]
 """What a question takes where it is asked of a launch script."""
 
 
-def question(*examples: str, required: str = "hardware", **others: dict[str, Any]) -> dict[str, Any]:
+def question(
+    *examples: str, required: str = "hardware", others: Mapping[str, dict[str, Any]] = MappingProxyType({})
+) -> dict[str, Any]:
     """The part of an operation that describes its body: a question, with what else it takes."""
     schema = {
         "type": "object",

@@ -280,9 +280,11 @@ class Workspace:
         problem, assumed = self.problem(question)
         return self.ask.predict(problem, k, notes=(*notes, *assumed))
 
-    def estimate(self, question: Mapping[str, object], *, phase: str = "training") -> Estimate:
+    def estimate(
+        self, question: Mapping[str, object], *, phase: str = "", settings: Mapping[str, object] | None = None
+    ) -> Estimate:
         """Estimate a step by the cost model. See :meth:`AskDesk.estimate`."""
-        return self.ask.estimate(question, phase=phase)
+        return self.ask.estimate(question, phase=phase, settings=settings)
 
     def similar(self, question: Asked, k: int = 10) -> list[Neighbour]:
         """Return the k nearest known problems. See :meth:`AskDesk.similar`."""

@@ -84,7 +84,7 @@ def recipe_commands(text: str) -> list[ShellCommand]:
     """The commands of a Makefile's recipes, its variables filled in; none where the text is none."""
     if _RECIPE.search(text) is None:
         return []
-    values = {name: value.strip() for name, value in _MAKE.findall(text)}
+    values: dict[str, str] = {name: value.strip() for name, value in _MAKE.findall(text)}
 
     def filled(match: re.Match[str]) -> str:
         return values.get(match[1] or match[2], f"${match[1] or match[2]}")

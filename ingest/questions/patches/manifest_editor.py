@@ -142,7 +142,8 @@ class ContainerLaunch:
             if node.is_flow:
                 return f"{self.text[: last.end]}, {name}: {written}{self.text[last.end :]}"
             return with_key(self.text, key, last, name, f" {written}")
-        items = node.items or ()
+        if not (items := node.items):
+            return None
         if items[-1].is_scalar:
             return added(self.text, items[-1], quoted(f"{name}={value}", items[-1]), items)
         if items[-1].is_flow:

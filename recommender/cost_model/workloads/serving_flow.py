@@ -116,16 +116,21 @@ def serving_flow(
     shared_s = np.where((s["mixed_steps"] > 0) & (batch > 1) & ~apart, base_s, 0.0)
     pass_s = np.maximum(busy_s / passes - shared_s, LEAST_S)
     rate, alone = s["request_rate"], s["prefill_engines"] > 0
-    running = batch
-    for _ in range(ROUNDS if np.any(rate > 0) else 1):
-        # others' prefills between steps
+
+    def taken_s(running: Floats) -> tuple[Floats, Floats]:
+        """The step of so many requests, and the time of a token with the prefills of others between steps."""
         others = np.maximum(running - 1, 0.0)
         stalled = np.where(apart, 0.0, pass_s * _prefilling(each * others, each * running, in_step))
         beside_s = base_s + (step_s - base_s) * running / batch
-        tpot = (beside_s + stalled) / plan.tokens
+        return beside_s, (beside_s + stalled) / plan.tokens
+
+    running = batch
+    beside_s, tpot = taken_s(running)
+    for _ in range(ROUNDS if np.any(rate > 0) else 0):
         # as many run as come while one is answered (Little)
         came = np.clip(rate * produced * tpot / np.maximum(dp - s["prefill_engines"], 1), 1.0, batch)
         running = np.where(rate > 0, came, batch)
+        beside_s, tpot = taken_s(running)
     held_s = np.where(
         apart, busy_s, pass_s * _prefilling(each * batch, each * batch, in_step) * steps / batch
     )

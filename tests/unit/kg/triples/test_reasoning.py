@@ -12,8 +12,8 @@ import data
 from kg.triples import iris
 from kg.triples.serialisation import problem_triples, to_triples
 from kg.triples.vocabulary import Shared
+from tests.samples.every_noun import BOOK, KNOWN, MEASURED, PROBLEM
 from tests.unit.kg.nouns.test_outcomes import outcome
-from tests.unit.kg.triples.test_queries import BOOK, NOUNS, PROBLEM
 
 AXIOMS = """
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -38,7 +38,7 @@ TEST = outcome()
 def said() -> tuple[Triple, ...]:
     """Triples of every kind of noun, with a test and the batch of a problem."""
     generated = Triple(iris.problem_iri(PROBLEM.id), Shared.GENERATED_BY, iris.batch_iri(1))
-    nouns = [triple for noun in (*NOUNS, TEST) for triple in to_triples(noun)]
+    nouns = [triple for noun in (*KNOWN, *MEASURED, TEST) for triple in to_triples(noun)]
     return (*nouns, *problem_triples(PROBLEM, 1, [BOOK]), generated)
 
 

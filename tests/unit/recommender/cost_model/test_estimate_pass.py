@@ -68,4 +68,4 @@ def test_plain_content_has_every_operator() -> None:
     done = priced("qwen3-32b")
     content = done.to_json()
     assert content["time_s"] == done.time_s
-    assert len(list(content["operators"])) == len(done.operators)  # type: ignore[call-overload]
+    assert len(list(content["operators"])) == len(done.operators)

@@ -40,7 +40,7 @@ def test_a_step_beyond_the_largest_captured_one_is_launched_kernel_by_kernel() -
     assert beyond == eager
     drafted, over = serve({"speculative_tokens": 1}, {"speculative_tokens": 1, "captured_rows": 4}).time_s
     assert over > drafted + 1e-3  # eight rows
-    counted = {"speculative_tokens": 1, "captured_requests": 4}
+    counted: dict[str, object] = {"speculative_tokens": 1, "captured_requests": 4}
     assert serve(counted).time_s[0] == drafted
     assert serve({**counted, "captured_requests": 3}).time_s[0] == over
 
