@@ -341,9 +341,8 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[Meas
         share = f"{chosen.agreement:.0%}"
         if draft.weighed and share != "0%":
             lines.append(f"recipes for such problems agree with this layout by {share}")
-    voted = chosen is not None and chosen.agreement > 0
-    near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING]
-    for one in [one for one in near if voted or not one.is_foreign][:3]:
+    near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING and not one.is_foreign]
+    for one in near[:3]:
         tested = "" if one.reliability == 1 else f" ({one.reliability:.1g} of it after tests)"
         weight = one.weight / one.reliability
         lines.append(f"nearest recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
