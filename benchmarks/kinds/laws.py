@@ -349,12 +349,11 @@ def offers_no_default(reply: Reply) -> str | None:
             ):
                 said.append(False)
                 continue
-            stated = [one.value for one in found.setting.defaults if one.value is not None]
+            default = found.setting.default_in(found.release)
+            is_stated = default is not None and default.value is not None  # else the release computes it
             since = _ALWAYS.get(found.setting.key)
             is_always = since is not None and release_key(found.release) >= release_key(since)
-            said.append(
-                is_always or (bool(stated) and found.setting.is_default(item["value"], found.release))
-            )
+            said.append(is_always or (is_stated and found.setting.is_default(item["value"], found.release)))
         if said and all(said):
             return f"{change['settings'][0]['key']}={change['settings'][0]['value']} is the default of {framework}"
     return ""

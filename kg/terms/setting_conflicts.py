@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import read_value
@@ -73,14 +74,27 @@ def companions(
         broken = [one for one in broken_conflicts(release, {**settings, **added}) if one not in before]
         if not broken:
             return Settings(added)
-        terms = sorted(broken[0].split(" and "), key=lambda term: not term.startswith("not "))
-        held = {plain_key(key) for key in (*settings, *added)}
-        cures = (_cure(term, release) for term in terms)
-        cure = next((one for one in cures if one is not None and plain_key(one[0]) not in held), None)
-        if cure is None:
+        needed = cure(broken[0], release, {**settings, **added})
+        if needed is None:
             return None
-        added |= dict([cure])
+        added |= dict([needed])
     return None
+
+
+def cure(
+    conflict: str, release: ReleaseSettings, settings: Mapping[str, Value] = MappingProxyType({})
+) -> tuple[str, Value] | None:
+    """The setting that a conflict names as its own cure; None without one that is not set already.
+
+    Args:
+        conflict: The conjunction that must not hold.
+        release: Of a program.
+        settings: What is set already.
+    """
+    held = {plain_key(key) for key in settings}
+    terms = sorted(conflict.split(" and "), key=lambda term: not term.startswith("not "))
+    cures = (_cure(term, release) for term in terms)
+    return next((one for one in cures if one is not None and plain_key(one[0]) not in held), None)
 
 
 def _cure(term: str, release: ReleaseSettings) -> tuple[str, Value] | None:

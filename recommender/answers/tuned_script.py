@@ -14,12 +14,12 @@ from kg.errors import InputError
 from kg.nouns.gain import factor_text
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
-from kg.terms.purposes import Purpose, purpose
+from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
 from kg.whole_files import write_text
 from recommender.ranking.paste import field_lines, flag_objects, value_words
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.starts.drafting import DRAFT_MODEL
+from recommender.ranking.starts.drafting import DRAFT_MODEL, DRAFTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -98,7 +98,12 @@ def tuned_script(
     proof, kept = "", list[str]()
     if script:
         _check_engine(script, plan.start.framework, server)
-        drafted = {item.key.partition(".")[0] for item in wanted.values() if item.value == DRAFT_MODEL}
+        drafts = any(item.value == DRAFT_MODEL for item in wanted.values())
+        drafted = {
+            item.key.partition(".")[0]
+            for item in wanted.values()
+            if drafts and plain_key(item.key).startswith(DRAFTS)
+        }
         unwritten += [f"{key}: it needs a draft model of your own" for key in sorted(drafted)]
         written = [item for item in wanted.values() if item.key.partition(".")[0] not in drafted]
         kept = [key for key in removed if key not in {item.key for item in written}]

@@ -89,7 +89,7 @@ def running_framework(
             f"{stated[0].id} {does} models, and the question is about {not_this} one",
             hint=f"--software names a program for {not_this}; --phase another phase",
         )
-    if usual is not None and usual.reads(LIBRARY):
+    if usual is not None and usual.id != LIBRARY and usual.reads(LIBRARY):
         named = [item for item in named if item.id != LIBRARY]
     if named:  # the one that runs on the others: vllm-ascend before torch-npu
         top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))

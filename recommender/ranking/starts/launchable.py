@@ -12,11 +12,12 @@ from ingest.questions.launches.shell import read_script
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace, read_value
 from kg.nouns.values import Settings, show
-from kg.terms.meanings import plain_name
-from kg.terms.setting_conflicts import broken_conflicts
+from kg.terms.meanings import meaning_of, plain_name
+from kg.terms.purposes import Purpose, purpose
+from kg.terms.setting_conflicts import broken_conflicts, cure
 from kg.terms.successors import successors
 from recommender.ranking.paste import COMMANDS, carrying_flag, flag_objects, pasted, value_words
-from recommender.ranking.plan_setting import Origin
+from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from kg.nouns.look_up import LookUp
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
-    from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.situation import StartSituation
 
 _TO_FILL = re.compile(r"[A-Z][A-Z_]+")
 """A value that the user fills in, such as ``SERVER_RANK``."""
+ROUNDS = 3
+"""Times that conflicts are looked for: what is left out may be what another setting needs; a choice."""
 _OF_OTHERS = re.compile(r"is unset|\bnot -")
 """In a conflict: what is missing."""
 _BELOW = re.compile(r"(--[\w-]+) < (--[\w-]+)")
@@ -92,8 +94,12 @@ def launchable(
     said: list[str] = []
     if release is not None:
         kept, said = _taken(kept, release, start.framework)
-        kept, more = _without_conflicts(kept, release, start.framework)
-        said += more
+        for _ in range(ROUNDS):
+            before = kept
+            kept, more = _without_conflicts(kept, release, start.framework)
+            said += [text for text in more if text not in said]
+            if kept == before:
+                break
     for item in _unread(kept, start.framework):
         kept.remove(item)
         said.append(f"{item.key} is left out: its value cannot be written in a command")
@@ -152,11 +158,21 @@ def _without_conflicts(
     kept, said = list(settings), []
     is_whole = framework in COMMANDS
     for conflict in broken_conflicts(release, {item.key: item.value for item in kept}):
-        if not is_whole and _OF_OTHERS.search(conflict):
-            continue  # the script that these flags go into may set what is missing here
         words = {plain_name(word) for word in conflict.split()}
         own = [item for item in kept if plain_name(item.key) in words and item.origin is not Origin.CURRENT]
+        own.sort(key=lambda item: not _is_decided(item.key))
         is_broken = conflict in broken_conflicts(release, {item.key: item.value for item in kept})
+        if not is_whole and _OF_OTHERS.search(conflict):
+            # the script that these flags go into may set what is missing, but for layout and format
+            needed = cure(conflict, release) if is_broken and own else None
+            if needed is None:
+                continue
+            if _is_decided(own[-1].key):
+                kept.append(_needed(*needed))
+            elif _is_decided(needed[0]) or _breaks(needed, kept, release):
+                kept.remove(own[-1])
+                said.append(f"{own[-1].key} is left out: this release refuses {conflict}")
+            continue
         if is_broken and (raised := _raised(kept, conflict)) is not None:
             kept = [item for item in kept if item.key != raised.key] + [raised]
         elif own and is_broken:
@@ -165,6 +181,24 @@ def _without_conflicts(
         elif is_broken and any(plain_name(item.key) in words for item in kept):
             said.append(f"your script sets what this release refuses: {conflict}")
     return kept, said
+
+
+def _is_decided(key: str) -> bool:
+    """Whether a setting is a size of the layout or the number format: the rest gives way to these."""
+    meaning = meaning_of(key)
+    return purpose(key) is Purpose.LAYOUT or (meaning is not None and meaning.fact == "precision")
+
+
+def _breaks(needed: tuple[str, Value], settings: Sequence[PlanSetting], release: ReleaseSettings) -> bool:
+    """Whether the release refuses what it needs beside the settings."""
+    now = {item.key: item.value for item in settings}
+    before = broken_conflicts(release, now)
+    return any(one not in before for one in broken_conflicts(release, {**now, needed[0]: needed[1]}))
+
+
+def _needed(key: str, value: Value) -> PlanSetting:
+    """What a release asks for beside what was decided."""
+    return PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=Origin.KNOWLEDGE)
 
 
 def _raised(settings: Sequence[PlanSetting], conflict: str) -> PlanSetting | None:

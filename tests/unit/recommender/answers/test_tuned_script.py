@@ -94,6 +94,17 @@ def test_what_only_costs_is_taken_away_and_a_placeholder_is_never_written() -> N
     assert made.proof.startswith("read again: 1 command, 1 setting changed, all else as it was")
 
 
+def test_what_drafts_is_written_whole_or_not_at_all() -> None:
+    settings = (
+        flag("--speculative-algorithm", "EAGLE3"),
+        flag("--speculative-draft-model-path", "DRAFT_MODEL"),
+    )
+    drafted = replace(PLAN, start=replace(PLAN.start, framework="sglang", settings=settings), changes=())
+    made = tuned_script(drafted, "python -m sglang.launch_server --model-path m\n")
+    assert "speculative" not in made.text
+    assert len(made.unwritten) == 2
+
+
 def test_a_script_keeps_its_mode(tmp_path: Path) -> None:
     script, target = tmp_path / "serve.sh", tmp_path / "tuned.sh"
     script.write_text(SCRIPT)
