@@ -121,7 +121,7 @@ def test_a_dockerfile() -> None:
 
 
 def test_a_program_of_supervisord_and_a_recipe_of_make() -> None:
-    text = '[program:vllm]\nenvironment=A="1",NCCL_DEBUG="WARN"\ncommand=/opt/vllm serve a/B -tp 2\n'
+    text = '[program:vllm]\nenvironment=A="1",NCCL_DEBUG="WARN"\ncommand=vllm serve a/B -tp 2\n'
     (launch,) = read_launches(text, "c")
     assert launch.facts.question["current"] == {"A": 1, "NCCL_DEBUG": "WARN", "tensor_parallel_size": 2}
     text = "MODEL ?= a/B\nserve: x\n\t@vllm serve $(MODEL) \\\n\t\t--max-num-seqs 8\nx:\n\techo\n"

@@ -177,7 +177,7 @@ MODEST = ScriptEdits(flags={"--seed": ("2",)}, variables={"HCCL_X": "3"})
         ("go() {\n  vllm serve m --seed 1\n}\ngo\n", "{\n  export HCCL_X=3\n  vllm serve m --seed 2\n}", ""),
         ("vllm serve m --seed $SEED\n", "--seed $SEED", "--seed 2: its value is that of $SEED, which is set outside"),
         ("export A=1   # why\nvllm serve m --seed 1\n", "export A=1   # why\n", ""),
-        (f"vllm serve m --seed 1 --note {'x' * 990_000}\n", "--seed 2 --note xxx", ""),
+        (f"vllm serve m --seed 1 --note {'y' * 990_000}\n", "--seed 2 --note yyy", ""),
         (f"# {'y' * 990_000}\nvllm serve m --seed 1\n", "vllm serve m --seed 2\n", ""),
     ],
 )  # fmt: skip
