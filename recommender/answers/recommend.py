@@ -14,6 +14,7 @@ from recommender.answers.answer import Abstention, Answer
 from recommender.applicability.unread_names import without_unread
 from recommender.calibration.outlook import ABSTAIN_ABOVE
 from recommender.ranking.change import changes
+from recommender.ranking.changes.ranked_strategy import kinds_of
 from recommender.ranking.changes.recommendations import as_change, choose
 from recommender.ranking.combination import combine
 from recommender.ranking.feasibility.rules import NUMBER_FORMAT
@@ -126,7 +127,7 @@ class Recommender:
             refused=tuple(refused),
             neighbours=tuple(item.to_json() for item in neighbours[:10]),
             ceiling=self.strategies.ceiling(problem),
-            together=combine(recommendations, problem.bottlenecks, _kinds(ranked)),
+            together=combine(recommendations, problem.bottlenecks, kinds_of(ranked)),
             regret={} if any(item.strategy for item in recommendations) else choice.regret,
             abstention=abstention,
         )
@@ -201,7 +202,7 @@ class Recommender:
             refused=planned.refused,
             neighbours=tuple(item.to_json() for item in neighbours[:10]),
             ceiling=self.strategies.ceiling(problem),
-            together=combine(unconditional, problem.bottlenecks, _kinds(planned.ranked)),
+            together=combine(unconditional, problem.bottlenecks, kinds_of(planned.ranked)),
         )
 
     def _device(self, problem: Problem) -> str:
@@ -218,12 +219,6 @@ class Recommender:
             if changes(item.strategy.configuration, problem.current) == case.configuration:
                 return bool(item.effects)
         return self.strategies.has_one_for(case.configuration)
-
-
-def _kinds(ranked: Sequence[RankedStrategy]) -> dict[str, str]:
-    """What each strategy is for by the graph: fixes of one bottleneck overlap, observed or not."""
-    targets = {item.strategy.id: [link.target for link in item.strategy.mitigates] for item in ranked}
-    return {strategy: min(found) for strategy, found in targets.items() if any(found)}
 
 
 def _with_warnings(item: Change, rules: QuestionFeasibility) -> Change:

@@ -192,3 +192,23 @@ def test_an_upgrade_is_told_and_breaks_with_exit_1(run: Any, written: Any) -> No
 @pytest.mark.parametrize("to", ["vllm", "=0.33", "sglang=0.5.9", "vllm=next"])
 def test_no_release_to_upgrade_to_is_exit_2(run: Any, written: Any, to: str) -> None:
     assert run("check", written("vllm serve m\n"), "--software", "vllm=0.8.5", "--to", to).code == 2
+
+
+def test_what_the_release_took_away_is_not_kept_in_the_start(
+    run: Any, written: Callable[[str], Path]
+) -> None:
+    path = written("vllm serve Qwen/Qwen3-8B --port 8000 --disable-log-requests\n")
+    ran = run(
+        "recommend",
+        "--from-command",
+        path,
+        "--hardware",
+        "h100-sxm",
+        "--count",
+        1,
+        "--software",
+        "vllm=0.33.0",
+    )
+    start = ran.out.partition("Start with")[2]
+    assert "--port 8000" in start
+    assert "--disable-log-requests" not in start

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from kg.nouns.gain import rounded_factor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kg.nouns.effects import Effect
     from kg.nouns.entities import Source
     from kg.nouns.gain import Gain
@@ -97,3 +99,9 @@ class RankedStrategy:
         """Expected gain, less for what is for a more distant bottleneck."""
         expected = min(self.prior.mean, self.match.ceiling) if self.gain is None else self.gain.expected
         return expected * self.match.closeness
+
+
+def kinds_of(ranked: Sequence[RankedStrategy]) -> dict[str, str]:
+    """What each strategy is for by the graph: fixes of one bottleneck overlap, observed or not."""
+    targets = {item.strategy.id: [link.target for link in item.strategy.mitigates] for item in ranked}
+    return {strategy: min(found) for strategy, found in targets.items() if any(found)}

@@ -10,15 +10,15 @@ from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.gain import NORMAL_90
 from recommender.ranking.starts.layout_options import LIMITED
 
-LEAST_CHANCE = 0.001
-"""Chance below which a limit counts as out of reach: a refusal has to be surer than an interval; a choice."""
+LEAST_CHANCE = 0.01
+"""Chance below which a limit counts as out of reach: that of a wrong verdict which A/B tests allow, too."""
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kg.nouns.entities import Limit
+    from kg.nouns.gain import Gain
     from recommender.cost_model.priced_step import PricedStep
-    from recommender.ranking.change import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class MissedLimit(JsonNoun):
         value: What the start is modelled to reach.
         low: Lower end of the 90 % interval.
         high: Upper end.
-        chance: That it is kept with all modelled changes together, by the same spread.
+        chance: That it is kept with the changes together, by the spreads of both.
     """
 
     metric: str
@@ -50,18 +50,21 @@ class MissedLimit(JsonNoun):
 
 
 def missed_limits(
-    limits: Sequence[Limit], price: PricedStep | None, changes: Sequence[Change]
+    limits: Sequence[Limit], price: PricedStep | None, changes: Gain | None
 ) -> tuple[MissedLimit, ...]:
     """The limits that a start misses by its price; none without one.
 
     Args:
         limits: What was asked for.
         price: The price of the start, its settings included.
-        changes: What may be changed on it: their expected gains, all together, are what it can still win.
+        changes: What its changes win together; None where none has a gain.
     """
     if price is None or not limits:
         return ()
-    to_win = sum(max(one.gain.expected, 0.0) for one in changes if one.gain is not None)
+    to_win, spread = 0.0, price.spread
+    if changes is not None:
+        to_win = max(changes.expected, 0.0)
+        spread = math.hypot(spread, (changes.high - changes.low) / (2 * NORMAL_90))
     found = []
     for limit in limits:
         value = price.result(LIMITED.get(limit.metric, ""))
@@ -76,7 +79,7 @@ def missed_limits(
                 value=value,
                 low=low,
                 high=high,
-                chance=_below(math.log(limit.maximum / value) + to_win, price.spread),
+                chance=_below(math.log(limit.maximum / value) + to_win, spread),
             )
         )
     return tuple(found)

@@ -12,6 +12,8 @@ from kg.terms.setting_conflicts import broken_conflicts, companions
 from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.change import NotHere, recommendation_id
+from recommender.ranking.changes.ranked_strategy import kinds_of
+from recommender.ranking.combination import combine
 from recommender.ranking.plan.candidate import of_recipes, of_strategy, without_conflicts
 from recommender.ranking.plan.layout_change import layout_changes, without_promises
 from recommender.ranking.plan.missed_limits import missed_limits
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
+    from kg.nouns.gain import Gain
     from kg.nouns.knowledge import Assignment
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
@@ -152,7 +155,7 @@ class Planner:
             ),
             further=tuple(chosen[k:]),
             not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
-            missed=missed_limits(problem.limits, starts.price, chosen),
+            missed=missed_limits(problem.limits, starts.price, _won(chosen[:k], problem, ranked)),
         )
         return Planned(
             plan=plan,
@@ -259,6 +262,16 @@ class Planner:
             else:
                 allowed.append(_completed(one, needed, release))
         return allowed, refused
+
+
+def _won(changes: Sequence[Change], problem: Problem, ranked: Sequence[RankedStrategy]) -> Gain | None:
+    """What changes win together: of strategies that can be set together, or the best of all."""
+    both = combine(changes, problem.bottlenecks, kinds_of(ranked))
+    if both is not None:
+        return both.gain
+    return max(
+        (one.gain for one in changes if one.gain is not None), key=lambda gain: gain.expected, default=None
+    )
 
 
 def _completed(one: Change, needed: Settings, release: ReleaseSettings) -> Change:
