@@ -320,7 +320,7 @@ def _written(
             for short, long in long_names(program).items()
             if long == name
         }
-        if not (known | aliases) & there and name not in changed and f"{flag} " not in f"{said} ":
+        if not (known | aliases) & there and name not in changed and not re.search(rf"{flag}[ :]", said):
             return f"--write: {flag} is neither written nor said"
     missing = [
         name for name in environment if name not in variables and name not in said and name not in changed

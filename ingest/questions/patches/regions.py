@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _HEADER = re.compile(r"[|>][^\n]*\n")
 _BEFORE = re.compile(r"(?:[&!]\S*\s+)*")
 """An anchor or a tag before a value."""
+_INNER = ("'\"'\"'", "'\\''")
+"""The quote itself in a shell's single quotes, in the two ways in which it is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,8 @@ class Region:
             case '"':
                 return json.dumps(text, ensure_ascii=False)[1:-1]
             case "sh'":
-                return text.replace("'", "'\\''")
+                inner = next((one for one in _INNER if one in self.raw), _INNER[-1])
+                return text.replace("'", inner)
             case 'sh"':
                 return text.replace("\\", "\\\\").replace('"', '\\"')
         return text.replace("\n", f"\n{self.indent}")

@@ -96,9 +96,11 @@ def test_short_forms_and_lists_are_read() -> None:
     assert made.unwritten == ()
 
 
-def test_a_text_in_the_quotes_of_another_shell_is_edited_there() -> None:
-    made = edited("bash -c 'vllm serve m --max-num-seqs 4'\n", ScriptEdits(flags={"--max-num-seqs": ("8",)}))
-    assert made.text == "bash -c 'vllm serve m --max-num-seqs 8'\n"
+@pytest.mark.parametrize("quote", ["'\"'\"'", "'\\''"])
+def test_a_text_in_the_quotes_of_another_shell_is_edited_there(quote: str) -> None:
+    text = f"bash -c 'vllm serve m --chat {quote}a b{quote} --max-num-seqs 4'\n"
+    made = edited(text, ScriptEdits(flags={"--max-num-seqs": ("8",), "--seed": ("1 2",)}))
+    assert made.text == text.replace("seqs 4", f"seqs 8 --seed {quote}1 2{quote}")
 
 
 @pytest.mark.parametrize(
