@@ -71,6 +71,6 @@ def write_script(
         output.note(f"not written: {line}")
     if made.proof and made.diff:
         say(f"# {made.proof}")
-    if path != "-" and from_command is not None and suffix not in {".yaml", ".yml", ".py"}:
+    if path != "-" and made.diff and from_command is not None and suffix not in {".yaml", ".yml", ".py"}:
         control, treatment = (shlex.quote(f"bash {shlex.quote(one)}") for one in (from_command, path))
         say(f"# test it: tunegraph ab run --control {control} --treatment {treatment} --metric NAME=PATH")

@@ -106,6 +106,8 @@ def tuned_script(
         }
         unwritten += [f"{key}: it needs a draft model of your own" for key in sorted(drafted)]
         written = [item for item in wanted.values() if item.key.partition(".")[0] not in drafted]
+        settings = [item for item in settings if item in written]
+        chosen = [change for change in chosen if any(item in written for item in change.settings)]
         kept = [key for key in removed if key not in {item.key for item in written}]
         edits = _edits(written)
         flags = {**{key: (value,) for key, value in (raised or {}).items()}, **edits.flags}

@@ -103,6 +103,7 @@ def test_what_drafts_is_written_whole_or_not_at_all() -> None:
     made = tuned_script(drafted, "python -m sglang.launch_server --model-path m\n")
     assert "speculative" not in made.text
     assert len(made.unwritten) == 2
+    assert made.reasons == ()
 
 
 def test_a_script_keeps_its_mode(tmp_path: Path) -> None:
