@@ -41,6 +41,7 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Pow: operator.pow,
 }
 
+_LISTS = ast.List | ast.Tuple
 _TYPES = {"float", "double", "half", "float32", "float64", "float16"}
 
 
@@ -114,8 +115,14 @@ def _evaluated(node: ast.expr, names: dict[str, object]) -> object:
         ValueError: It has anything else in it, or is larger than any list of values.
     """
 
+    def scalar(part: ast.expr, known: dict[str, object] = names) -> object:
+        found = _evaluated(part, known)
+        if isinstance(found, list):
+            raise ValueError("lists that multiply")
+        return found
+
     def number(part: ast.expr) -> float:
-        found = _evaluated(part, names)
+        found = scalar(part)
         if isinstance(found, bool) or not isinstance(found, int | float) or abs(found) > _LARGEST:
             raise ValueError("no number")
         return found
@@ -126,7 +133,7 @@ def _evaluated(node: ast.expr, names: dict[str, object]) -> object:
         case ast.Name(id=name) if name in names:
             return names[name]
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            return [_evaluated(part, names) for part in parts]
+            return [_evaluated(part, names) if isinstance(part, _LISTS) else scalar(part) for part in parts]
         case ast.UnaryOp(op=ast.USub(), operand=part):
             return -number(part)
         case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATIONS:
@@ -143,7 +150,7 @@ def _evaluated(node: ast.expr, names: dict[str, object]) -> object:
         case ast.ListComp(
             elt=item, generators=[ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])]
         ) if isinstance(values := _evaluated(over, names), list):
-            return [_evaluated(item, {**names, name: value}) for value in values]
+            return [scalar(item, {**names, name: value}) for value in values]
     raise ValueError("no list of values")
 
 

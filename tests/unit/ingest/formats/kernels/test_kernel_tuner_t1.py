@@ -85,7 +85,10 @@ def test_values_that_are_expressions_are_evaluated(
 
 @pytest.mark.parametrize(
     "text",
-    ["__import__('os')", "[i for i in range(10**9)]", "[9**9**9]", "[i for i in x]", "open('a')", "[1/0]"],
+    [
+        *("__import__('os')", "[i for i in range(10**9)]", "[9**9**9]", "[i for i in x]", "open('a')", "[1/0]"),
+        *("[[0 for i in range(2**20)] for j in range(2**20)]", "[list(range(9)), list(range(9))]"),
+    ],
 )
 def test_an_expression_of_anything_else_is_named_as_what_is_not_read(
     text: str, tmp_path: Path, names: NameResolver
