@@ -37,11 +37,11 @@ pipeline share their layers, which are most of the time."""
 _RAW = ("host", "data", "sqlite", "logs")
 LOOKED_FOR = (
     "looked for kernel_details.csv, op_summary_*.csv, op_statistic_*.csv, task_time_*.csv, step_trace*.csv, "
-    "api_statistic*.csv, communication*.json, communication_statistic_*.csv, trace_view.json or another "
-    "Chrome trace, ascend_*_profiler_*.db, msprof_*.db, analysis.db, OpBasicInfo*.csv, core*_instr_exe.csv, "
+    "api_statistic*.csv, communication*.json, trace_view.json or another "
+    "Chrome trace, ascend_*_profiler_*.db, msprof_*.db, analysis.db, OpBasicInfo*.csv, "
     "minddata_pipeline_*, cluster_step_trace_time.csv, SQLite of nsys export, "
-    "*_kernel_trace.csv or *_results.json of rocprofv3, results.csv of rocprof, "
-    "a memory snapshot or memory timeline of PyTorch (.pickle, .json, .raw.json.gz)"
+    "*_kernel_trace.csv of rocprofv3, results.csv of rocprof, "
+    "a memory snapshot of PyTorch (.pickle, .json)"
 )
 
 __all__ = ["is_log", "read_profile"]
@@ -279,7 +279,7 @@ def _mixed(ranks: list[Rank]) -> list[str]:
 
 
 _NSYS = "nsys export --type sqlite, and name the .sqlite file"
-_ROCPROF = "rocprofv3 --output-format csv, or json"
+_ROCPROF = "rocprofv3 --output-format csv"
 _PERFETTO = "record JSON or tables with the device's own profiler: torch.profiler, nsys, rocprofv3"
 _BY_SUFFIX = {
     ".nsys-rep": _NSYS,
@@ -289,7 +289,7 @@ _BY_SUFFIX = {
     ".otf2": _ROCPROF,
     ".perfetto-trace": _PERFETTO,
 }
-_ROCPD = "rocpd convert -i FILE --output-format csv, or rocprofv3 --output-format csv, or json"
+_ROCPD = "rocpd convert -i FILE --output-format csv, or rocprofv3 --output-format csv"
 
 
 def conversion_of(files: Iterable[Path]) -> tuple[Path, str] | None:
