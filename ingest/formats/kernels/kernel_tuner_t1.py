@@ -113,12 +113,13 @@ def _evaluated(node: ast.expr, names: dict[str, object]) -> object:
 
     Raises:
         ValueError: It has anything else in it, or is larger than any list of values.
+        TypeError: A list stands where lists would multiply.
     """
 
     def scalar(part: ast.expr, known: dict[str, object] = names) -> object:
         found = _evaluated(part, known)
         if isinstance(found, list):
-            raise ValueError("lists that multiply")
+            raise TypeError("lists that multiply")
         return found
 
     def number(part: ast.expr) -> float:

@@ -86,7 +86,14 @@ def test_values_that_are_expressions_are_evaluated(
 @pytest.mark.parametrize(
     "text",
     [
-        *("__import__('os')", "[i for i in range(10**9)]", "[9**9**9]", "[i for i in x]", "open('a')", "[1/0]"),
+        *(
+            "__import__('os')",
+            "[i for i in range(10**9)]",
+            "[9**9**9]",
+            "[i for i in x]",
+            "open('a')",
+            "[1/0]",
+        ),
         *("[[0 for i in range(2**20)] for j in range(2**20)]", "[list(range(9)), list(range(9))]"),
     ],
 )
