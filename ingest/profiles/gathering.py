@@ -73,7 +73,6 @@ class Gathering:
         self.memory: dict[str, MemoryUse] = {}
         self.allocations: int | None = None
         self.frequency: tuple[tuple[int, float], ...] = ()
-        self.hbm: tuple[tuple[int, float], ...] = ()
         self.totals: dict[str, float] = {}
         self.cluster: dict[int, list[Collective]] = {}
         self.meta: dict[str, object] = {}
@@ -214,7 +213,6 @@ class Gathering:
             _first(self.calls, databases.read_calls(data))
             self._memory("database", databases.read_memory(data), file)
             self.frequency = self.frequency or databases.read_frequency(data)
-            self.hbm = self.hbm or database_details.read_hbm(data)
             _first(self.modules, database_details.read_modules(data))
             _first(self.steps, analysis_database.read_steps(data))
             self._collectives(analysis_database.read_collectives(data))
@@ -285,7 +283,6 @@ class Gathering:
         self.loads[file] = trace.events
         self.calls.setdefault("trace", []).extend(trace.calls)
         self.frequency = self.frequency or trace.counters.frequency_mhz
-        self.hbm = self.hbm or trace.counters.hbm_gb_s
         self.modules.setdefault("trace", []).extend(trace.counters.modules())
         self._memory("trace", trace.memory, file)
         self.group_calls += trace.group_calls

@@ -92,7 +92,6 @@ def read_rank(
         calls=tuple(calls),
         memory=_memory(gathered),
         frequency_mhz=gathered.frequency,
-        hbm_gb_s=gathered.hbm,
         details=found,
         loads=gathered.loads,
         notes=tuple(gathered.notes),

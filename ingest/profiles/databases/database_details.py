@@ -1,7 +1,4 @@
-"""Facts in databases beside tasks: memory by module, and sampled bandwidth.
-
-Memory there is bytes, bandwidth bytes a second, time nanoseconds.
-"""
+"""Memory by module in databases, in bytes there, with time in nanoseconds."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from ingest.profiles.tables.memory_tables import module_memory
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.details import ModuleMemory
-
-_GB = 1e9
 
 
 def read_modules(data: Database) -> list[ModuleMemory]:
@@ -41,14 +36,3 @@ def read_modules(data: Database) -> list[ModuleMemory]:
     if data.has("NPU_MEM", "type", "hbm", "ddr", "timestampNs"):
         found += module_memory(as_whole(), f"{data.file}#NPU_MEM")
     return found
-
-
-def read_hbm(data: Database) -> tuple[tuple[int, float], ...]:
-    """Bandwidth of device memory in GB/s by time: all channels, reads and writes added."""
-    if not data.has("HBM", "timestampNs", "bandwidth"):
-        return ()
-    rows = data.select(
-        "SELECT timestampNs, sum(bandwidth) FROM HBM GROUP BY timestampNs ORDER BY timestampNs"
-    )
-    samples = ((integer(at), real(rate) / _GB) for at, rate in rows)
-    return tuple((at, rate) for at, rate in samples if rate >= 0)

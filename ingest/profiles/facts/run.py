@@ -190,9 +190,7 @@ class Rank:
         calls: Calls of the host.
         memory: Use of device memory.
         frequency_mhz: Samples of the clock of the cores: nanoseconds and megahertz.
-        hbm_gb_s: Sampled bandwidth of device memory: nanoseconds and GB/s, all channels, reads and writes
-            added.
-        details: Iterations, sums, caches, memory by module, counters, data loading.
+        details: Iterations, memory by module, process groups, data loading.
         loads: File by file, how many rows it gave.
         missing: Facts that were not collected.
         notes: Notes on data that was cut, skipped or does not add up.
@@ -213,7 +211,6 @@ class Rank:
     calls: tuple[Call, ...] = ()
     memory: MemoryUse | None = None
     frequency_mhz: tuple[tuple[int, float], ...] = ()
-    hbm_gb_s: tuple[tuple[int, float], ...] = ()
     details: Details = field(default_factory=Details)
     loads: Mapping[str, int] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()

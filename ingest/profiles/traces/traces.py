@@ -277,7 +277,6 @@ def is_trace(head: str) -> bool:
 CLOCK = "AI Core Freq"
 _MEMORY = {"APP/Memory": "app", "Device/Memory": "device"}
 _KB_PER_MB = 1024.0
-_MB_PER_GB = 1e3
 
 
 class CounterEvents:
@@ -286,7 +285,6 @@ class CounterEvents:
     def __init__(self, file: str) -> None:
         self._place = FactPlace(file)
         self._memory: list[tuple[str, int, float]] = []
-        self._hbm: dict[int, float] = {}
         self._clock: list[tuple[int, float]] = []
 
     def take(self, event: Mapping[str, object]) -> None:
@@ -303,18 +301,11 @@ class CounterEvents:
                     self._clock.append((at, value))
             elif name in _MEMORY:
                 self._memory.append((_MEMORY[name], at, value / _KB_PER_MB))
-            elif name.startswith("HBM "):
-                self._hbm[at] = self._hbm.get(at, 0.0) + value / _MB_PER_GB
 
     @property
     def frequency_mhz(self) -> tuple[tuple[int, float], ...]:
         """Samples of the clock: nanoseconds and megahertz."""
         return tuple(sorted(self._clock))
-
-    @property
-    def hbm_gb_s(self) -> tuple[tuple[int, float], ...]:
-        """Bandwidth of device memory: all channels, reads and writes added."""
-        return tuple(sorted(self._hbm.items()))
 
     def modules(self) -> list[ModuleMemory]:
         """Memory of the process and of the device as a whole."""

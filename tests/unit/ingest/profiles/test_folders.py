@@ -144,7 +144,6 @@ def test_real_samples_tell_what_their_formats_carry() -> None:
         held = {module.component: module for module in rank.details.modules}
         assert held["APP"].peak_mb > held["HCCL"].peak_mb > 0, name
     for name in ("msinsight_text_level1", "msinsight_db_level1"):
-        assert 10 < max(rate for _, rate in told[name].hbm_gb_s) < 1600, name  # a 910B has 1.6 TB/s
         assert len(told[name].frequency_mhz) > 1, name
     text, base = told["msinsight_text_level1"], told["msinsight_db_level1"]
     assert text.memory is not None

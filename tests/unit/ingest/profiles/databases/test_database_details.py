@@ -11,8 +11,6 @@ def test_what_a_database_holds_beside_tasks(tmp_path: Path) -> None:
     path = tmp_path / "msprof_0.db"
     task_database(path, (1000, 3000))
     with sqlite3.connect(path) as made:
-        made.execute("CREATE TABLE HBM (deviceId, timestampNs, bandwidth, hbmId, type)")
-        made.execute("INSERT INTO HBM VALUES (0, 10, 1e9, 0, 0), (0, 10, 3e9, 1, 0), (0, 20, 5e8, 0, 1)")
         made.execute("CREATE TABLE ENUM_MODULE (id, name)")
         made.execute("INSERT INTO ENUM_MODULE VALUES (3, 'HCCL')")
         made.execute("CREATE TABLE NPU_MODULE_MEM (moduleId, timestampNs, totalReserved, deviceId)")
@@ -21,6 +19,5 @@ def test_what_a_database_holds_beside_tasks(tmp_path: Path) -> None:
         )
     made.close()
     [rank] = read_profile(tmp_path).ranks
-    assert rank.hbm_gb_s == ((10, 4.0), (20, 0.5))
     [module] = rank.details.modules
     assert (module.component, module.peak_mb, module.last_mb) == ("HCCL", 2.0, 1.0)
