@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def launched(record: Mapping[str, object], records: Records) -> dict[str, object] | str:
     """A record with what the option and the told launch add; text says why it cannot be one.
 
-    What the file states comes first, then the option, then the launch.
+    What the file states comes first, then the option, then the launch; but of programs that of the launch,
+    whose settings are kept.
 
     Args:
         record: Of the file: task, config, perhaps hardware and software.
@@ -33,10 +34,14 @@ def launched(record: Mapping[str, object], records: Records) -> dict[str, object
         )
     if not task.get("dtype") and launch.get("precision"):
         task["dtype"] = launch["precision"]
-    software = dict(_table(record, "software")) or dict(_table(launch, "software"))
-    for name, release in _table(launch, "software").items():
-        if name in software:
-            software[name] = software[name] or release
+    software, served = dict(_table(record, "software")), dict(_table(launch, "software"))
+    if served and not software.keys() & served.keys():
+        if software:  # a benchmark names what it speaks to, a trainer the library beneath it
+            records.guess(
+                f"the file says {', '.join(software)}, the launch {', '.join(served)}, which is kept"
+            )
+        software = served
+    software = {name: release or str(served.get(name, "")) for name, release in software.items()}
     hardware = dict(_table(record, "hardware"))
     named = hardware.get("name") or records.context.hardware or launch.get("hardware")
     if not named:

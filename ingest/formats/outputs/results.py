@@ -1,8 +1,8 @@
 """Results of benchmarks of servers and logs of trainers, by the tables of ``data/outputs``.
 
 A run becomes a case for each metric. Hardware, number of devices, settings and release are those that the
-file states, else those of the option and of the launch that was told with it; where the file and the launch
-contradict each other, nothing is taken in.
+file states, else those of the option and of the launch that was told with it; a result of another model than
+the launch's is not taken in.
 """
 
 from __future__ import annotations

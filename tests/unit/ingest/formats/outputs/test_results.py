@@ -59,6 +59,13 @@ def test_script_and_result_are_one_case(tmp_path: Path, names: NameResolver) -> 
     assert report.bad == 0
 
 
+def test_settings_of_a_launch_are_those_of_its_program(tmp_path: Path, names: NameResolver) -> None:
+    script = "python -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp 4\n"
+    cases, report = taken(tmp_path / "r.json", json.dumps(VLLM_SERVE), names, script=script)
+    assert dict(cases["throughput"].software) == {"sglang": ""}
+    assert "the file says vllm, the launch sglang, which is kept" in str(report.guesses)
+
+
 def test_a_result_of_another_model_than_the_script_is_refused(tmp_path: Path, names: NameResolver) -> None:
     other = SCRIPT.replace("Qwen3-32B", "Qwen3-8B")
     cases, report = taken(tmp_path / "r.json", json.dumps(VLLM_SERVE), names, script=other)
