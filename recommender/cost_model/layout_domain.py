@@ -137,14 +137,10 @@ class LayoutDomain:
 
 
 def fullest(model: ModelSizes, layout: ParallelLayout) -> ModelSizes:
-    """The model with as many blocks and experts as its fullest stage and device hold: others wait for it."""
-    layers = math.ceil(model.layers / layout.pp) * layout.pp
-    experts = model.experts
-    if experts >= layout.ep:
-        experts = math.ceil(experts / layout.ep) * layout.ep
-    if (layers, experts) == (model.layers, model.experts):
+    """The model with as many experts as its fullest device holds: others wait for it."""
+    if model.experts < layout.ep:
         return model
-    return replace(model, layers=layers, experts=experts)
+    return replace(model, experts=float(math.ceil(model.experts / layout.ep) * layout.ep))
 
 
 def with_count(question: Question, count: int) -> Question:

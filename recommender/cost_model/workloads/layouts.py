@@ -85,20 +85,25 @@ def stage_layers(model: ModelSizes, s: Columns) -> Floats:
     return np.asarray(np.ceil(model.layers / pieces) * s["virtual_stages"])
 
 
+def _held(model: ModelSizes, s: Columns) -> Floats:
+    """Share of the blocks in the longest stage; all of a network without blocks."""
+    return stage_layers(model, s) / model.layers if model.layers else np.ones_like(s["pipeline_parallel"])
+
+
 def shares(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
-    """Parameters of one device outside and inside the routed experts."""
-    tp, pp = s["tensor_parallel"], s["pipeline_parallel"]
+    """Parameters of one device of the longest stage outside and inside the routed experts."""
+    tp, held = s["tensor_parallel"], _held(model, s)
     routed = model.routed_parameters
-    dense = (model.parameters - routed) / (tp * pp)
+    dense = (model.parameters - routed) * held / tp
     # the wider of expert parallelism and tensor split cuts the experts
-    return dense, routed / (pp * np.maximum(s["expert_parallel"], tp))
+    return dense, routed * held / np.maximum(s["expert_parallel"], tp)
 
 
 def trained(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
     """Parameters of one device that are trained, outside and inside the routed experts."""
     dense, routed = shares(model, s)
     adapted = s["lora_rank"] > 0
-    adapters = adapter_parameters(model, s["lora_rank"]) / (s["tensor_parallel"] * s["pipeline_parallel"])
+    adapters = adapter_parameters(model, s["lora_rank"]) * _held(model, s) / s["tensor_parallel"]
     return np.where(adapted, adapters, dense), np.where(adapted, 0.0, routed)
 
 

@@ -47,9 +47,9 @@ def sequence_bytes(model: ModelSizes, s: Mapping[str, Floats], length: Floats) -
     return np.asarray(cached_rows(model, length) * kv_bytes(model, s) + states)
 
 
-def _kept(s: Mapping[str, Floats]) -> Floats:
-    """Share of the blocks that one device holds."""
-    return np.asarray(1 / s["pipeline_parallel"])
+def _kept(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
+    """Share of the blocks that a device of the longest stage holds."""
+    return np.asarray(np.ceil(model.layers / s["pipeline_parallel"]) / model.layers)
 
 
 def weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
@@ -84,8 +84,8 @@ def memory_parts(model: ModelSizes, s: Columns, batch: Floats) -> dict[str, Floa
     tp = s["tensor_parallel"]
     wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
     return {
-        "weights": weights(model, s) * _kept(s),
-        "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * _kept(s),
+        "weights": weights(model, s) * _kept(model, s),
+        "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * _kept(model, s),
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
         "reserved": np.full_like(tp, RESERVED_BYTES),
     }

@@ -97,11 +97,6 @@ def test_experts_spread_over_devices_that_do_not_divide_them_where_the_engine_ca
     assert held.layers == model("qwen3-30b-a3b").layers
 
 
-def test_a_stage_holds_as_many_blocks_as_the_fullest() -> None:
-    layout = next(one for one in domain("qwen3-8b", 8, "training").layouts() if one.pp == 8)
-    assert fullest(model("qwen3-8b"), layout) == replace(model("qwen3-8b"), layers=40)
-
-
 def test_numbers_of_devices_are_tried_in_order() -> None:
     assert more_devices(8)[:4] == [16, 24, 32, 48]
     assert fewer_devices(10)[:3] == [9, 8, 7]
