@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from recommender.audit.audit import Audit, all_rules, without_costs
 from recommender.audit.case import audit_case
 from recommender.audit.judge import judge_settings
 from recommender.audit.pricing import is_of_room, judged_by_memory, priced_findings
+from recommender.measuring.masking import is_secret
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.workspace.ask import AskDesk
 from recommender.workspace.desk import Desk
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
 
 
-SECRETS = re.compile(r"api[_-]?key|token|password", re.IGNORECASE)
-"""Flags whose values belong on no screen and in no report."""
 SECRET = "SECRET"  # noqa: S105  it stands in the place of one
 _NOT_KEPT = frozenset({"model", "model_path", "config", "gpus", "dtype"})
 """Options that a start says itself, or by other settings."""
@@ -64,8 +62,7 @@ def _shown(setting: RunningSetting) -> Value:
     """The value of a flag as a start has it: none of a switch, and of a secret a word to fill in."""
     if setting.value == "true":
         return True
-    is_secret = SECRETS.search(setting.key) is not None and setting.is_known
-    return SECRET if is_secret else setting.value
+    return SECRET if setting.is_known and is_secret(setting.key) else setting.value
 
 
 class LaunchDesk(Desk):

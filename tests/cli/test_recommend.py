@@ -325,7 +325,7 @@ def test_a_plan_is_written_into_a_copy_of_the_script(run: Any, tmp_path: Path) -
 COMPOSE = """services:
   engine:
     image: vllm/vllm-openai:v0.11.0  # pinned
-    command: ["--model", "Qwen/Qwen3-8B", "--max-num-seqs", "32", "--enforce-eager", "--port", "8000", "--api-key", "sk-123"]
+    command: ["--model", "Qwen/Qwen3-8B", "--max-num-seqs", "32", "--enforce-eager", "--port", "8000", "--api-key", "sk-123", "--tokenizer", "my/words"]
     environment: [CUDA_LAUNCH_BLOCKING=1, A=1]
 """
 
@@ -345,6 +345,7 @@ def test_a_plan_is_written_into_a_compose_file_and_the_start_keeps_its_addresses
     assert "all else as it was" in ran.out
     start = run(*question).out.partition("Start with")[2]
     assert "--port 8000 --api-key SECRET" in start
+    assert "--tokenizer my/words" in start
     assert "sk-123" not in start
     assert "sk-123" in service["command"]
     assert "CUDA_LAUNCH_BLOCKING" not in start.partition("Test next")[0]
