@@ -299,12 +299,13 @@ def explain(answer: Answer, asked: str, configuration: Settings | None = None) -
     Args:
         answer: The answer, of today.
         asked: Id of what is asked about.
-        configuration: What it set: by that it is found where the knowledge, and with it its id, has changed.
+        configuration: What it set, if anything: by that it is found where the knowledge, and with it its id,
+            has changed.
 
     Raises:
         KeyError: The answer has it no more.
     """
-    for by_id in (True, False):
+    for by_id in (True, False) if configuration else (True,):
         for start in answer.starts:
             if (start.id == asked) if by_id else (start.configuration == configuration):
                 return StartExplanation(answer=answer, start=start, asked=asked)

@@ -197,6 +197,12 @@ def test_a_start_is_explained_by_its_numbers_settings_and_alternatives(
     assert any("assumed: " in line for line in found.summary.change)
 
 
+def test_work_that_sets_nothing_is_not_taken_for_other_work() -> None:
+    answer = answered(item("a", 1.2), Change(id="b", title="Other work"))
+    with pytest.raises(KeyError):
+        explain(answer, "0" * 12, Settings())
+
+
 def test_what_sets_the_same_is_found_when_the_knowledge_has_changed(explanation: ChangeExplanation) -> None:
     old = "0" * 12
     for one in (explanation.item, explanation.answer.starts[0]):
