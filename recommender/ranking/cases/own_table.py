@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Status
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 LEAST = 8
 """Timed configurations from which a table's median stands for what one would run without it; a choice."""
-NORMAL_90 = NormalDist().inv_cdf(0.95)
 MEDIAN = "the median configuration of its own table"
 
 
@@ -46,16 +44,12 @@ class OwnTable:
     reference: TimedRow
     name: str
 
-    def gain(self, digest: str) -> tuple[Gain, float] | None:
-        """Gain of a configuration with its 90 % interval, and its chance to be one; None if not measured."""
+    def gain(self, digest: str) -> Gain | None:
+        """Gain of a configuration with its 90 % interval; None if not measured."""
         row = self.rows.get(digest)
         if row is None:
             return None
-        expected = self.reference.cost - row.cost
-        error = math.hypot(row.error, self.reference.error)
-        half = NORMAL_90 * error
-        gain = Gain(expected=expected, low=expected - half, high=expected + half)
-        return gain, NormalDist(0.0, error).cdf(expected) if error > 0 else float(expected > 0)
+        return Gain.around(self.reference.cost - row.cost, math.hypot(row.error, self.reference.error))
 
 
 def own_table(problem: Problem, ranking: Ranking, trials: TrialStore) -> OwnTable | None:

@@ -141,7 +141,7 @@ class CaseChooser:
             probability = forecast.probability
         against = "" if reference is None else reference.name
         if own is not None and (measured := own.gain(ranking.configuration(place).digest)) is not None:
-            (gain, probability), against = measured, own.name
+            gain, probability, against = measured, measured.probability_of_gain, own.name
         return Change(
             id=recommendation_id(problem, configuration, self._version),
             title="configuration of similar cases" if gain else "choice of others",

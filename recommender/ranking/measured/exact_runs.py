@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.entities import Better, Kind, Status, Trust
+from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings
 from kg.terms.circumstances import sizes_of_shape
 from kg.terms.dialects import layout_of, spelt
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.measured.runs import RunReader
 
-NORMAL_90 = 1.645
-"""Standard deviations of a normal distribution to either side of 90 % of it."""
 _WHOLE = 1000
 """Number from which it is told without decimals."""
 _LOADS = frozenset({"concurrency", "max_concurrency"})
