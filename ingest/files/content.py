@@ -72,8 +72,8 @@ class Content:
             self._position = position
             yield chunk
 
-    def lines(self) -> Iterator[tuple[int, bytes | None]]:
-        """Lines with their numbers from 1, without line ends; None for one that is far too long.
+    def lines(self, longest: int = MAXIMUM_LINE) -> Iterator[tuple[int, bytes | None]]:
+        """Lines with their numbers from 1, without line ends; None for one longer than told.
 
         Raises:
             ContentError: As for ``chunks``; the lines before are complete.
@@ -84,11 +84,11 @@ class Content:
         for chunk in self.chunks():
             first, *others = chunk.split(b"\n")
             if not others:
-                too_long = too_long or len(rest) + len(first) > MAXIMUM_LINE
+                too_long = too_long or len(rest) + len(first) > longest
                 rest = b"" if too_long else rest + first
                 continue
             number += 1
-            yield number, None if too_long or len(rest) + len(first) > MAXIMUM_LINE else rest + first
+            yield number, None if too_long or len(rest) + len(first) > longest else rest + first
             rest, too_long = others.pop(), False
             for line in others:
                 number += 1

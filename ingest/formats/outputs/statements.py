@@ -31,6 +31,7 @@ Scalar: TypeAlias = str | float | bool | None
 MOST_VALUES = 1_000_000
 """Values of one name that are kept: the steps of the longest run, or the requests of a long log."""
 LARGEST_DOCUMENT = 128 << 20
+_TOO_LONG = f"longer than {LARGEST_DOCUMENT >> 20} MiB, which no summary is"
 LONGEST_LINE = 20_000
 """Characters of a line of text that are looked at."""
 _BOX = re.compile("[|\u2502\u2503]")
@@ -131,10 +132,10 @@ def _of_json(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[S
     """Runs of a document, of a list of them, or of one on each line."""
     pieces: list[bytes] = []
     length = 0
-    for number, line in content.lines():
+    for number, line in content.lines(LARGEST_DOCUMENT):
         place = f"line {number}"
         if line is None:
-            yield Fault(place=place, reason="longer than 16 MiB")
+            yield Fault(place=place, reason=_TOO_LONG)
             continue
         if not line.strip():
             continue
@@ -152,7 +153,7 @@ def _of_json(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[S
         pieces.append(line)
         length += len(line)
         if length > LARGEST_DOCUMENT:
-            raise ContentError(f"longer than {LARGEST_DOCUMENT >> 20} MiB, which no summary is")
+            raise ContentError(_TOO_LONG)
     if pieces:
         try:
             yield from _of_document(json.loads(b"\n".join(pieces)), tool, wanted, "")

@@ -48,6 +48,12 @@ def test_a_served_run_says_its_work(tmp_path: Path, names: NameResolver) -> None
     assert dict(cases["throughput"].software) == {"vllm": ""}
 
 
+def test_a_result_with_all_its_requests_in_one_line_is_read(tmp_path: Path, names: NameResolver) -> None:
+    detailed = VLLM_SERVE | {"generated_texts": ["a" * (17 << 20)]}
+    cases, _ = taken(tmp_path / "r.json", json.dumps(detailed), names)
+    assert cases["throughput"].measurement.value == 409.6
+
+
 SCRIPT = "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --max-num-seqs 64\n"
 
 
