@@ -10,9 +10,9 @@ from kg.nouns.entities import Problem, WorkloadKind
 from kg.nouns.framework import Framework
 from kg.nouns.situation import StatedFact
 from kg.terms.setting_registry import registry, softwares
+from recommender.applicability.scope import GENERATORS
 from recommender.cost_model.assumed import assumed_release
 
-_LANGUAGE = frozenset({"decoder", "moe-decoder", "multimodal"})
 _USUAL = {
     ("huawei", WorkloadKind.SERVING, True): "vllm-ascend",
     ("huawei", WorkloadKind.SERVING, False): "torch-npu",
@@ -80,7 +80,7 @@ def running_framework(
     """
     by_id = {item.id: item for item in frameworks}
     trains = problem.workload.kind is WorkloadKind.TRAINING
-    usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, architecture in _LANGUAGE), ""))
+    usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, architecture in GENERATORS), ""))
     stated = [by_id[name] for name in problem.software if name in by_id]
     named = [item for item in stated if not (item.is_server if trains else item.only_trains)]
     if stated and not named:

@@ -13,7 +13,7 @@ from kg.terms.circumstances import sizes_of_shape
 from kg.terms.dialects import degrees_of
 from kg.terms.facts import FACTS, FactType
 from recommender.applicability.implied_facts import implied_facts
-from recommender.applicability.scope import kinds_of
+from recommender.applicability.scope import GENERATORS, kinds_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,9 +36,6 @@ _MODEL_NUMBERS = {
     "sliding_window": "window",
 }
 """Fact of a condition by fact of a model."""
-
-GENERATORS = frozenset({"decoder", "moe-decoder", "multimodal"})
-"""Architectures that give text, unless a model states that it gives a vector or a score."""
 
 _LIMITS = {"tpot": "tpot_limit", "time_per_output_token": "tpot_limit", "ttft": "ttft_limit"}
 

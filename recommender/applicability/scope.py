@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _ON = frozenset({"true", "1", "on", "yes"})
 
 GENERAL_FAMILY = "transformer"
+GENERATORS = frozenset({"decoder", "moe-decoder", "multimodal"})
+"""Architectures that give text, unless a model states that it gives a vector or a score."""
 TRANSFORMERS = frozenset({"encoder", "decoder", "encoder-decoder", "moe-decoder", "multimodal"})
 """Architectures that a strategy for any transformer is for."""
 
