@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.context import open_workspace
-from cli.kb.listing import LONGEST
+from cli.kb.listing import in_short
 from cli.options import JsonOption
 from cli.output import say
 from kg.errors import InputError
@@ -94,12 +94,8 @@ def _settings(stated: list[str], *, as_json: bool) -> None:
 
 def _difference(change: SettingChange) -> str:
     if change.what in {"removed", "added"}:
-        return f" = {_short(change.after)}" if change.after else ""
-    before, after = (_short(text) for text in (change.before, change.after))
+        return f" = {in_short(change.after)}" if change.after else ""
+    before, after = (in_short(text) for text in (change.before, change.after))
     if change.what == "takes":
         return ":" + "".join(f" {sign} {text}" for sign, text in (("-", before), ("+", after)) if text)
     return f" -> {after}" if change.what == "renamed" else f": {before or 'none'} -> {after or 'none'}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

@@ -99,9 +99,9 @@ def import_(
 
     Example: tunegraph kb import graph.ttl
     """
-    with open_for_writing(context) as editor:
-        from kg.web import is_address
+    from kg.web import is_address
 
+    with open_for_writing(context) as editor:
         if is_address(source):
             count = editor.import_from(source, token=server_token(token_file))
         else:

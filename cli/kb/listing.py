@@ -18,7 +18,6 @@ from kg.terms.setting_registry import registry, softwares
 if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from kg.nouns.setting import Setting
-    from kg.terms.setting_registry import ReleaseSettings
 
 
 _OF_NAMES = ("--like",)
@@ -134,7 +133,10 @@ def show_settings(software: str, *, as_json: bool) -> None:
         return
     output.table(
         ("place", "setting", "takes", "default", "since"),
-        ((item.place, item.key, item.takes, _default(item, found), item.since or "") for item in found),
+        (
+            (item.place, item.key, item.takes, in_short(item.default_text(found.release)), item.since or "")
+            for item in found
+        ),
     )
 
 
@@ -169,8 +171,8 @@ def to_json(setting: Setting, release: str) -> dict[str, object]:
     return kept
 
 
-def _default(setting: Setting, found: ReleaseSettings) -> str:
-    text = setting.default_text(found.release)
+def in_short(text: str) -> str:
+    """A default as a table shows it."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
