@@ -7,7 +7,7 @@ each with ``key`` and ``place``, and whatever is to be said of it. A plain ``def
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ class OwnSettings:
         path = self.folder / f"{software}.json"
         if not path.is_file():
             return shipped
-        own = _read(path)
+        own, lines = _read(path)
         base = shipped or {**_NEW, "software": software, "releases": own.get("releases", _NEW["releases"])}
         first = base["releases"][0][0]
         entries = {(item["place"], item["key"]): item for item in base["settings"]}
@@ -60,7 +60,7 @@ class OwnSettings:
                 stated["default"] = [[first, stated["default"]]]
             before = entries.get(identity)
             self.overruled += [] if before is None else _contradicted(path, software, before, stated)
-            place = f"{path.resolve().as_uri()}#L{_line(path, item['key'])}"
+            place = f"{path.resolve().as_uri()}#L{_line(lines, item['key'])}"
             entries[identity] = {**(before or {}), "before": [], **stated, "at": place}
         return {**base, "settings": list(entries.values())}
 
@@ -79,9 +79,11 @@ def clashes(settings: list[Mapping[str, Any]]) -> list[str]:
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """The content of a file, and its lines."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text)
     except (OSError, ValueError) as error:
         line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
         raise InputError(f"{path}: {line}{getattr(error, 'msg', error)}") from None
@@ -92,7 +94,7 @@ def _read(path: Path) -> dict[str, Any]:
     faults = faults or clashes(settings)
     if faults:
         raise InputError(f"{path}: {'; '.join(faults)}")
-    return dict(content)
+    return dict(content), text.splitlines()
 
 
 def _faults(number: int, item: Mapping[str, Any]) -> list[str]:
@@ -124,6 +126,5 @@ def _is_history(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, list) and item for item in value)
 
 
-def _line(path: Path, key: str) -> int:
-    lines = path.read_text(encoding="utf-8").splitlines()
+def _line(lines: Sequence[str], key: str) -> int:
     return next((number for number, line in enumerate(lines, 1) if json.dumps(key) in line), 1)
