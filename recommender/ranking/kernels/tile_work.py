@@ -58,8 +58,6 @@ WIDEST_LOAD_BYTES = 16.0
 LANES = 32.0
 NEAR_LATENCY = 20.0
 """Cycles to the shared memory of a GPU (the table of :mod:`.tile_core`)."""
-
-
 _LENGTHS = ("BLOCK_SIZE", "BLOCK_N", "tileColumns", "tileLength")
 _HEIGHTS = ("ROWS", "BLOCK_M", "tileRows")
 
@@ -303,12 +301,8 @@ def rows_of_elements(
         element: Bytes of an element.
         turned: Whether rows are written as columns: the height of a piece is the length of what is written.
     """
-    block = next(
-        tile[name] for name in ("BLOCK_SIZE", "BLOCK_N", "tileColumns", "tileLength") if name in tile
-    )
-    height = next(
-        (tile[name] for name in ("ROWS", "BLOCK_M", "tileRows") if name in tile), np.ones_like(block)
-    )
+    block = next(tile[name] for name in _LENGTHS if name in tile)
+    height = next((tile[name] for name in _HEIGHTS if name in tile), np.ones_like(block))
     length = np.minimum(block, row) if row else block
     whole = np.full_like(block, row) if row else block
     passes = np.where(length < whole, 2.0, 1.0)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe, RecipeSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
-MISSING = object()
 LEAST_WEIGHT = 1e-4
 """Recipes that weigh less are not read; a choice, for speed."""
 
@@ -90,13 +89,12 @@ def differences(recipe: Recipe, begun: Mapping[str, object]) -> dict[str, str]:
     for (_, plain), setting in _last_of_each(recipe.settings):
         if purpose(setting.key) is not Purpose.TUNING:
             continue
-        now = begun.get(plain, MISSING)
-        if now is MISSING or show_plain(now) != setting.value.lower():
+        if plain not in begun or _as_in_recipes(begun[plain]) != setting.value.lower():
             found[setting.key] = "" if setting.value == "true" else setting.value
     return found
 
 
-def show_plain(value: object) -> str:
+def _as_in_recipes(value: object) -> str:
     """A value of a start as recipes write it: a flag without a value is true."""
     return "true" if value is None else str(value).lower()
 
