@@ -86,7 +86,7 @@ class Space:
                 for name, (metric, unit) in EXTRA_METRICS.items()
                 if isinstance(readings.get(name), int | float)
             ]
-            outcomes += _energy(outcomes, time)
+            outcomes += _energy(outcomes, time, records)
         for outcome in outcomes:
             try:
                 yield records.case(
@@ -102,12 +102,15 @@ class Space:
                 yield Fault(place=place, reason=str(fault))
 
 
-def _energy(outcomes: list[dict[str, object]], time: Mapping[str, object]) -> list[dict[str, object]]:
+def _energy(
+    outcomes: list[dict[str, object]], time: Mapping[str, object], records: Records
+) -> list[dict[str, object]]:
     """The energy of a row that has power and time alone."""
     values = {str(outcome["metric"]): outcome["value"] for outcome in outcomes}
     power, seconds = values.get("power"), time["value"]
     if "energy" in values or not isinstance(power, int | float) or not isinstance(seconds, int | float):
         return []
+    records.guess("energy is not in the file; it is power times time")
     joule = float(power) * unit(str(time["unit"])).to_si(float(seconds))
     return [_outcome("energy", "J", joule)]
 

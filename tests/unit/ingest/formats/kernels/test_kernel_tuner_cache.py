@@ -34,9 +34,10 @@ def test_energy_follows_from_power_and_time_of_one_row(tmp_path: Path, names: Na
     rows: dict[str, dict[str, object]] = {
         "1,8,15": {"bx": 1, "by": 8, "fixed": 15, "time": 2.0, "nvml_power": 250.0}
     }
-    cases, _ = result_of(cache(tmp_path, text_of(rows)), names)
+    cases, report = result_of(cache(tmp_path, text_of(rows)), names)
     found = {case.measurement.metric: case.measurement.value for case in cases}
     assert found == {"kernel_time": 0.002, "power": 250.0, "energy": 0.5}
+    assert "energy is not in the file; it is power times time" in report.guesses
 
 
 @pytest.mark.parametrize(
