@@ -14,7 +14,6 @@ counts as the square root of its problems, so that no large table speaks for all
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -25,8 +24,6 @@ from numpy.typing import NDArray
 import data
 from kg.triples.hardware_tree import Distance
 from recommender.calibration.monotone import MonotoneModel
-
-logger = logging.getLogger(__name__)
 
 LEVELS = (0.01, 0.025, 0.04, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96, 0.975, 0.99)
 """Quantiles that are kept of the errors over their scale."""
@@ -41,10 +38,6 @@ LISTED = (1, 3, 5, 10)
 ABSTAIN_ABOVE = 0.35
 """Expected log regret of the first proposal above which it is no recommendation, in nats: it would be 42 %
 slower than the best. Chosen on the curve of risk against share answered (benchmarks/answers/unseen.py)."""
-
-LEAST_CHECKED = 200
-LEAST_DEVICES = 3
-"""Questions and devices below which a workspace's own errors are not taken for all that may come."""
 
 MOST_OF_ONE = 300
 """Questions of one operator on one device that are learned from; more of them say the same."""

@@ -7,6 +7,7 @@ from math import ceil, exp, isfinite
 from typing import TYPE_CHECKING
 
 from kg.nouns.gain import NORMAL_90
+from kg.nouns.recipe import Authority
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import spelling_in
 from kg.terms.meanings import divides
@@ -358,7 +359,8 @@ def _official(
     for one in draft.weighed:
         recipe = one.recipe
         is_here = recipe.hardware in situation.hardware[:-1] and recipe.model == situation.model.id
-        if is_here and layout is not None and recipe.devices == layout.devices:
+        is_official = recipe.authority is not Authority.THIRD_PARTY
+        if is_official and is_here and layout is not None and recipe.devices == layout.devices:
             other = differences(recipe, {plain_key(item.key): item.value for item in settings})
             said = [
                 f"{key} {value}".strip() + (f" (not here: {reasons[key]})" if key in reasons else "")
