@@ -11,6 +11,7 @@ from kg.terms.meanings import meaning_of
 from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.cost_model.assumed import USUAL_LENGTH, assumed_precision, assumed_sequence, task_lengths
 from recommender.cost_model.layout_domain import fullest
+from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
@@ -71,6 +72,8 @@ def layout_question(
         for fact in task_lengths(situation.model.id, settings):
             settings[fact.name.rpartition(".")[2]] = fact.value
             draft.assumed.append(fact)
+    if situation.phase == "decode" and NETWORK_FACTS & question.machine.network.facts.keys():
+        settings.setdefault("separation", "separate")  # what prefills stands elsewhere
     if situation.is_training and not is_network:
         _hold(draft, settings)
     degrees = {name: size for name, size in settings.items() if name in _DEGREES}

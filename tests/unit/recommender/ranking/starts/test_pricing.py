@@ -47,6 +47,15 @@ def test_drafts_of_the_start_are_priced(shipped: Workspace) -> None:
     assert "speculative_tokens" not in plain.question.settings
 
 
+@pytest.mark.parametrize(("hardware", "separation"), [("910b3", "separate"), ("mi300x", None)])
+def test_what_decodes_alone_is_priced_without_prefills(
+    shipped: Workspace, hardware: str, separation: str | None
+) -> None:
+    made = asked(shipped, draft(), hardware=hardware, traits={"disaggregated": True, "role": "decode"})
+    assert made is not None
+    assert made.question.settings.get("separation") == separation
+
+
 def test_a_stated_precision_holds_where_nothing_is_quantised(shipped: Workspace) -> None:
     made = asked(shipped, draft(), precision="fp16")
     assert made is not None
