@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kg.nouns.gain import factor_text
-from recommender.answers.explanation.summary import MOST_LINES, ExplanationSummary, summary
+from recommender.answers.explanation.summary import ExplanationSummary, shortened, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,10 +117,10 @@ class StartExplanation(Explanation):
     def summary(self) -> ExplanationSummary:
         """The same on one screen."""
         return ExplanationSummary(
-            why=tuple(self._why()),
-            next=tuple(self._others())[:MOST_LINES],
-            rests=tuple(self._origins())[:MOST_LINES],
-            change=tuple(self._change())[:MOST_LINES],
+            why=shortened(self._why()),
+            next=shortened(self._others()),
+            rests=shortened(self._origins()),
+            change=shortened(self._change()),
         )
 
     def all_sections(self) -> Iterator[tuple[str, Iterator[str]]]:

@@ -10,7 +10,7 @@ from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.gain import factor_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from recommender.answers.answer import Answer
     from recommender.ranking.change import Change
@@ -61,14 +61,15 @@ def summary(answer: Answer, item: Change) -> ExplanationSummary:
     place = items.index(item)
     following = items[place + 1] if place + 1 < len(items) else None
     return ExplanationSummary(
-        why=_short(_why(answer, item)),
-        next=_short(_next(item, following)),
-        rests=_short(_rests(item)),
-        change=_short(_change(answer, item, following)),
+        why=shortened(_why(answer, item)),
+        next=shortened(_next(item, following)),
+        rests=shortened(_rests(item)),
+        change=shortened(_change(answer, item, following)),
     )
 
 
-def _short(lines: Iterator[str]) -> tuple[str, ...]:
+def shortened(lines: Iterable[str]) -> tuple[str, ...]:
+    """The first lines of a section, none longer than a screen is wide."""
     found = [line if len(line) <= MOST_LETTERS else f"{line[: MOST_LETTERS - 3]}..." for line in lines]
     return tuple(dict.fromkeys(found))[:MOST_LINES]
 

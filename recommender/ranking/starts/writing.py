@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import StartSituation
 
 SHOWN = 3
-"""Settings of an official page that a line names."""
+"""Settings of an official configuration that a line names."""
 TELLING = 0.1
 """Weight from which a recipe is named among the reasons; a choice."""
 ALIKE = 0.5
@@ -369,7 +369,7 @@ def _official(
             ]
             more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
             says = f"has other settings: {', '.join(said[:SHOWN])}{more}" if said else "has the same settings"
-            yield f"an official page of this case {says} <{recipe.source.url}>"
+            yield f"an official configuration of this case {says} <{recipe.source.url}>"
             return
 
 

@@ -119,12 +119,14 @@ def test_without_a_number_of_devices_a_larger_model_is_planned_on_the_fewest_tha
 
 def test_the_page_of_this_very_case_is_named_with_what_it_sets_otherwise(shipped: Workspace) -> None:
     [line] = [
-        text for text in starts(shipped, model="qwen3-32b", count=4).first.because if "official page" in text
+        text
+        for text in starts(shipped, model="qwen3-32b", count=4).first.because
+        if "official configuration" in text
     ]
-    assert line.startswith("an official page of this case has other settings: ")
+    assert line.startswith("an official configuration of this case has other settings: ")
     assert "(not here: " in line
     assert not any(
-        "official page" in text for text in starts(shipped, model="qwen3-32b", count=2).first.because
+        "official configuration" in text for text in starts(shipped, model="qwen3-32b", count=2).first.because
     )
 
 
