@@ -65,6 +65,9 @@ def open_workspace(context: typer.Context) -> Workspace:
     opened = settings(context).open(say_aside, show_step)
     opened.upkeep.keep_completions()
     if language() != "en":
+        from kg.terms.facts import FACTS
+
+        use_terms({fact.label: fact.label_zh for fact in FACTS.values()})
         use_terms(opened.knowledge.terms(language()))
     return opened
 

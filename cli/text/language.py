@@ -25,7 +25,7 @@ LANGUAGES = ("en", "zh")
 _PLACE = re.compile(r"\{(\w+)\}")
 _COLUMNS = re.compile(r"( {2,})")
 _HEAD = re.compile(r"^(\d+\. |# |- |\+ |[A-Z]+ \d+ x )(?=\S)")
-_LIST = re.compile(r"(; )")
+_LIST = re.compile(r"(; )(?![^()]*\))")
 _NUMBER = r"[\d.,]+"
 _SHARE = r"[\d.]+ ?%"
 _ALL = ".+"
@@ -37,7 +37,9 @@ _FORMS = {
     ),
     "gain": r"[\d.,]+x.*?|unknown",
     "metric": r"[\w.]+",
-    **dict.fromkeys(("setting", "strategy"), r"[^();]+?"),
+    "setting": r"[^();]+?",
+    "strategy": r"[^();]+?(?: \([^();]*\))?",
+    "because": r"[^()]*(?:\([^()]*\)[^()]*)*",
     **dict.fromkeys(("low", "high"), r"[\d.,]+(?: ?[\w/%]+)?"),
     "value": r"[\d.,]+(?: [\w/]+)*",
     "places": r"[\d, ]+",
