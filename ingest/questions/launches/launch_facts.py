@@ -114,7 +114,7 @@ def decode_text(raw: bytes, place: str) -> str:
         InputError: They are too many, or no text.
     """
     if len(raw) > MAXIMUM_BYTES:
-        raise InputError(f"{place}: {len(raw)} bytes is too large for what was expected")
+        raise InputError(f"{place}: {len(raw):,} bytes; at most {MAXIMUM_BYTES:,} are read of such a file")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
