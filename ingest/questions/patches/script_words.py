@@ -92,11 +92,9 @@ class ScriptWords:
         return not (_LITERAL.fullmatch(raw) or _VARIABLE.fullmatch(raw))
 
     def assigned(self, name: str) -> list[ScriptWord]:
-        """The one plain literal that a variable has; empty where it is assigned otherwise."""
-        found = [one for one in self.script.assignments if one.name == name]
-        if len(found) != 1 or found[0].words or not _LITERAL.fullmatch(self.text, *found[0].span):
-            return []
-        return [ScriptWord(start=found[0].span[0], end=found[0].span[1])]
+        """The plain values that the script gives a variable."""
+        found = [one for one in self.script.assignments if one.name == name and not one.words]
+        return [ScriptWord(start=one.span[0], end=one.span[1]) for one in found]
 
     def variable(self, word: ScriptWord) -> str:
         """The name of the variable that a word is; empty for another word."""

@@ -252,14 +252,13 @@ class ShellEditor:
         if at is None or at + behind + count > len(tokens):
             return ELSEWHERE
         first, last = tokens[at + behind], tokens[at + behind + count - 1]
-        places = [first]
         variable = held.variable(first) if count == 1 else ""
         if variable and all(one.name != variable for one in self.script.assignments):
             return f"its value is that of ${variable}, which is set outside the script"
-        if variable:
-            places = [*held.assigned(variable), first]
-        elif any(held.is_computed(token) for token in tokens[at + behind : at + behind + count]):
+        given = held.assigned(variable) if variable else tokens[at + behind : at + behind + count]
+        if any(held.is_computed(token) for token in given):
             return COMPUTED
+        places = [*(given if variable and len(given) == 1 else ()), first]
         for place in places:
             end = last.end if place is first else place.end
             is_bare = all(BARE.fullmatch(value) for value in values)

@@ -157,10 +157,10 @@ def test_line_ends_of_another_system_stay() -> None:
 
 @pytest.mark.parametrize("value", ["$(cat n)", "`cat n`", "$(( 1 + 3 ))", "${N:-4}"])
 def test_a_computed_value_is_left_alone_and_said(value: str) -> None:
-    script = f"vllm serve m --seed {value}\n"
-    made = edited(script, ScriptEdits(flags={"--seed": ("2",)}))
-    assert made.text == script
-    assert made.unwritten == ("--seed 2: its value is computed in the script",)
+    for script in (f"vllm serve m --seed {value}\n", f"S={value}\nvllm serve m --seed $S\n"):
+        made = edited(script, ScriptEdits(flags={"--seed": ("2",)}))
+        assert made.text == script
+        assert made.unwritten == ("--seed 2: its value is computed in the script",)
 
 
 def test_a_variable_with_two_readers_stays_and_the_flag_gets_the_value_itself() -> None:
