@@ -38,8 +38,12 @@ def device_count(stated: object) -> int | None:
     return stated
 
 
-def check_settings(settings: Mapping[str, Value]) -> None:
+def check_settings(settings: Mapping[str, Value], program: str = "") -> None:
     """Refuse settings in use that no program runs with: counts below 1, no numbers, one size told twice.
+
+    Args:
+        settings: The settings.
+        program: In whose words they are; empty where that is not told.
 
     Raises:
         InputError: There is such a setting.
@@ -47,7 +51,7 @@ def check_settings(settings: Mapping[str, Value]) -> None:
     said: dict[str, str] = {}
     for name, value in settings.items():
         kind = kind_of(name)
-        other = said.setdefault(size_of(name) or name, name)
+        other = said.setdefault(size_of(name, program) or name, name)
         if str(settings[other]) != str(value):
             raise InputError(f"current: {other} is {settings[other]} and {name} {value}: both say the same")
         number = number_of(value)

@@ -189,7 +189,8 @@ class _Reader:
 
     def _current(self) -> Settings:
         settings = self._settings("current")
-        check_settings(settings)
+        software = self.raw.get("software")
+        check_settings(settings, str(next(iter(software), "")) if isinstance(software, dict) else "")
         return settings
 
     def _versions(self) -> Settings:

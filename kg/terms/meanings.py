@@ -132,9 +132,9 @@ def kind_of(setting: str) -> str:
     return "" if meaning is None else kinds()[meaning.fact]
 
 
-def size_of(setting: str) -> str | None:
+def size_of(setting: str, program: str = "") -> str | None:
     """The size that a setting alone states: a degree, a length or a batch; None for switches and choices."""
-    meaning = meaning_of(setting)
+    meaning = meaning_of(setting, program)
     is_size = meaning is not None and meaning.switch is None and not meaning.product
     return meaning.fact if meaning is not None and is_size and kinds()[meaning.fact] in _COUNTS else None
 

@@ -15,8 +15,8 @@ from recommender.experiment.preparing import ExperimentRequest, evaluators_of
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
 from recommender.measuring.environment import capture
+from recommender.measuring.marks import kill_marked
 from recommender.measuring.masking import has_mask, masked
-from recommender.measuring.process import kill_marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,11 +14,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import IO
 
 from kg.errors import InputError
+from recommender.measuring.guardian import guard
+from recommender.measuring.marks import MARK, kill_marked, new_mark
 from recommender.measuring.outcome import CancelledError
 
 HEAD, TAIL = 16 << 10, 512 << 10
@@ -27,9 +28,6 @@ FREE_BYTES = 256 << 20
 """A command that leaves less than this free on its disk is stopped; a choice."""
 GRACE_S = 2.0
 """Between asking a process group to end and killing it, and for output to arrive after its end; a choice."""
-MARK = "TUNEGRAPH_EVALUATION"
-"""Variable in the environment of the command and of all it starts."""
-_NUMBERS = count()
 _TICK_S = 0.02
 _LOOK_S = 0.5
 
@@ -42,11 +40,13 @@ class Bounds:
         timeout_s: Wall-clock time.
         file_bytes: Size of a single file that it writes.
         disk_bytes: How much the free space of its disk may shrink while it runs.
+        grace_s: Between asking it to end and killing it.
     """
 
     timeout_s: float = 600.0
     file_bytes: int = 8 << 30
     disk_bytes: int = 16 << 30
+    grace_s: float = GRACE_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,8 @@ def run(
         InputError: There is no such program, or it cannot be run.
         CancelledError: ``cancel`` was set.
     """
-    mark = f"{mark}/{os.getpid()}/{next(_NUMBERS)}"
+    mark = new_mark(mark)
+    guard(bounds.grace_s)
     limited = _with_file_limit(command, bounds.file_bytes)
     started = time.monotonic()
     try:
@@ -111,16 +112,16 @@ def run(
     try:
         stopped = _watch(ended, folder, bounds, cancel, started)
     except BaseException:
-        _end(process.pid, mark)
+        _end(process.pid, mark, bounds.grace_s)
         process.wait()
         raise
     if stopped:
-        _end(process.pid, mark)
+        _end(process.pid, mark, bounds.grace_s)
     code = process.wait()
     wall = ended.at() - started
     if not out.join(0.0 if stopped else GRACE_S) or not err.join(0.0 if stopped else GRACE_S):
         stopped = stopped or "it ended but left processes behind that hold its output"
-    _end(process.pid, mark)
+    _end(process.pid, mark, bounds.grace_s)
     out.join(GRACE_S)
     err.join(GRACE_S)
     if stopped == _CANCELLED:
@@ -224,10 +225,10 @@ class _Kept:
         return (bytes(self._head) + gap + bytes(self._tail)).decode(errors="replace")
 
 
-def _end(pid: int, mark: str) -> None:
+def _end(pid: int, mark: str, grace_s: float) -> None:
     """End a process group: politely, then surely; then whatever else carries the mark."""
     if _signal_group(pid, signal.SIGTERM):
-        until = time.monotonic() + GRACE_S
+        until = time.monotonic() + grace_s
         while time.monotonic() < until and _group_lives(pid):
             time.sleep(_TICK_S)
         _signal_group(pid, signal.SIGKILL)
@@ -255,23 +256,3 @@ def _group_lives(pid: int) -> bool:
         if len(fields) > 2 and fields[0] != "Z" and fields[2] == str(pid):
             return True
     return False
-
-
-def kill_marked(mark: str) -> int:
-    """Kill every process of ours whose environment carries the mark; how many there were.
-
-    Args:
-        mark: That of many runs, followed by ``/`` and the process that started them, or by its number too.
-    """
-    wanted = f"{MARK}={mark}/".encode()
-    found = 0
-    for entry in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            variables = entry.read_bytes().split(b"\0")
-            is_marked = any((item + b"/").startswith(wanted) for item in variables)
-            if is_marked and int(entry.parent.name) != os.getpid():
-                os.kill(int(entry.parent.name), signal.SIGKILL)
-                found += 1
-        except (OSError, ValueError):
-            continue
-    return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Better
-from recommender.measuring.process import kill_marked
+from recommender.measuring.marks import kill_marked
 from recommender.search.evaluations import Suggestion
 from recommender.search.log.workers import MANUAL, Watch, gone_here, is_gone, pid_here, worker
 

@@ -44,6 +44,13 @@ def test_one_size_in_two_spellings_is_one_value() -> None:
         check_settings({"tp-size": 4, "tp": 8})
 
 
+def test_a_name_says_what_its_program_means_by_it() -> None:
+    settings: dict[str, Value] = {"parallel": 4, "batch_size": 512}
+    check_settings(settings, "llama.cpp")  # whose batch is of tokens, beside four users
+    with pytest.raises(InputError, match="batch_size is 512 and max_num_seqs 4"):
+        check_settings({"batch_size": 512, "max_num_seqs": 4}, "vllm")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
