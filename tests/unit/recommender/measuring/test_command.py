@@ -1,7 +1,6 @@
 """A command as an objective, with real processes of every bad sort."""
 
 import os
-import subprocess
 import sys
 import threading
 import time
