@@ -55,6 +55,12 @@ class ReleaseSettings:
         )
 
     @property
+    def is_bracketed(self) -> bool:
+        """Whether the named release is among those that were read, or between two of them."""
+        key = release_key(self.named_release)
+        return release_key(self.registry.releases[0]) <= key <= release_key(self.registry.releases[-1])
+
+    @property
     def note(self) -> str:
         """That another release than the named one was read; empty if it was that one."""
         commit = self.named_release.partition("@")[2]

@@ -47,7 +47,8 @@ def registry_findings(case: AuditCase) -> Iterator[SettingFinding]:
 
 def _unknown(case: AuditCase, setting: RunningSetting) -> Iterator[SettingFinding]:
     is_flag = setting.place is SettingPlace.FLAG
-    refused = is_flag and case.program in STRICT and setting.key.startswith("--")
+    is_read = case.release is not None and case.release.is_bracketed
+    refused = is_flag and is_read and case.program in STRICT and setting.key.startswith("--")
     answer = case.look_up(setting, suggest=True)
     meant = answer.meant(setting.key)
     if meant and not refused and not _is_near(setting, meant):

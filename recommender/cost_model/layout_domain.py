@@ -32,6 +32,9 @@ SHARING = frozenset({"vllm", "vllm-ascend"})
 UNEVEN = SHARING | {"sglang"}
 """Engines that spread experts over devices that do not divide them: vLLM gives some devices one more
 (``determine_expert_map``, layers/fused_moe), SGLang adds redundant ones (``--ep-num-redundant-experts``)."""
+WHOLE = frozenset({"tensorrt-llm"})
+"""Engines whose attention of a mixture is divided over all devices or copied to each, nothing between
+(``enable_attention_dp``, tensorrt_llm/mapping.py)."""
 _NEAR = 32
 """Numbers of devices just below one that are tried first; a choice."""
 
@@ -63,6 +66,8 @@ class LayoutDomain:
             if count % inside or (pipeline > 1 and tensor < widths[-1] and is_staged_by_server):
                 continue  # stages only between servers (vLLM, "Parallelism and scaling")
             replicas = count // inside
+            if min(tensor, replicas) > 1 and model.experts and self.question.engine in WHOLE:
+                continue
             span = tensor * context * (1 if self.apart else replicas)
             for experts in self._experts(model, span, replicas):
                 layout = ParallelLayout(tp=tensor, pp=pipeline, dp=replicas, ep=experts, cp=context)

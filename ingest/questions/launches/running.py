@@ -124,12 +124,15 @@ def _flag(flag: str, values: Sequence[str], *, is_object: bool) -> Iterator[Stat
 
 
 def _of_files(launch: Launch, beside: Beside) -> Iterator[Stated]:
-    """Keys of the files that the launch names; those of a server are its flags."""
+    """Keys of the files that the launch names; a server's are flags where its files have no such key."""
     given = parse_options(launch.started.words)
+    program = launch.started.signs.id
+    fields = registry(program).at("") if program in softwares() else None
     is_server = launch.started.signs.reader == "server"
     for content in file_contents(launch.started, given, beside).values():
         for key, value in _leaves(content, ""):
-            if is_server and "." not in key:
+            is_own = fields and fields.look_up(key, SettingPlace.YAML, suggest=False).setting is not None
+            if is_server and "." not in key and not is_own:
                 yield f"--{key.replace('_', '-')}", value, SettingPlace.FLAG
             else:
                 yield key, value, SettingPlace.YAML

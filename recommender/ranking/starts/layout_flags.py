@@ -9,6 +9,7 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from kg.terms.dialects import DEGREES, spelt
 from kg.terms.meanings import settings_of, stated_anyway
+from recommender.cost_model.layout_domain import WHOLE
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
@@ -41,15 +42,16 @@ def layout_settings(
     if framework not in SPLITTING:
         return []
     sizes = {name: getattr(layout, name) for name in DEGREES}
-    sizes |= {"world": layout.devices, "etp": layout.devices // layout.ep}
+    sizes |= {"world": layout.devices, "etp": layout.devices // layout.ep, "dp_attention": "dp"}
+    if framework in WHOLE:
+        sizes["dp_attention"] = "tp"
     anyway = stated_anyway(framework, experts=experts)
     made = []
     for fact in dict.fromkeys(item.fact for item in settings_of(framework)):
         is_implied = fact == "tp" and "world" in anyway and layout.dp == 1
         is_split = fact in DEGREES and sizes[fact] > 1 and (experts or fact != "ep") and not is_implied
         if fact in anyway or is_split or (fact == "dp_attention" and layout.dp_attention):
-            value = sizes.get(fact, "dp")
-            made += spelt_settings({fact: value}, framework, release, origin, source)
+            made += spelt_settings({fact: sizes[fact]}, framework, release, origin, source)
     uneven = _uneven(layout, framework, int(layers or 0)) if framework in MEGATRON else {}
     return made + flag_settings(uneven, origin, source)
 

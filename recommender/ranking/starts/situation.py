@@ -73,14 +73,15 @@ class StartSituation:
         return self.problem.current
 
     def splits_attention(self, *, anew: bool) -> bool:
-        """Whether replicas are of the attention alone: SGLang's are with experts, unless what runs says not.
+        """Whether replicas are of the attention alone: so in some with experts, unless what runs says not.
 
         Args:
             anew: Whether another layout than the one that runs is meant.
         """
         now = statement(self.current or {}, self.framework.id).facts
         copies = not anew and "dp_attention" not in now and bool({"tp", "dp"} & set(now))
-        return self.framework.id == "sglang" and bool(self.model.is_mixture) and not copies
+        splits = self.framework.id in {"sglang", "tensorrt-llm"}
+        return splits and bool(self.model.is_mixture) and not copies
 
     def divided(self, layout: ParallelLayout | None) -> StartSituation:
         """The same with the sizes of a layout among its facts."""

@@ -31,7 +31,9 @@ def flags(sources: Sources, entry: str = "") -> Iterator[Mined]:
     places: dict[str, tuple[str, int]] = {}
     found: list[Mined] = []
     numbers = readable_numbers(sources)
-    for module in sources.having("add_argument", "ArgumentGroupFactory", "add_parser_argument"):
+    for module in sources.having(
+        "add_argument", "ArgumentGroupFactory", "add_parser_argument", "click.option"
+    ):
         overrides = _overrides(module)
         for scope, owner in scopes(module.tree):
             if entry and getattr(scope, "name", "") not in wanted:
@@ -39,7 +41,7 @@ def flags(sources: Sources, entry: str = "") -> Iterator[Mined]:
             maps = _maps(scope)
             for call in _calls(scope):
                 name = tail(call.func)
-                if name == "add_argument":
+                if name == "add_argument" or ast.unparse(call.func) == "click.option":
                     found.extend(_argument(sources, call, module, (maps, overrides, numbers), owner))
                 elif name == "ArgumentGroupFactory":
                     found.extend(group_flags(sources, call, module))

@@ -59,7 +59,8 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
         sources = Sources(folder, plan.readers)
         for item in json_fields(sources, plan.roots, environment, plan.wanted):
             add(item)
-    for item in (*_described(plan, folder), *_trainer(plan, folder)):
+    told = (Mined(key=key, **said) for key, said in plan.facts.items() if "place" in said)
+    for item in (*_described(plan, folder), *_trainer(plan, folder), *told):
         add(item)
     for item in found.values():
         item.open = item.open and item.key not in plan.closed

@@ -271,6 +271,12 @@ class Sources:
     def _attribute(self, node: ast.Attribute, module: Module, depth: int) -> Any:
         if node.attr == "value" and isinstance(node.value, ast.Attribute):
             return self.value(node.value, module, depth + 1)
+        if node.attr == "default" and isinstance(
+            node.value, ast.Subscript
+        ):  # Owner.model_fields["name"].default
+            owner, name = node.value.value, as_text(node.value.slice)
+            if isinstance(owner, ast.Attribute) and owner.attr == "model_fields":
+                return self._attribute(ast.Attribute(owner.value, name), module, depth + 1)
         found = self.class_named(tail(node.value), module)
         statement = field_of(found[0], node.attr) if found else None
         if found and statement is None and found[0].bases:

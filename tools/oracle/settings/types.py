@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 _FLAG = re.compile(r"--[a-z][a-z0-9.]*(?:[-_][a-z0-9]+)*")
 
 
-def apply_words(sources: Sources, item: Mined, words: Mapping[str, ast.expr], module: Module) -> None:
-    """Note at a flag what the words of its ``add_argument`` say."""
+def apply_words(sources: Sources, item: Mined, words: dict[str, ast.expr], module: Module) -> None:
+    """Note at a flag what the words of its ``add_argument`` say, or of its ``click.option``."""
+    if isinstance(made := words.get("type"), ast.Call) and made.args and "Choice" in tail(made.func):
+        words = words | {"type": ast.Name("str"), "choices": made.args[0]}
+    if "is_flag" in words or "multiple" in words:
+        words = words | {"action": ast.Constant("store_true" if "is_flag" in words else "append")}
     if "default" in words:
         state_default(sources, item, words["default"], module)
     if "type" in words:

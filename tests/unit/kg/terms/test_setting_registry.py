@@ -145,6 +145,13 @@ def test_a_release_that_was_not_read_is_said(
         assert release in found.note
 
 
+@pytest.mark.parametrize(("asked", "bracketed"), [("", True), ("1.5", True), ("0.5", False), ("3.1", True)])
+def test_a_release_stands_between_those_that_were_read_or_not(
+    toy: SettingRegistry, asked: str, bracketed: bool
+) -> None:
+    assert toy.at(asked).is_bracketed is bracketed
+
+
 def test_what_names_no_release_is_refused(toy: SettingRegistry) -> None:
     with pytest.raises(UnknownEntityError, match="names no release"):
         toy.at("soon")

@@ -87,6 +87,11 @@ def test_engines_of_their_own_spread_their_experts_inside_each() -> None:
     assert {layout.ep for layout in apart.layouts()} == {1, 2}
 
 
+def test_an_engine_that_copies_attention_whole_or_not_at_all_has_nothing_between() -> None:
+    found = {(one.tp, one.dp) for one in domain("qwen3-30b-a3b", 8, engine="tensorrt-llm").layouts()}
+    assert found == {(1, 8), (8, 1)}
+
+
 def test_experts_spread_over_devices_that_do_not_divide_them_where_the_engine_can() -> None:
     degrees = {layout.ep for layout in domain("qwen3-30b-a3b", 24).layouts()}
     assert 24 in degrees

@@ -57,6 +57,16 @@ def test_options_before_the_program_are_those_of_its_launcher() -> None:
     assert set(found(text)) == {"--tensor-model-parallel-size", "--seq-length"}
 
 
+def test_keys_that_only_the_file_of_a_server_has_stay_keys_of_the_file() -> None:
+    beside = {"extra.yml": "disable_overlap_scheduler: true\nhost: h\nmoe_config: {backend: TRTLLM}\n"}.get
+    items = running_settings("trtllm-serve m --extra_llm_api_options extra.yml", beside=beside)
+    assert {(item.key, item.place) for item in items} >= {
+        ("disable_overlap_scheduler", SettingPlace.YAML),
+        ("--host", SettingPlace.FLAG),
+        ("moe_config.backend", SettingPlace.YAML),
+    }
+
+
 def test_keys_of_a_file_that_a_server_names_are_its_flags() -> None:
     content = "enforce-eager: true\ncompilation_config: {cudagraph_mode: NONE}\n"
     settings = {

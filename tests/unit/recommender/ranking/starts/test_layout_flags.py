@@ -42,6 +42,11 @@ def test_sglang_counts_the_replicas_of_attention_inside() -> None:
     assert flags("sglang", tp=4, dp=2) == {"--tp-size": 4, "--dp-size": 2}
 
 
+def test_tensorrt_llm_copies_attention_to_every_device_or_divides_it() -> None:
+    said = flags("tensorrt-llm", attention=True, experts=True, tp=8, dp=8, ep=8)
+    assert said == {"--tp_size": 8, "--pp_size": 1, "--ep_size": 8, "enable_attention_dp": True}
+
+
 def test_megatron_works_out_the_replicas_itself() -> None:
     assert flags("megatron-lm", tp=2, pp=4, dp=8, cp=2, ep=4) == {
         "--tensor-model-parallel-size": 2,

@@ -46,6 +46,27 @@ def add(parser):
     assert not found["--where"].stated
 
 
+def test_options_of_click_are_flags(tmp_path: Path) -> None:
+    found = mined(
+        tmp_path,
+        """
+class Build(BaseModel):
+    batch: int = Field(default=64)
+@click.option("--rows", "--batch_rows", type=int, default=Build.model_fields["batch"].default)
+@click.option("--way", type=Known(["ring", "tree"], {"r": "ring"}), default="ring")
+@click.option("--kind", type=click.Choice(["a", "b"]), default="a")
+@click.option("--fast", is_flag=True, default=False)
+@click.option("--where", type=click.Path(exists=True), multiple=True, default=None)
+def serve(rows, way, kind, fast, where):
+    pass
+""",
+    )
+    assert (found["--rows"].default, found["--rows"].aliases) == (64, ("--batch_rows",))
+    assert (found["--kind"].type, found["--kind"].choices) == ("str", ("a", "b"))
+    assert (found["--fast"].type, found["--fast"].default) == ("bool", False)
+    assert found["--where"].type == "list"
+
+
 def test_a_deprecated_flag_names_its_successor(tmp_path: Path) -> None:
     found = mined(
         tmp_path,
