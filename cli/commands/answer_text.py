@@ -90,11 +90,11 @@ def combination_text(answer: Answer) -> str:
     both = answer.together
     if both is None:
         return "nothing"
-    places = {item.id: place for place, item in enumerate(answer, 1)}
-    names = ", ".join(str(places[item]) for item in both.ids)
+    titles = {item.id: item.title for item in answer}
+    names = " + ".join(titles[item] for item in both.ids)
     cap = "" if both.ceiling is None else f", ceiling {output.factor(both.ceiling)}"
-    out = ", ".join(str(places[item]) for item in both.left_out)
-    return f"{factor_text(both.gain)} with {names}{cap}" + (f" (not with {out})" if out else "")
+    out = ", ".join(titles[item] for item in both.left_out)
+    return f"{factor_text(both.gain)} with {names}{cap}" + (f" (without {out})" if out else "")
 
 
 def _show_one(place: int, item: Change) -> None:

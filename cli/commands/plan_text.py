@@ -84,12 +84,16 @@ def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
 
 def _show_rest(plan: Plan, others: Sequence[Change], *, verbose: bool) -> None:
     """The changes that nobody has put a number on, and what is not for here, in a line each."""
+    if smaller := [item for item in others if item.gain is not None]:
+        gains = (f"{factor_text(item.gain)} {item.title}" for item in smaller if item.gain is not None)
+        say(f"Then: {'; '.join(gains)}")
+    documented = [item for item in others if item.gain is None]
     if verbose and plan.further:
         say(f"Further: {'; '.join(item.strategy or item.title for item in plan.further)}")
-    elif others:
+    elif documented:
         count = len(plan.further)
         more = f"; {count} more (-k 50)" if count else ""
-        say(f"Also documented, without a number: {'; '.join(_words(item) for item in others)}{more}")
+        say(f"Also documented, without a number: {'; '.join(_words(item) for item in documented)}{more}")
     elif plan.further:
         say(f"{len(plan.further)} more changes (-k 50 lists them)")
     if verbose and plan.not_here:

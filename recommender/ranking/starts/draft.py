@@ -68,15 +68,19 @@ class StartDraft:
     weight_format: str = ""
     degrees: Mapping[str, int] = field(default_factory=dict)
 
+    def is_agreed(self, item: AgreedSetting) -> bool:
+        """Whether so many recipes have a setting that it is part of the start."""
+        return item.share >= IN_THE_START and not self.is_copied
+
     @property
     def agreed(self) -> list[AgreedSetting]:
         """Settings of the start."""
-        return [item for item in self.kept if item.share >= IN_THE_START and not self.is_copied]
+        return [item for item in self.kept if self.is_agreed(item)]
 
     @property
     def further(self) -> list[AgreedSetting]:
         """Settings worth testing beyond it."""
-        return [item for item in self.kept if item.share < IN_THE_START or self.is_copied]
+        return [item for item in self.kept if not self.is_agreed(item)]
 
     def for_layout(self) -> list[WeighedRecipe]:
         """The recipes that say something of the layout.

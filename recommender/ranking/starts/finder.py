@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.framework import Framework
-from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import plain_key
 from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
@@ -23,8 +22,8 @@ from recommender.cost_model.measured.correction import RunCorrection
 from recommender.ranking.measured.exact_runs import words_of
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import StartConfiguration
-from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft, worth_testing
-from recommender.ranking.starts.launchable import in_release, launchable
+from recommender.ranking.starts.draft import StartDraft, worth_testing
+from recommender.ranking.starts.launchable import in_release
 from recommender.ranking.starts.layout_choice import (
     TRUST_FOR_LATENCY,
     TRUST_IN_TIMES,
@@ -39,14 +38,10 @@ from recommender.ranking.starts.layout_options import (
     on_fewer_devices,
     smallest_fit,
 )
+from recommender.ranking.starts.layout_start import layout_start, within_memory
 from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.pinned_start import as_it_ran, asked_work, with_own_number, written_layout
-from recommender.ranking.starts.pricing import (
-    layout_question,
-    started_price,
-    started_question,
-    why_unpriced,
-)
+from recommender.ranking.starts.pricing import layout_question, why_unpriced
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.resemblance import weigh
 from recommender.ranking.starts.screening import Screen
@@ -60,9 +55,6 @@ from recommender.ranking.starts.support import (
     weights_of,
     why_not_judged,
 )
-from recommender.ranking.starts.unpriced_layout import unpriced_layout
-from recommender.ranking.starts.values import falls_short
-from recommender.ranking.starts.writing import repriced, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +66,6 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
     from recommender.ranking.measured.exact_runs import ExactRun
     from recommender.ranking.measured.near_runs import NearRuns
     from recommender.ranking.starts.layout_choice import ChosenLayout
@@ -176,41 +167,21 @@ class StartFinder:
         if isinstance(layouts, StartConfiguration):
             starts = self._starts(draft, [layouts])
             return self._kept(starts, pinned, screen, sizes) if pinned else starts
-        found = []
-        to_price: list[ChosenLayout | None] = [*layouts] or [None]
-        for one in to_price:
-            layout = one.option.layout if one else unpriced_layout(draft)
-            divided = replace(screen, situation=situation.divided(layout))
-            kept, refused = divided.sift(agreed)
-            batch = one.option.settings.get("batch") if one else None
-            at_once = float(batch) if isinstance(batch, int | float) else None
-            kept = [item for item in kept if item.share >= WORTH_TESTING and not falls_short(item, at_once)]
-            is_other = bool(layouts) and one is not layouts[0]
-            of_layout = replace(
-                draft, kept=kept, refused=refused, is_divided_anew=draft.is_divided_anew or is_other
-            )
-            start, left_out = launchable(written(of_layout, one, layout, divided), screen.release())
-            found.append(start)
-            if one is None or one is layouts[0]:
-                draft.kept, draft.refused = kept, refused
-                draft.notes += left_out
-        questions: list[Question | None] = []
-        prices: list[PricedStep | None] = []
-        for place, one in enumerate(layouts):
-            started = started_question(draft.question, one, found[place])
-            if (price := started_price(started)) is None:  # a fact that a switch needs is not known
-                price = started_price(started := started_question(draft.question, one, None))
-            questions.append(started)
-            prices.append(price)
-            if price is not None:
-                found[place] = repriced(found[place], one.option, price, situation.problem)
+        found = [layout_start(draft, layouts[0] if layouts else None, agreed, screen)]
+        if layouts:
+            found[0] = within_memory(found[0], draft, layouts[0], agreed, screen)
+            others = replace(draft, is_divided_anew=True)
+            found += [layout_start(others, one, agreed, screen) for one in layouts[1:]]
+            found[1:] = [one for one in found[1:] if not one.overflows]
+        first = found[0]
+        draft.kept, draft.refused = first.kept, first.refused
+        draft.notes += first.notes
         if layouts:
             draft.assumed += assumed_by(layouts[0], draft)
             if draft.question is not None and (links := link_note(draft.question.machine)):
                 draft.notes.append(links)
-        starts = self._starts(draft, found)
-        if layouts:
-            starts = replace(starts, question=questions[0], price=prices[0])
+        starts = self._starts(draft, [one.start for one in found])
+        starts = replace(starts, question=first.question, price=first.price)
         return self._kept(starts, pinned, screen, sizes) if pinned else starts
 
     def _pinned(self, draft: StartDraft) -> list[ExactRun]:
@@ -374,7 +345,7 @@ class StartFinder:
         if key not in self._recipes_of:
             found = recipes_of(self._graph, key[0], {str(role) for role in key[1]})
             self._recipes_of[key] = [
-                item for item in found if item.id not in self._withheld and not _has_own_launcher(item)
+                item for item in found if item.id not in self._withheld and not item.has_own_launcher
             ]
         return self._recipes_of[key]
 
@@ -386,15 +357,3 @@ class StartFinder:
 
     def _traits(self, name: str) -> ModelTraits:
         return ModelTraits.of(self._models.find(name), name)
-
-
-def _has_own_launcher(recipe: Recipe) -> bool:
-    """Whether it configures another program of the framework, whose settings do not go with its flags.
-
-    MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism, or
-    their fields as flags with dots.
-    """
-    return any(
-        item.where is SettingPlace.YAML or (item.where is SettingPlace.FLAG and "." in item.key)
-        for item in recipe.settings
-    )

@@ -1,0 +1,109 @@
+"""The start of one layout, with what recipes set as far as the memory goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from recommender.ranking.change import NotHere
+from recommender.ranking.starts.draft import WORTH_TESTING
+from recommender.ranking.starts.launchable import launchable
+from recommender.ranking.starts.pricing import started_price, started_question
+from recommender.ranking.starts.unpriced_layout import unpriced_layout
+from recommender.ranking.starts.values import falls_short
+from recommender.ranking.starts.writing import repriced, written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.cost_model.priced_step import PricedStep
+    from recommender.cost_model.question import Question
+    from recommender.ranking.start import StartConfiguration
+    from recommender.ranking.starts.draft import StartDraft
+    from recommender.ranking.starts.layout_choice import ChosenLayout
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
+    from recommender.ranking.starts.screening import Screen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutStart:
+    """A start configuration of one layout, and how it came about.
+
+    Attributes:
+        start: What is written.
+        kept: Settings of recipes that may be set with it, most agreed first.
+        refused: Those that may not, with the reason.
+        notes: What could not be written.
+        question: What it was priced by; None if it has no price.
+        price: Its price as written; None if it has none.
+    """
+
+    start: StartConfiguration
+    kept: list[AgreedSetting]
+    refused: list[NotHere]
+    notes: list[str]
+    question: Question | None = None
+    price: PricedStep | None = None
+
+    @property
+    def overflows(self) -> bool:
+        """Whether what is written takes more memory than there is."""
+        return self.price is not None and not self.price.fits
+
+
+def layout_start(
+    draft: StartDraft, chosen: ChosenLayout | None, agreed: Sequence[AgreedSetting], screen: Screen
+) -> LayoutStart:
+    """The start of a layout with everything that recipes agree on and its memory allows or not.
+
+    Args:
+        draft: What was gathered for all layouts.
+        chosen: The layout; None where none has a price.
+        agreed: What recipes agree on.
+        screen: Knows the situation and the release.
+    """
+    layout = chosen.option.layout if chosen else unpriced_layout(draft)
+    divided = replace(screen, situation=draft.situation.divided(layout))
+    kept, refused = divided.sift(agreed)
+    batch = chosen.option.settings.get("batch") if chosen else None
+    at_once = float(batch) if isinstance(batch, int | float) else None
+    kept = [item for item in kept if item.share >= WORTH_TESTING and not falls_short(item, at_once)]
+    of_layout = replace(draft, kept=kept, refused=refused)
+    start, notes = launchable(written(of_layout, chosen, layout, divided), screen.release())
+    found = LayoutStart(start=start, kept=kept, refused=refused, notes=notes)
+    if chosen is None:
+        return found
+    question = started_question(draft.question, chosen, start)
+    if (price := started_price(question)) is None:  # a fact that a switch needs is not known
+        price = started_price(question := started_question(draft.question, chosen, None))
+    if price is not None:
+        start = repriced(start, chosen.option, price, draft.situation.problem)
+    return replace(found, start=start, question=question, price=price)
+
+
+def within_memory(
+    found: LayoutStart,
+    draft: StartDraft,
+    chosen: ChosenLayout,
+    agreed: Sequence[AgreedSetting],
+    screen: Screen,
+) -> LayoutStart:
+    """A start without the settings of recipes that leave its layout too little memory.
+
+    What frees most goes first, until it fits or nothing is left to take away.
+    """
+    while found.overflows:
+        keys = {item.key for item in found.kept if draft.is_agreed(item)}
+        rests = [(key, [item for item in agreed if item.key != key]) for key in sorted(keys)]
+        tried = [(key, rest, layout_start(draft, chosen, rest, screen)) for key, rest in rests]
+        lighter = [one for one in tried if _memory_bytes(one[2]) < _memory_bytes(found)]
+        if not lighter:
+            break
+        key, agreed, found = min(lighter, key=lambda one: _memory_bytes(one[2]))
+        why = f"with it {chosen.option.layout} takes more memory than there is"
+        found.refused.append(NotHere(strategy=key, because=why, fact="memory"))
+    return found
+
+
+def _memory_bytes(found: LayoutStart) -> float:
+    return found.price.memory_bytes if found.price is not None else float("inf")
