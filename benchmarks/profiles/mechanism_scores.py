@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.profiles import profile_faults, profile_files
-from benchmarks.profiles.communication_faults import operators
-from benchmarks.profiles.fault_scores import calibration, mean, reliability
+from benchmarks.harness import mean
+from benchmarks.profiles import profile_files
+from benchmarks.profiles.mechanisms.rows import jitter, operators
 from benchmarks.profiles.mechanisms.table import MECHANISMS, Mechanism
 from benchmarks.profiles.simulated_runs import HOME, LEFT_OUT, World, simulate
 from ingest.profiles.folders import read_profile
@@ -45,7 +45,7 @@ def jobs(folder: Path, names: tuple[str, ...]) -> dict[str, list[RankFiles]]:
     """The jobs of these names: real folders, and simulated ones with losses of their own."""
     worlds = {
         "dense, four ranks": World(extra=[("Cast", 120.0, 3)], work=[1.0, 1.04, 1.0, 0.98], launch_us=9.0),
-        "wide, another chip": World(chip=LEFT_OUT[0], layers=5, extra=[("TransData", 150.0, 2)], gradients_mb=25.0),
+        "wide, another chip": World(chip=LEFT_OUT, layers=5, extra=[("TransData", 150.0, 2)], gradients_mb=25.0),
         "overlapped": World(chip=HOME, layers=10, overlap=True, pauses_us={20: 2500.0}, extra=[("ConcatD", 90.0, 2)]),
     }  # fmt: skip
     found: dict[str, list[RankFiles]] = {}
@@ -157,7 +157,7 @@ def score(
                         missed[f"beside: {mechanism.name}, {job}"] = named
         for _ in range(2 * runs):
             copy = profile_files.duplicate(ranks)
-            profile_faults.jitter(copy, random)
+            jitter(copy, random)
             healthy.append(bool(diagnose(_profile(copy, where, "mechanism_after"), base).findings))
     return {
         **_figure("first_strict_alone", [right for _, right, _ in alone]),
@@ -199,6 +199,29 @@ def reason_figures(claims: list[tuple[float, bool]]) -> dict[str, Any]:
     }
 
 
+def calibration(claims: list[tuple[float, bool]], bins: int = 5) -> float | None:
+    """Expected calibration error: confidence against how often it is right, in bins of equal number."""
+    if not claims:
+        return None
+    table = reliability(claims, bins)
+    return round(sum(abs(said - held) * n for said, held, n in table) / len(claims), 4)
+
+
+def reliability(claims: list[tuple[float, bool]], bins: int = 5) -> list[tuple[float, float, int]]:
+    """Mean confidence, share that was right and number, bin by bin."""
+    ordered = sorted(claims)
+    parts = np.array_split(np.arange(len(ordered)), min(bins, max(1, len(ordered))))
+    return [
+        (
+            round(float(np.mean([ordered[i][0] for i in part])), 4),
+            round(float(np.mean([ordered[i][1] for i in part])), 4),
+            len(part),
+        )
+        for part in parts
+        if len(part)
+    ]
+
+
 def ledger_figures(folder: Path) -> dict[str, float | int | None]:
     """Largest share by which the ledger of a folder differs from its steps, over all folders."""
     errors = []
@@ -219,7 +242,7 @@ def _altered(
     meet(copy, ranks)
     if max(rank.length() for rank in copy) < max(rank.length() for rank in ranks) + ACTS * cost:
         return None
-    profile_faults.jitter(copy, random)
+    jitter(copy, random)
     return _profile(copy, where, "mechanism_after")
 
 

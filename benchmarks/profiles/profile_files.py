@@ -7,7 +7,6 @@ summed here. Traces are left out of copies, for they would tell of the run befor
 import copy
 import csv
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -128,8 +127,6 @@ class RankFiles:
 
 
 Random = np.random.Generator
-Strike = Callable[[list[RankFiles], float, Random], bool]
-"""Puts a fault of about so many microseconds into the files of a run's ranks; false if it does not apply."""
 
 
 def load(folder: Path) -> RankFiles | None:
@@ -182,18 +179,6 @@ def _since(text: str, first: int) -> float:
     """Microseconds since ``first``; the fraction survives, for the whole is subtracted as a whole number."""
     whole, _, part = text.partition(".")
     return int(whole) - first + float(f"0.{part or 0}")
-
-
-def is_whole(rank: RankFiles, folder: Path) -> bool:
-    """Whether its kernels add up to its own table of steps."""
-    path = next(iter(folder.rglob("step_trace_time.csv")), None)
-    if path is None:
-        return False
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        told = next(csv.DictReader(file))
-    mine = split(rank)
-    whole = float(told["Stage"])
-    return all(abs(float(told[name]) - mine[name]) < 0.005 * whole for name in STEP[:4])
 
 
 def covered(intervals: list[tuple[float, float]]) -> float:

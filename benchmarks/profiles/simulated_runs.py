@@ -44,19 +44,21 @@ class Chip:
         name: Its name.
         cores: Cube cores; twice as many vector cores where they are apart.
         clock_mhz: Of the cores.
-        is_joint: Cube and vector units share a core: counters have no prefix, and all kernels run on "AI_CORE".
     """
 
     name: str
     cores: int
     clock_mhz: float
-    is_joint: bool = False
 
 
 HOME = Chip("Ascend 910B1", 24, 1800.0)
 """On which the analysers were debugged."""
-LEFT_OUT = (Chip("Ascend 910B4", 20, 1500.0), Chip("Ascend 910 Pro A", 32, 1100.0, is_joint=True))
+LEFT_OUT = Chip("Ascend 910B4", 20, 1500.0)
 """On which nothing was: figures of data/hardware."""
+
+
+LINK_GB_S, PACKET_MB, PACKET_FIXED_US = 20.0, 16.777216, 15.0
+"""Of every link: its rate, its largest packet and what a packet costs beside."""
 
 
 @dataclass
@@ -67,33 +69,20 @@ class World:
         layers: Blocks of the model.
         launch_us: What the host needs for a launch.
         pauses_us: Where the host pauses: by number of the launch.
-        clock: Clock of each rank as part of the nominal one.
         work: Work of each rank as part of the mean.
-        link_gb_s: Bandwidth of the links of each rank.
-        fallback: Share of vector kernels that run on the AI CPU.
         extra: Kinds of kernels added to each block, with their time.
         overlap: Reductions run beside the backward pass.
         gradients_mb: What each reduction moves, by unit of the run's size.
-        contention: Part of a link's rate that is lost while kernels use the same memory.
         chip: On what it runs.
     """
 
     layers: int = 8
     launch_us: float = 6.0
     pauses_us: dict[int, float] = field(default_factory=dict)
-    clock: list[float] = field(default_factory=lambda: [1.0] * 4)
     work: list[float] = field(default_factory=lambda: [1.0] * 4)
-    link_gb_s: list[float] = field(default_factory=lambda: [20.0] * 4)
-    fallback: float = 0.0
     extra: list[tuple[str, float, int]] = field(default_factory=list)
-    calls: list[tuple[str, str, float, int]] = field(default_factory=list)
-    loader_us: float = 0.0
-    gc_us: list[float] = field(default_factory=list)
-    packet_mb: float = 16.777216
-    packet_fixed_us: float = 15.0
     overlap: bool = False
     gradients_mb: float = 10.0
-    contention: float = 0.0
     chip: Chip = HOME
 
 
@@ -125,25 +114,18 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
                     world.pauses_us.get(launched[rank], 0.0) if rank == 0 else 0.0
                 )
                 launched[rank] += 1
-                spent = base * world.work[rank] / world.clock[rank]
-                where = core
-                if core == "AI_VECTOR_CORE" and rank == 0 and random.random() < world.fallback:
-                    where, spent = "AI_CPU", spent * 25
+                spent = base * world.work[rank]
                 start = max(host[rank], device[rank])
                 device[rank] = start + spent
-                runs[rank].append(
-                    (kernel(kind, where, spent, world.clock[rank], rank, random, world.chip), start, spent)
-                )
+                runs[rank].append((kernel(kind, core, spent, rank, random, world.chip), start, spent))
         if number < world.layers or number % 2:
             continue
         begun = [max(host[rank] + world.launch_us, device[rank], link[rank]) for rank in range(4)]
         last = max(begun)
         megabytes = world.gradients_mb * size
-        is_beside = world.overlap and number + 2 < len(work)
-        kept = 1 - world.contention if is_beside else 1.0
-        packets = max(1.0, megabytes / world.packet_mb)
-        moving = [megabytes / rate / kept * 1e3 + packets * world.packet_fixed_us for rate in world.link_gb_s]
-        end = last + max(moving)
+        packets = max(1.0, megabytes / PACKET_MB)
+        moving = megabytes / LINK_GB_S * 1e3 + packets * PACKET_FIXED_US
+        end = last + moving
         for rank in range(4):
             name = f"hcom_allReduce__100_{number}_1"
             cells = {
@@ -152,11 +134,9 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
                 "Accelerator Core": "COMMUNICATION",
                 "OP State": "N/A",
             }
-            runs[rank].append(
-                ({c: cells.get(c, "N/A") for c in columns(world.chip)}, begun[rank], end - begun[rank])
-            )
-            wait, own = (end - begun[rank] - moving[rank]) / 1e3, moving[rank] / 1e3
-            comm[rank][f"{name}@1"] = collective_record(end - begun[rank], wait, own, megabytes, world)
+            runs[rank].append(({c: cells.get(c, "N/A") for c in COLUMNS}, begun[rank], end - begun[rank]))
+            wait, own = (end - begun[rank] - moving) / 1e3, moving / 1e3
+            comm[rank][f"{name}@1"] = collective_record(end - begun[rank], wait, own, megabytes)
             link[rank] = end
             if not world.overlap:
                 device[rank] = end
@@ -165,20 +145,16 @@ def simulate(world: World, random: np.random.Generator) -> list[RankFiles]:
 
 
 def kernel(
-    kind: str, core: str, spent: float, clock: float, rank: int, random: np.random.Generator, chip: Chip
+    kind: str, core: str, spent: float, rank: int, random: np.random.Generator, chip: Chip
 ) -> dict[str, str]:
     """Cells of one kernel; counters as its kind has them."""
     cells = dict.fromkeys(COLUMNS, "0.0")
     cube = core in {"AI_CORE", "MIX_AIC"}
     cells.update({"Step Id": "7", "Device_id": str(rank), "Stream ID": "2", "Name": f"aclnn{kind}_{kind}", "Type": kind,
-                  "OP State": "static", "Accelerator Core": core, "Block Dim": str(chip.cores if cube or chip.is_joint else 2 * chip.cores),
+                  "OP State": "static", "Accelerator Core": core, "Block Dim": str(chip.cores if cube else 2 * chip.cores),
                   "Input Shapes": '"4096,4096;4096,4096"', "Input Data Types": "DT_BF16;DT_BF16"})  # fmt: skip
-    if core == "AI_CPU":
-        told = set(columns(chip)) - set(COLUMNS)
-        blank = {c: "N/A" for c in (*COLUMNS, *told) if c.startswith(("aic", "aiv")) or c in told}
-        return {name: cell for name, cell in {**cells, **blank}.items() if name in columns(chip)}
     own = 0.97 * spent
-    cycles = own * chip.clock_mhz * clock
+    cycles = own * chip.clock_mhz
     if cube:
         cells.update({"aicore_time(us)": f"{own:.3f}", "aic_total_cycles": f"{cycles * chip.cores:.0f}"})
         cells.update({"aic_mac_ratio": f"{random.uniform(0.82, 0.92):.3f}", "aic_mte2_ratio": f"{random.uniform(0.5, 0.75):.3f}",
@@ -187,36 +163,12 @@ def kernel(
         cells.update({"aiv_time(us)": f"{own:.3f}", "aiv_total_cycles": f"{cycles * 2 * chip.cores:.0f}"})
         cells.update({"aiv_vec_ratio": f"{random.uniform(0.5, 0.7):.3f}", "aiv_mte2_ratio": f"{random.uniform(0.5, 0.7):.3f}",
                       "aiv_mte3_ratio": "0.4", "aiv_scalar_ratio": "0.1"})  # fmt: skip
-    return joint(cells, own, cycles * chip.cores) if chip.is_joint else cells
+    return cells
 
 
-UNITS = ("mac", "vec", "scalar", "mte1", "mte2", "mte3")
-
-
-def joint(cells: dict[str, str], own: float, cycles: float) -> dict[str, str]:
-    """The same kernel where cube and vector units share a core."""
-    counted = {
-        f"{unit}_ratio": str(max(float(cells.get(f"{side}_{unit}_ratio", "0.0")) for side in ("aic", "aiv")))
-        for unit in UNITS
-    }
-    kept = {name: cell for name, cell in cells.items() if not name.startswith(("aic_", "aiv_"))}
-    return {**kept, "Accelerator Core": "AI_CORE", "aicore_time(us)": f"{own:.3f}",
-            "total_cycles": f"{cycles:.0f}", **counted}  # fmt: skip
-
-
-def columns(chip: Chip) -> list[str]:
-    """Those of the table of kernels."""
-    if not chip.is_joint:
-        return COLUMNS
-    kept = [name for name in COLUMNS if not name.startswith(("aic_", "aiv_"))]
-    return [*kept, "total_cycles", *(f"{unit}_ratio" for unit in UNITS)]
-
-
-def collective_record(
-    elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float, world: World
-) -> dict[str, Any]:
+def collective_record(elapse_us: float, wait_ms: float, moving_ms: float, megabytes: float) -> dict[str, Any]:
     """One operator as communication.json has it."""
-    packet = min(world.packet_mb, megabytes)
+    packet = min(PACKET_MB, megabytes)
     count = max(1, round(megabytes / packet))
     link = {"Transit Size(MB)": megabytes, "Transit Time(ms)": moving_ms, "Bandwidth(GB/s)": megabytes / moving_ms,
             "Large Packet Ratio": 0, "Size Distribution": {f"{round(packet * 1e6) // 512 * 512 / 1e6}": [count, moving_ms]}}  # fmt: skip
@@ -233,21 +185,19 @@ def files(number: int, world: World, runs: list[Any], comm: dict[str, Any], size
     moved = world.gradients_mb * size * len(comm)
     links = {
         f"{number}-{peer}": {
-            "Transport Type": "HCCS", "Transit Size(MB)": moved, "Transit Time(ms)": moved / min(world.link_gb_s[number], world.link_gb_s[peer]),
-            "Bandwidth(GB/s)": min(world.link_gb_s[number], world.link_gb_s[peer])}
+            "Transport Type": "HCCS", "Transit Size(MB)": moved, "Transit Time(ms)": moved / LINK_GB_S,
+            "Bandwidth(GB/s)": LINK_GB_S}
         for peer in range(4) if peer != number
     }  # fmt: skip
     apis = [
         {"Level": level, "API Name": name, "Time(us)": f"{spent:.1f}", "Count": str(count), "Avg(us)": f"{spent / count:.2f}",
          "Min(us)": "1", "Max(us)": f"{2 * spent / count:.1f}", "Variance": "0"}
-        for level, name, spent, count in [("acl", "aclrtLaunchKernel", world.launch_us * len(rows), len(rows)),
-                                          *(world.calls if number == 0 else [])]
+        for level, name, spent, count in [("acl", "aclrtLaunchKernel", world.launch_us * len(rows), len(rows))]
     ]  # fmt: skip
     return RankFiles(
-        Path(), "kernel_details.csv", columns(world.chip), rows, np.array([s for _, s, _ in runs]), np.array([d for _, _, d in runs]),
+        Path(), "kernel_details.csv", COLUMNS, rows, np.array([s for _, s, _ in runs]), np.array([d for _, _, d in runs]),
         communication={"step7": {"collective": comm, "p2p": {}}},
         matrix={"step7": {"collective": {"allreduce-total@1": links}, "p2p": {}}}, apis=apis, step="7", rank=number,
-        loader_us=world.loader_us if number == 0 else 0.0, gc_us=world.gc_us if number == 0 else [],
     )  # fmt: skip
 
 

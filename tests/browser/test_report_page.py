@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.speed.browser import Chromium, find_chromium
 from recommender.report.document import ReportDocument, ReportPart
 from recommender.report.page import page
 from recommender.report.sections.pareto import choice, front_costs
 from recommender.report.writing import browser_program, print_pdf
+from tests.browser.chromium import Chromium, find_chromium
 from tests.unit.recommender.report import contents
 
 pytestmark = pytest.mark.long
@@ -234,4 +234,4 @@ def test_a_large_front_is_followed(chromium: Chromium, tmp_path: Path) -> None:
     part = ReportPart(kind="search", source="s", content={"search": "s", "front_points": front})
     path.write_text(page(ReportDocument(title="t", made="", program="", parts=(part,))), encoding="utf-8")
     assert math.isfinite(took := chromium.slider_ms(path))
-    assert took < 10  # 2 ms is to be reached on a quiet machine: benchmarks.speed.report_page
+    assert took < 10  # 2 ms is to be reached on a quiet machine

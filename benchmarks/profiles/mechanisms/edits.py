@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.profiles.host_faults import call
-from benchmarks.profiles.kernel_faults import has
+from benchmarks.profiles.mechanisms.rows import call, has
 from benchmarks.profiles.profile_files import Random, RankFiles
 
 Edit = Callable[[list[RankFiles], float, Random], bool]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from benchmarks.profiles.kernel_faults import has, number, slower
 from benchmarks.profiles.mechanisms.edits import kernels, on_cores
+from benchmarks.profiles.mechanisms.rows import has, number, slower
 from benchmarks.profiles.profile_files import Random, RankFiles
 
 

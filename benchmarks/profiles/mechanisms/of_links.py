@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from benchmarks.profiles.communication_faults import longer, operators
-from benchmarks.profiles.kernel_faults import slower
 from benchmarks.profiles.mechanisms.edits import on_cores
+from benchmarks.profiles.mechanisms.rows import longer, operators, slower
 from benchmarks.profiles.profile_files import Random, RankFiles
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 DESIGN = 4
 """Configurations before a model speaks where there is no source: the first at random, each other as far as
 can be from those before. Random ones took 1.4 times the evaluations on the kernels of
-``benchmarks/searches/staged_search.py``; 10 were slower than 4."""
+the public collection; 10 were slower than 4."""
 
 _FRUITLESS = 5
 """Evaluations without gain after which parts and whole propose in turns; a choice."""

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from recommender.files import WorkspaceFiles
 
 BULK_TRIPLES = 200_000
-"""Triples of a batch from which on several steps are faster, publishing included, as
-``benchmarks/learning/outcomes.py`` measures it; a batch of an ingest stays below."""
+"""Triples of a batch from which on several steps are faster, publishing included (measured with 100,000
+outcomes of 200 problems);
+a batch of an ingest stays below."""
 
 PIECE = 100_000
 """Descriptions written in one step: some half a million statements, in a hundred megabytes."""

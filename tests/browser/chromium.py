@@ -1,7 +1,6 @@
 """A Chromium of this machine, driven by playwright, for pages of the product."""
 
 import os
-import statistics
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -12,11 +11,6 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 )
-_DRAWN = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
-  const n = performance.getEntriesByType("navigation")[0];
-  const p = performance.getEntriesByName("first-contentful-paint")[0];
-  done([n.loadEventEnd - n.responseEnd, p ? p.startTime - n.responseEnd : null]);
-})))"""
 _AXE = """async () => {
   const found = await axe.run();
   return [found.passes.length, found.violations.map(v => [v.impact, v.id, v.nodes.length, v.nodes[0].html.slice(0, 200)])];
@@ -70,32 +64,6 @@ class Chromium:
         if context.get("java_script_enabled", True):
             opened.wait_for_selector(READY)
         return opened, requests, errors
-
-    def page_figures(self, path: Path, looks: int) -> dict[str, Any]:
-        """What it takes to draw a page, its requests and its complaints.
-
-        ``drawn_cpu_ms`` is time of the page's own thread until the second frame after loading, which a busy machine
-        hardly changes; ``drawn_ms`` is from the last byte to the end of loading and the first picture.
-        """
-        cpu, drawn, extra, faults = [], [], 0, 0
-        for _ in range(looks):
-            opened = self._browser.new_context().new_page()
-            session = _thread_clock(opened)
-            requests, errors = _watched(opened)
-            before = _thread_ms(session)
-            opened.goto(path.resolve().as_uri())
-            opened.wait_for_selector(READY)
-            end, first = opened.evaluate(_DRAWN)
-            cpu.append(_thread_ms(session) - before)
-            drawn.append(max(end, first or 0.0))
-            extra, faults = max(extra, len(requests) - 1), max(faults, len(errors))
-            opened.context.close()
-        return {
-            "drawn_cpu_ms": statistics.median(cpu),
-            "drawn_ms": statistics.median(drawn),
-            "requests": extra,
-            "script_errors": faults,
-        }
 
     def slider_ms(self, path: Path) -> float:
         """Time of the page's own thread for a step of the first slider, with its layout."""
