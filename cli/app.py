@@ -94,5 +94,4 @@ def _settings(
     )
     context.obj = Places.resolve(workspace, os.environ)
     use_language(choose_language(lang, context.obj.user.language, os.environ))
-    if (folder := context.obj.user.settings_path) is not None:
-        use_own_settings(context, folder)
+    use_own_settings(context)

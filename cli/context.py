@@ -11,7 +11,6 @@ from tunegraph.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     import typer
 
@@ -39,22 +38,14 @@ def settings(context: typer.Context) -> Places:
     return context.find_object(Places) or Places.resolve(None, os.environ)
 
 
-def use_own_settings(context: typer.Context, folder: Path) -> None:
-    """Let the user's own entries of the settings registry win, and say at the end what they overruled.
-
-    Raises:
-        InputError: There is no such folder.
-    """
+def use_own_settings(context: typer.Context) -> None:
+    """Let the user's own entries of the settings registry win, and say at the end what they overruled."""
     from cli.output import note
-    from kg.errors import InputError
-    from kg.terms.setting_registry import use_own
 
-    if not folder.is_dir():
-        raise InputError(f"{settings(context).user.path}: settings: no folder {folder}")
-    own = use_own(folder)
+    own = settings(context).use_own_settings()
 
     def say_overruled() -> None:
-        for text in own.overruled:
+        for text in own.overruled if own is not None else ():
             note(text)
 
     context.call_on_close(say_overruled)

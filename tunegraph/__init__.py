@@ -78,7 +78,7 @@ def open(workspace: str | PathLike[str] | None = None) -> Workspace:  # noqa: A0
 
     Raises:
         WorkspaceError: It is damaged, of another version, or cannot be made.
-        InputError: ``tunegraph.toml`` is broken.
+        InputError: ``tunegraph.toml`` is broken, or names a folder of settings that is not there.
     """
     import logging
     import os
@@ -87,6 +87,7 @@ def open(workspace: str | PathLike[str] | None = None) -> Workspace:  # noqa: A0
     from tunegraph.places import Places
 
     chosen = Places.resolve(None if workspace is None else Path(workspace), os.environ)
+    chosen.use_own_settings()
     return chosen.open(logging.getLogger(__name__).warning)
 
 

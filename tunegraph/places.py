@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kg.errors import InputError
 from tunegraph.user_file import UserSettings, find_user_settings, home_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from kg.nouns.own_settings import OwnSettings
     from recommender.workspace.workspace import Workspace
 
 
@@ -53,6 +55,20 @@ class Places:
             Path(environment.get("TUNEGRAPH_CACHE") or cache),
             user,
         )
+
+    def use_own_settings(self) -> OwnSettings | None:
+        """Let the user's own entries of the settings registry win from now on; None where there are none.
+
+        Raises:
+            InputError: ``tunegraph.toml`` names a folder that is not there.
+        """
+        if (folder := self.user.settings_path) is None:
+            return None
+        from kg.terms.setting_registry import use_own
+
+        if not folder.is_dir():
+            raise InputError(f"{self.user.path}: settings: no folder {folder}")
+        return use_own(folder)
 
     def make(self, say: Callable[[str], None], on_step: Callable[[str], None] = lambda _: None) -> None:
         """Make the workspace from the shipped knowledge where there is none, and say so.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from cli.context import open_workspace
 from cli.kb.listing import in_short
 from cli.options import JsonOption
 from cli.output import say
+from cli.text.language import localised
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,13 +55,22 @@ def diff(
         output.as_json({"first": first, "second": second, "changed": [item.to_json() for item in changed]})
         return
     for item in changed:
-        say(item.about)
+        say(_named(item.about))
         for text in item.gone:
-            say(f"  - {text}")
+            say(f"  - {_named(text)}")
         for text in item.come:
-            say(f"  + {text}")
+            say(f"  + {_named(text)}")
     if not changed:
         say("nothing differs")
+
+
+def _named(text: str) -> str:
+    """A text with the names of its nodes behind their ids, in another language than English."""
+    return re.sub(
+        r"\b[a-z]+/[\w.-]+",
+        lambda found: found[0] if (name := localised(found[0])) == found[0] else f"{found[0]}（{name}）",
+        text,
+    )
 
 
 def _settings(stated: list[str], *, as_json: bool) -> None:
@@ -82,6 +93,8 @@ def _settings(stated: list[str], *, as_json: bool) -> None:
         return
     for text in compared.notes:
         output.note(text)
+    first, second = compared.read
+    say(f"settings of {compared.software}: from {first} to {second}")
     for what, title in _TITLES.items():
         changes = [item for item in compared.changes if item.what == what]
         if changes:

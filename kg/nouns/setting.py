@@ -24,6 +24,8 @@ class SettingPlace(StrEnum):
 VALUE_TYPES = ("bool", "int", "float", "str", "list", "object", "any")
 """Types of values; ``any`` where the program does not say, ``object`` for a JSON object."""
 
+PLAIN, OF_MODEL = "plain decoder", frozenset({"plain decoder", "text writer"})
+"""What a case asks of the model: to write text by attention alone, or at all."""
 _TRUE = frozenset({"true", "1", "yes", "on", "y", "t"})
 _FALSE = frozenset({"false", "0", "no", "off", "n", "f"})
 _NONE = frozenset({"none", "null", ""})
@@ -63,7 +65,7 @@ class ResolvedCase:
     @property
     def is_usual(self) -> bool:
         """Whether it holds of a server of any text model, whatever the device."""
-        return self.when in {"", "plain decoder"}
+        return self.when in {"", *OF_MODEL}
 
     @property
     def is_told(self) -> bool:

@@ -2,8 +2,9 @@
 
 The registry holds *cases* by release (``resolved``), the first that holds wins: terms of a device
 (``platform == npu``, ``memory >= 70`` in GiB, ``device has h100``), ``plain decoder`` for a model that writes
-text by attention alone, of other settings, taken as nobody tells them, and ``?`` for what no reader of the
-sources can judge. A value counts as the default only where every case that may hold gives it.
+text by attention alone, ``text writer`` for every one without an encoder that reads it first, of other
+settings, taken as nobody tells them, and ``?`` for what no reader of the sources can judge. A value counts
+as the default only where every case that may hold gives it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from collections.abc import Set as AbstractSet
 
 from kg.errors import UnknownEntityError
 from kg.nouns.look_up import LookUp, Standing
-from kg.nouns.release import release_key
-from kg.nouns.setting import ResolvedCase, same_value
+from kg.nouns.setting import OF_MODEL, PLAIN, ResolvedCase, same_value
 from kg.nouns.values import Value
 from kg.terms.setting_conflicts import holds
 from kg.terms.setting_registry import registry
@@ -25,10 +25,6 @@ _REPORTED = 0.95
 """Part of its stated memory that a device reports at least: 60.9 of 64 GiB an Ascend 910B, 79.1 of 80 an
 H100, as their runtimes say it when memory runs out."""
 _MEMORY = re.compile(r"memory (<=|>=|<|>) (\S+)")
-_OF_ANY_WRITER = {"--enable-chunked-prefill": "0", "--enable-prefix-caching": "0.32.0"}
-"""What vLLM switches on for every model that writes text but encoder-decoders and those without attention,
-and the release that is known to (``is_chunked_prefill_supported``, ``is_prefix_caching_supported``,
-vllm/config/model.py)."""
 _PLATFORMS = {"nvidia": "cuda", "amd": "rocm", "huawei": "npu", "intel": "xpu"}
 
 
@@ -48,7 +44,9 @@ def is_default(found: LookUp, value: Value, facts: Mapping[str, object]) -> bool
     fits = bool(cases) and all(
         not case.computed and case.bound != "least" and same_value(value, case.value, kind) for case in cases
     )
-    asks_model = any("plain decoder" in case.when for case in cases) and bool(facts.get("attention"))
+    asks_model = any(term in case.when for case in cases for term in OF_MODEL) and bool(
+        facts.get("attention")
+    )
     return fits if asks_model else fits or usual
 
 
@@ -68,10 +66,8 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
         return None
     hardware = facts.get("hardware")
     names = {str(name) for name in hardware} if isinstance(hardware, AbstractSet) else set()
-    if term == "plain decoder":
-        since = None if found.setting is None else _OF_ANY_WRITER.get(found.setting.key)
-        is_any = since is not None and release_key(found.release) >= release_key(since)
-        return (_is_writer(facts) if is_any else _is_plain(facts)) or None
+    if term in OF_MODEL:
+        return (_is_plain(facts) if term == PLAIN else _is_writer(facts)) or None
     if term.startswith("platform == "):
         platform = next((_PLATFORMS[name] for name in names & _PLATFORMS.keys()), None)
         return None if platform is None else term.endswith(f" {platform}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun
@@ -22,9 +22,9 @@ class SettingChange:
 
     Attributes:
         what: ``added``, ``removed``, ``renamed``, ``default`` or ``takes``.
-        key: The setting, as the older release writes it; of one that is added, as the newer does.
+        key: The setting, as the first release writes it; of one that is added, as the second does.
         place: Where it is written.
-        since: The first release that was read in which it is so.
+        since: The release that was read in which it changed.
         before: The default, the old key, or what it took and takes no more; empty where there was none.
         after: The default, the new key, or what it takes only now.
         source: Address of the line that says it.
@@ -45,7 +45,7 @@ class SettingChanges(JsonNoun):
 
     Attributes:
         software: The program.
-        releases: Both releases, as they were named.
+        releases: From which release to which, as they were named.
         read: The releases that were read for them.
         beneath: Programs that it runs on with their releases, where those differ too.
         changes: Every difference, by kind and key.
@@ -72,29 +72,27 @@ class SettingChanges(JsonNoun):
         )
 
 
-def setting_changes(software: str, low: str, high: str) -> SettingChanges:
-    """What differs between two releases of a program.
+def setting_changes(software: str, first: str, second: str) -> SettingChanges:
+    """What a program's settings become from one release to another, newer or older.
 
     Args:
         software: The program.
-        low: One release; the older of both is taken for the first.
-        high: The other.
+        first: The release that is left.
+        second: The one that takes its place.
 
     Raises:
         UnknownEntityError: The program is unknown, or a name is none of a release.
     """
     settings = registry(software)
-    releases = tuple(settings.at(name) for name in (low, high))
-    order = [item.release for item in releases]
-    if settings.releases.index(order[0]) > settings.releases.index(order[1]):
-        releases = releases[::-1]
-    before, after = releases
+    before, after = (settings.at(name) for name in (first, second))
+    forward = settings.releases.index(before.release) <= settings.releases.index(after.release)
+    changes = _changes(before, after) if forward else map(_backward, _changes(after, before))
     beneath = tuple(
         (old.registry.software, old.release, new.release)
         for old, new in zip(before.beneath, after.beneath, strict=True)
         if old.release != new.release
     )
-    found = sorted(_changes(before, after), key=lambda item: (_ORDER.index(item.what), item.place, item.key))
+    found = sorted(changes, key=lambda item: (_ORDER.index(item.what), item.place, item.key))
     return SettingChanges(
         software=settings.software,
         releases=(before.named_release, after.named_release),
@@ -105,6 +103,18 @@ def setting_changes(software: str, low: str, high: str) -> SettingChanges:
 
 
 _ORDER = ("removed", "renamed", "added", "default", "takes")
+_BACK = {"removed": "added", "added": "removed"}
+
+
+def _backward(change: SettingChange) -> SettingChange:
+    """The same change for who goes back to the older release."""
+    return replace(
+        change,
+        what=_BACK.get(change.what, change.what),
+        key=change.after if change.what == "renamed" else change.key,
+        before=change.after,
+        after=change.before,
+    )
 
 
 def _changes(before: ReleaseSettings, after: ReleaseSettings) -> list[SettingChange]:

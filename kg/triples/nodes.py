@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.triples.iris import name_of
-from kg.triples.vocabulary import Shared
+from kg.triples.vocabulary import NAMESPACE, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,9 +78,14 @@ def texts_by_name(store: GraphStore, predicate: NamedNode, prefix: str = "") -> 
 
 
 def labels_by_english(store: GraphStore, language: str) -> dict[str, str]:
-    """Return the preferred names of all nodes in a language, by their English ones."""
+    """Return the preferred names of all nodes in a language, by their English ones and by kind and id."""
     labels: dict[str, dict[str, str]] = {}
     for triple in store.triples(None, Shared.PREF_LABEL):
         if isinstance(triple.object, Literal) and isinstance(triple.subject, NamedNode):
             labels.setdefault(triple.subject.value, {})[triple.object.language or "en"] = triple.object.value
-    return {held["en"]: held[language] for held in labels.values() if {"en", language} <= held.keys()}
+    named = {iri: held for iri, held in labels.items() if {"en", language} <= held.keys()}
+    return {
+        name: held[language]
+        for iri, held in named.items()
+        for name in (held["en"], iri.removeprefix(NAMESPACE))
+    }

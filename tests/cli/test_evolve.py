@@ -1,6 +1,7 @@
 """``tunegraph evolve``, ``kb versions|diff|revert|effects`` and ``recommend --verify`` as people run them."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ def test_a_step_is_shown_saved_told_apart_and_undone(run: Any, place: Path) -> N
     first = ran.json["hypotheses"][0]
     changed = run("kb", "diff", "v0", "v1", "--json", workspace=place).json["changed"]
     assert f"strategy/{first['strategy']}" in {item["about"] for item in changed}
+    chinese = run("--lang", "zh", "kb", "diff", "v0", "v1", workspace=place).out
+    assert re.search(r"pattern/[\w-]+\W[\u4e00-\u9fff]", chinese)
     shown = run("kb", "versions", workspace=place).out
     assert all(line in shown for line in ran.json["changelog"])
     back = run("kb", "revert", "v0", workspace=place)

@@ -137,7 +137,7 @@ def _with_releases(given: argparse.Namespace, content: dict[str, Any] | None) ->
     for source in given.sources:
         with checkout(plan, source, given.release, given.ref) as opened:
             release_key(opened.release)
-            state = state_of(mine(plan, opened.folder))
+            state = state_of(mine(plan, opened.folder, opened.release))
             found[opened.release] = (opened.ref, state, opened.beneath | paired)
             print(f"{given.software} {opened.release}: {len(state)} settings", file=sys.stderr)
         read_module.cache_clear()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import tunegraph
-from kg.errors import WorkspaceError
+from kg.errors import InputError, WorkspaceError
+from kg.terms.setting_registry import registry, use_own
 from recommender.workspace.workspace import Workspace
 from tunegraph.places import Places
 
@@ -30,6 +31,24 @@ def test_open_takes_the_workspace_of_the_command_line(
     with tunegraph.open() as workspace:
         assert workspace.snapshot.knowledge_version == shipped.snapshot.knowledge_version
         assert workspace.layout.root == shipped_path
+
+
+def test_open_lets_own_settings_win_as_the_command_line_does(
+    shipped_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "regs").mkdir()
+    (tmp_path / "tunegraph.toml").write_text('settings = "regs"\n')
+    entry = '{"settings": [{"key": "--depth", "place": "flag", "type": "int", "default": 8}]}'
+    (tmp_path / "regs" / "mine.json").write_text(entry)
+    monkeypatch.chdir(tmp_path)
+    try:
+        tunegraph.open(shipped_path).close()
+        assert registry("mine").at("").look_up("--depth").is_default(8)
+        (tmp_path / "tunegraph.toml").write_text('settings = "absent"\n')
+        with pytest.raises(InputError, match="no folder"):
+            tunegraph.open(shipped_path)
+    finally:
+        use_own(tmp_path / "none")
 
 
 def test_what_is_no_workspace_is_refused(tmp_path: Path) -> None:

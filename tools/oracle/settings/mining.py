@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kg.nouns.release import release_key
 from tools.oracle.settings.arguments import flags
 from tools.oracle.settings.class_flags import annotated_flags
 from tools.oracle.settings.cpp_table import table_arguments
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from tools.oracle.settings.plans import Plan
 
 
-def mine(plan: Plan, folder: Path) -> list[Mined]:
+def mine(plan: Plan, folder: Path, release: str = "main") -> list[Mined]:
     """The settings of one release of a program, in order of place and key.
 
     Args:
         plan: Where it keeps them.
         folder: Its sources; a folder that holds an installed package counts as well.
+        release: Its name.
     """
     found: dict[tuple[str, str], Mined] = {}
     disputed: set[int] = set()
@@ -72,6 +74,11 @@ def mine(plan: Plan, folder: Path) -> list[Mined]:
     if plan.resolution:
         sources = Sources(folder, (*plan.arguments, *plan.annotated, *plan.library))
         add_resolutions(sources, plan.resolution, found.values())
+    for item in found.values():
+        if item.key in plan.writers and release_key(release) >= release_key(plan.writers[item.key]):
+            item.resolved = tuple(
+                (str(case[0]).replace("plain decoder", "text writer"), *case[1:]) for case in item.resolved
+            )
     return sorted(found.values(), key=lambda item: (item.place, item.key))
 
 

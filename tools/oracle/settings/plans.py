@@ -47,6 +47,8 @@ class Plan:
         resolution: Functions that settle what nobody told, in their order.
         facts: What pages say of settings whose sources do not say it, by key.
         named: Pages that each describe the variable they are named after.
+        writers: Settings whose default for a plain decoder is that of every model that writes text, with the
+            release from which.
     """
 
     software: str
@@ -82,6 +84,7 @@ class Plan:
     resolution: tuple[str, ...] = ()
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     named: str = ""
+    writers: dict[str, str] = field(default_factory=dict)
 
 
 def _plan(software: str, given: dict[str, Any]) -> Plan:

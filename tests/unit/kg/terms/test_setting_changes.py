@@ -48,8 +48,16 @@ def test_each_kind_of_difference_is_named_with_the_release_that_made_it() -> Non
 
 
 @pytest.mark.usefixtures("made")
-def test_the_older_release_stands_first_and_the_same_one_twice_differs_in_nothing() -> None:
-    assert setting_changes("made", "3.0", "1.0") == setting_changes("made", "1.0", "3.0")
+def test_the_way_back_undoes_what_the_way_did_and_the_same_one_twice_differs_in_nothing() -> None:
+    found = setting_changes("made", "3.0", "1.0")
+    assert found.releases == ("3.0", "1.0")
+    assert [(item.what, item.key, item.since, item.before, item.after) for item in found.changes] == [
+        ("removed", "--fresh", "3.0", "True", ""),
+        ("renamed", "--new", "2.0", "--new", "--old"),
+        ("added", "--gone", "3.0", "", "4"),
+        ("default", "--kept", "2.0", "2", "1"),
+        ("takes", "--mode", "3.0", "c", "a"),
+    ]
     assert setting_changes("made", "2.0", "2.0").changes == ()
 
 
