@@ -330,6 +330,20 @@ _ALWAYS = {"--enable-chunked-prefill": "0.11.0"}
 """What vLLM does for every model that writes text since a release (is_chunked_prefill_supported, vllm/config/model.py)."""
 
 
+_READS_ALONE = re.compile(r"(?i)rerank|embed|reward|classif")
+
+
+def _writes_by_attention(reply: Reply) -> bool:
+    """Whether the model is listed as a decoder of full attention, and its name speaks of no other work."""
+    listed = reply.situation.listed
+    return (
+        listed is not None
+        and listed.architecture in {"decoder", "moe-decoder"}
+        and listed.facts.get("attention_kind") == "full"
+        and not _READS_ALONE.search(reply.situation.model)
+    )
+
+
 def offers_no_default(reply: Reply) -> str | None:
     """No change sets nothing but what the release does without being told, where neither start nor user say else."""
     framework, version = str(reply.start.get("framework") or ""), str(reply.start.get("version") or "")
@@ -351,6 +365,8 @@ def offers_no_default(reply: Reply) -> str | None:
                 continue
             default = found.setting.default_in(found.release)
             is_stated = default is not None and default.value is not None  # else the release computes it
+            by_model = any("plain decoder" in case.when for case in found.setting.resolved_in(found.release))
+            is_stated = is_stated and not (by_model and not _writes_by_attention(reply))
             since = _ALWAYS.get(found.setting.key)
             is_always = since is not None and release_key(found.release) >= release_key(since)
             said.append(is_always or (is_stated and found.setting.is_default(item["value"], found.release)))

@@ -124,7 +124,7 @@ class ReleaseSettings:
             return None
         here = found.setting.in_release(self.release)
         standing = Standing.PASSED_ON if found.beneath else Standing.TAKEN
-        if not here:
+        if not here and not (found.beneath and self._has_below(found.setting.key)):
             standing = Standing.NOT_YET if self._before(found.setting) else Standing.REMOVED
         return LookUp(
             standing=standing,
@@ -133,6 +133,10 @@ class ReleaseSettings:
             negated=found.negated,
             abbreviation=found.abbreviation,
         )
+
+    def _has_below(self, key: str) -> bool:
+        """Whether a section that was one open value has fields by name now; others are still added to it."""
+        return any(item.key.startswith(f"{key}.") for item in self)
 
     def _before(self, setting: Setting) -> bool:
         return not setting.removed or release_key(self.release) < release_key(setting.removed)

@@ -279,3 +279,17 @@ def test_a_flag_that_became_the_off_switch_of_another_is_that_where_it_is() -> N
         Standing.TAKEN,
         True,
     )
+
+
+def test_fields_are_still_added_to_a_section_whose_own_fields_have_names_now() -> None:
+    content = {
+        "software": "x", "releases": [["1.0", "a"], ["2.0", "b"]], "beneath": {}, "source": "{ref}{path}",
+        "settings": [
+            {"key": "a.more", "place": "yaml", "type": "object", "open": True, "removed": "2.0"},
+            {"key": "a.more.level", "place": "yaml", "since": "2.0"},
+            {"key": "a.gone", "place": "yaml", "type": "object", "open": True, "removed": "2.0"},
+        ],
+    }  # fmt: skip
+    release = SettingRegistry(content).at("2.0")
+    standings = [release.look_up(key, suggest=False).standing for key in ("a.more.x", "a.more", "a.gone.x")]
+    assert standings == [Standing.PASSED_ON, Standing.REMOVED, Standing.REMOVED]
