@@ -43,6 +43,7 @@ def write_script(
     from cli import output
     from cli.diagnosis.finding_text import launch_settings
     from ingest.questions.launches.launch_facts import read_text
+    from ingest.questions.launches.model_files import text_beside
     from kg.errors import InputError
 
     if from_command == "-":
@@ -59,7 +60,10 @@ def write_script(
         raise InputError(f"{from_command} changed while it was read", hint="ask again")
     suffix = "" if from_command is None else Path(from_command).suffix
     new_name = f"tuned{suffix or '.sh'}" if path == "-" else path
-    made = answer.tuned_script(script, name or new_name, new_name, server)
+    folder = Path(name).parent
+    made = answer.tuned_script(
+        script, name or new_name, new_name, server, beside=lambda file: text_beside(folder, file)
+    )
     print(made.diff or "nothing to change\n", end="")
     if path != "-":
         made.write(target, None if from_command is None else Path(from_command))

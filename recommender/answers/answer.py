@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from ingest.questions.launches.launch import Beside
     from kg.nouns.entities import Limit, Problem
     from kg.nouns.situation import StatedFact
     from recommender.answers.tuned_script import TunedScript
@@ -182,9 +183,14 @@ class Answer:
         }
 
     def tuned_script(
-        self, script: str = "", name: str = "launch.sh", new_name: str = "", server: int | None = None
+        self,
+        script: str = "",
+        name: str = "launch.sh",
+        new_name: str = "",
+        server: int | None = None,
+        beside: Beside = lambda _: None,
     ) -> TunedScript:
-        """The plan written into a launch script, or as a new one; never run.
+        """The plan written into a launch script and the files that it names, or as a new one; never run.
 
         Raises:
             InputError: There is no plan of a model, it does not fit, or the script launches nothing itself.
@@ -207,6 +213,7 @@ class Answer:
             elsewhere=elsewhere,
             raised=raised,
             server=server,
+            beside=beside,
         )
 
     def __str__(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import shutil
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch import LaunchForm, read_launch
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from ingest.questions.launches.launch import Beside
     from recommender.ranking.change import Change
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.plan_setting import PlanSetting
@@ -44,6 +46,7 @@ class TunedScript:
         reasons: Why, a line for each setting or change.
         unwritten: What could not be written into it, with the reason.
         proof: What was checked of it, in a line; empty for a new script.
+        files: New files of settings that it names, by name.
     """
 
     text: str
@@ -51,9 +54,20 @@ class TunedScript:
     reasons: tuple[str, ...]
     unwritten: tuple[str, ...]
     proof: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, path: Path, like: Path | None = None) -> None:
-        """Write the new script, whole or not at all; with the mode of the script that it was made from."""
+        """Write the new script and its files, whole or not at all; with the mode of that it was made from.
+
+        Raises:
+            InputError: A file of its name is there.
+        """
+        folder = path.parent if like is None else like.parent
+        for name in self.files:
+            if (folder / name).exists():
+                raise InputError(f"{folder / name} exists", hint=f"name another script than {path.name}")
+        for name, text in self.files.items():
+            write_text(folder / name, text)
         write_text(path, self.text)
         if like is not None:
             path.chmod(like.stat().st_mode)
@@ -69,6 +83,7 @@ def tuned_script(
     elsewhere: Sequence[str] = (),
     raised: Mapping[str, str] | None = None,
     server: int | None = None,
+    beside: Beside = lambda _: None,
 ) -> TunedScript:
     """The start of a plan, and its changes with a gain and no condition, written into a launch script.
 
@@ -78,9 +93,10 @@ def tuned_script(
         name: Of the script, for the diff.
         new_name: Of the new script, for the diff; that of the old one if empty.
         removed: Flags and variables that are taken away.
-        elsewhere: Those that stand in a file which the script names.
+        elsewhere: Those of them that stand in a file which the script names.
         raised: New values of flags whose limits are below what is told.
         server: Number of the launch among several, from 1; None for the first, and for all that are like it.
+        beside: Reads the files that the script names.
 
     Raises:
         InputError: The plan does not fit, the script launches nothing that is written, or bash refuses it.
@@ -94,8 +110,8 @@ def tuned_script(
         wanted |= {(item.where, item.key): item for item in change.settings}
     unwritten = [f"{line}: not in the script" for line in field_lines(list(wanted.values()))]
     unwritten += [f"{change.title}: test it first" for change in plan.changes if _is_layout(change)]
-    unwritten += [f"without {key}: it stands in a file that the script names" for key in elsewhere]
-    proof, kept = "", list[str]()
+    proof, kept, diff = "", list[str](), ""
+    files: dict[str, str] = {}
     if script:
         _check_engine(script, plan.start.framework, server)
         drafts = any(item.value == DRAFT_MODEL for item in wanted.values())
@@ -108,11 +124,15 @@ def tuned_script(
         written = [item for item in wanted.values() if item.key.partition(".")[0] not in drafted]
         settings = [item for item in settings if item in written]
         chosen = [change for change in chosen if any(item in written for item in change.settings)]
-        kept = [key for key in removed if key not in {item.key for item in written}]
+        keys = {plain_key(item.key) for item in written}
+        kept = [key for key in (*removed, *elsewhere) if plain_key(key) not in keys]
         edits = _edits(written)
         flags = {**{key: (value,) for key, value in (raised or {}).items()}, **edits.flags}
-        new = edited(script, replace(edits, flags=flags, removed=tuple(kept)), server)
+        edits = replace(edits, flags=flags, removed=tuple(kept), elsewhere=frozenset(elsewhere))
+        new = edited(script, edits, server, beside=beside, stem=PurePath(new_name or name).stem)
         text, unwritten = new.text, [*unwritten, *new.unwritten]
+        for old, (file, content) in new.files.items():
+            files[file], diff = content, diff + _diff(beside(old) or "", content, old, file)
         kept = [key for key in kept if not any(line.startswith(f"without {key}: ") for line in new.unwritten)]
         commands = f"{new.commands} command{'s' * (new.commands != 1)}"
         changed = f"{new.edits} setting{'s' * (new.edits != 1)} changed"
@@ -122,10 +142,11 @@ def tuned_script(
         text = _NEW + "\n".join(_pasted(plan, chosen)) + "\n"
     return TunedScript(
         text=text,
-        diff=_diff(script, text, name if script else "/dev/null", new_name or name),
+        diff=_diff(script, text, name if script else "/dev/null", new_name or name) + diff,
         reasons=(*(f"{key}: taken away, it only costs here" for key in kept), *_reasons(settings, chosen)),
         unwritten=tuple(unwritten),
         proof=proof,
+        files=files,
     )
 
 

@@ -46,7 +46,10 @@ def read_server(
     """
     signs = started.signs
     positional = next((word for word in given.others if not word.startswith("-")), None)
-    model = given.text(*signs.model) or (positional if signs.positional else None)
+    is_first = signs.positional and positional is not None and started.words[:1] == (positional,)
+    model = (positional if is_first else given.text(*signs.model)) or (
+        positional if signs.positional else None
+    )
     question: dict[str, object] = {"phase": "serving", "software": {signs.id: ""}}
     notes = given.unreadable(NOT_TUNED - {"model", "model_path"})
     if (whole := given.positive(*signs.all)) is not None:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.questions.launches.launch import Launch, LaunchForm, read_launches
+from ingest.questions.launches.launch import Beside, Launch, LaunchForm, read_launches
+from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.program import known_programs
 from ingest.questions.patches.call_editor import CallEditor
 from ingest.questions.patches.held_editor import HeldEditor, LaunchEditor, script_editor
 from ingest.questions.patches.manifest_editor import BlockLaunch, ContainerLaunch, is_yaml, scalars
-from ingest.questions.patches.shell_editor import NEW_LINE, SettingEdit
+from ingest.questions.patches.setting_file import SettingFile
+from ingest.questions.patches.shell_editor import NEW_LINE, SettingEdit, names_of
 from kg.errors import InputError
 
 _COPIED = "--format prints the start, to be copied there"
@@ -26,12 +28,14 @@ class ScriptEdits:
         flags: The words of the value by flag, with its dashes; none for a flag without one.
         fields: JSON objects by the flag that carries them: these fields are set, others stay.
         removed: Flags, with their values, and variables to take away.
+        elsewhere: Those of them that stand in a file which the script names.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
+    elsewhere: frozenset[str] = frozenset()
 
     def each(self) -> Iterator[SettingEdit]:
         """The edits one by one."""
@@ -51,6 +55,7 @@ class EditedScript:
         commands: How many commands were read again.
         edits: How many settings were written.
         form: Kind of the text.
+        files: Files of settings that the new text names, new ones, by the names of those they were made from.
     """
 
     text: str
@@ -58,15 +63,25 @@ class EditedScript:
     unwritten: tuple[str, ...] = ()
     commands: int = 0
     edits: int = 0
+    files: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
-def edited(text: str, edits: ScriptEdits, server: int | None = None) -> EditedScript:
+def edited(
+    text: str,
+    edits: ScriptEdits,
+    server: int | None = None,
+    *,
+    beside: Beside = lambda _: None,
+    stem: str = "tuned",
+) -> EditedScript:
     """A launch script, a manifest or a program in Python with settings written into it.
 
     Args:
         text: The script.
         edits: What to set.
         server: Number of the launch among several, from 1; None for the first, and for all that are like it.
+        beside: Reads the files that it names.
+        stem: Beginning of the names of new files.
 
     Raises:
         InputError: It launches nothing, is of a form that is read only, or has line ends of two kinds.
@@ -78,18 +93,72 @@ def edited(text: str, edits: ScriptEdits, server: int | None = None) -> EditedSc
     unwritten: list[str] = []
     commands = written = 0
     launches = read_launches(plain, "")
-    for number in _chosen(launches, server):
+    chosen = _chosen(launches, server)
+    files = _files(launches, chosen, beside)
+    for number in chosen:
         editor = _editor(plain, number)
-        tried = ((edit, editor.make(edit)) for edit in edits.each())
+        launch = launches[number]
+        mine = [file for name, _ in _named(launch) if (file := files.get(name)) is not None]
+        told = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in launch.started.words}
+        tried = [
+            (
+                edit,
+                _make(edit, editor, () if is_set and names_of(edit.name) & told else mine, edits.elsewhere),
+            )
+            for edit in edits.each()
+            for is_set in [edit.words is not None or edit.fields is not None]
+        ]
+        tried += [
+            (edit, editor.make(edit))
+            for file in mine
+            if file.edits
+            for edit in [SettingEdit(name=file.flag, words=(file.renamed(stem),))]
+        ]
         unwritten += [f"{edit}: {reason}" for edit, reason in tried if reason]
         plain, commands, written = editor.text, editor.commands, written + editor.edits
     return EditedScript(
         text=plain.replace("\n", ends),
         unwritten=tuple(dict.fromkeys(unwritten)),
         commands=commands,
-        edits=written,
+        edits=written + sum(file.edits for file in files.values()),
         form=LaunchForm.MANIFEST if is_yaml(plain) else launches[0].form,
+        files={file.name: (file.renamed(stem), file.text) for file in files.values() if file.edits},
     )
+
+
+def _make(
+    edit: SettingEdit, editor: LaunchEditor, files: Sequence[SettingFile], elsewhere: frozenset[str]
+) -> str:
+    """Make an edit where the setting stands; the command wins, and has what cannot be changed in a file."""
+    held = next((file for file in files if edit.is_flag and file.key_of(edit.name)), None)
+    is_removal = edit.words is None and edit.fields is None
+    if held is None:
+        is_hidden = is_removal and edit.name in elsewhere
+        return "it stands in a file that the script names" if is_hidden else editor.make(edit)
+    said = editor.make(edit) if is_removal else ""  # it may stand in both
+    reason = said or held.make(edit)
+    return reason if is_removal or not reason else editor.make(held.in_command(edit))
+
+
+def _named(launch: Launch) -> Iterator[tuple[str, str]]:
+    """The files of YAML that a server is told its settings by, each with the flag."""
+    signs, given = launch.started.signs, parse_options(launch.started.words)
+    for name in signs.file if signs.reader == "server" else ():
+        if (file := str(given.values.get(name, ""))).endswith((".yaml", ".yml")):
+            yield file, f"--{name.replace('_', '-')}"
+
+
+def _files(launches: Sequence[Launch], chosen: Sequence[int], beside: Beside) -> dict[str, SettingFile]:
+    """The files of the chosen launches that are there, by name."""
+    others = {
+        name for number, launch in enumerate(launches) if number not in chosen for name, _ in _named(launch)
+    }
+    return {
+        name: SettingFile(name=name, flag=flag, text=text, is_shared=name in others)
+        for number in chosen
+        for name, flag in _named(launches[number])
+        if (text := beside(name)) is not None
+    }
 
 
 def _chosen(launches: Sequence[Launch], server: int | None) -> list[int]:

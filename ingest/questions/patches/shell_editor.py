@@ -106,7 +106,7 @@ class ShellEditor:
 
     def _set_flag(self, flag: str, values: Sequence[str]) -> str:
         """Set a flag; why it could not be, or an empty text."""
-        words, names = self.command.words, _names(flag)
+        words, names = self.command.words, names_of(flag)
         at = next((i for i in reversed(range(len(words))) if _name(words[i]) in names), None)
         if at is None:
             return self._append((flag, *values))
@@ -131,7 +131,7 @@ class ShellEditor:
             return self._remove_field(name)
         if not name.startswith("-"):
             return self._remove_variable(name)
-        words, names = self.command.words, _names(name)
+        words, names = self.command.words, names_of(name)
         at = next((i for i in reversed(range(len(words))) if _name(words[i]) in names), None)
         tokens = list(self.words)
         place = self._last_of(tokens, names)
@@ -151,7 +151,7 @@ class ShellEditor:
     def _remove_field(self, path: str) -> str:
         """Take a field of a flag's object away, and the flag with its last one."""
         carrier, _, rest = path.lstrip("-").partition(".")
-        words, names = self.command.words, _names(f"--{carrier}")
+        words, names = self.command.words, names_of(f"--{carrier}")
         at = next((i for i in reversed(range(len(words))) if _name(words[i]) in names), None)
         if at is None:
             return ""
@@ -182,7 +182,7 @@ class ShellEditor:
 
     def _set_fields(self, flag: str, content: Mapping[str, Any]) -> str:
         """Merge fields into the JSON object of a flag; why it could not be done, or an empty text."""
-        words, names = self.command.words, _names(flag)
+        words, names = self.command.words, names_of(flag)
         if any(_name(word).startswith(tuple(f"{name}." for name in names)) for word in words):
             return "the script sets its fields one by one"
         at = next((i for i in reversed(range(len(words))) if _name(words[i]) in names), None)
@@ -316,7 +316,7 @@ def merged_fields(before: Mapping[str, Any], content: Mapping[str, Any]) -> dict
     return merged
 
 
-def _names(flag: str) -> frozenset[str]:
+def names_of(flag: str) -> frozenset[str]:
     """The spellings of a flag, without dashes."""
     others = [item for engine in ("vllm", "sglang") for item in long_names(engine).items()]
     return frozenset({_plain(flag), *(_plain(name) for name, long in others if _plain(long) == _plain(flag))})

@@ -1,0 +1,84 @@
+"""Settings written into the files that a launch names."""
+
+import pytest
+import yaml
+
+from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited
+
+FILE = """# of the server
+model: a/B
+tensor-parallel-size: &n 4  # of eight
+enforce-eager: true
+
+max_num_seqs: 16   # few
+compilation-config:
+  cudagraph_mode: NONE  # for now
+additional-config: '{"a": {"b": 1, "c": 2}}'
+override-config: {x: 1}
+pipeline-parallel-size: *n
+"""
+SCRIPT = "vllm serve --config s.yaml --port 8000\n"
+
+
+def written(edits: ScriptEdits, script: str = SCRIPT, file: str = FILE) -> EditedScript:
+    return edited(script, edits, 1, beside={"s.yaml": file}.get, stem="new")
+
+
+def test_keys_are_changed_where_they_stand_and_the_launch_names_the_new_file() -> None:
+    made = written(
+        ScriptEdits(
+            flags={"--max-num-seqs": ("64",), "--seed": ("1",)},
+            fields={
+                "--compilation-config": {"cudagraph_mode": "FULL", "level": 3},
+                "--additional-config": {"a": {"b": 5}},
+                "--override-config": {"y": "z"},
+            },
+            removed=("--enforce-eager",),
+            elsewhere=frozenset({"--enforce-eager"}),
+        )
+    )
+    assert made.unwritten == ()
+    assert made.text == "vllm serve --config new-s.yaml --port 8000 \\\n    --seed 1\n"
+    name, text = made.files["s.yaml"]
+    assert name == "new-s.yaml"
+    assert text == FILE.replace("enforce-eager: true\n", "").replace("seqs: 16", "seqs: 64").replace(
+        "NONE  # for now\n", "FULL  # for now\n  level: 3\n"
+    ).replace('"b": 1', '"b": 5').replace("{x: 1}", '{"x": 1, "y": "z"}')
+    assert (made.edits, yaml.safe_load(text)["compilation-config"]) == (
+        7,
+        {"cudagraph_mode": "FULL", "level": 3},
+    )
+
+
+def test_a_value_that_an_anchor_shares_goes_to_the_command_which_wins() -> None:
+    made = written(ScriptEdits(flags={"--tensor-parallel-size": ("8",)}))
+    assert made.files == {}
+    assert made.text.endswith("--port 8000 \\\n    --tensor-parallel-size 8\n")
+
+
+def test_a_file_that_another_launch_reads_is_left_and_said() -> None:
+    two = SCRIPT + "vllm serve c/D --config s.yaml --port 8001\n"
+    edits = ScriptEdits(
+        fields={"--compilation-config": {"level": 3}},
+        removed=("--enforce-eager",),
+        elsewhere=frozenset({"--enforce-eager"}),
+    )
+    made = written(edits, two)
+    assert made.files == {}
+    assert made.unwritten == ("without --enforce-eager: it stands in s.yaml, which another launch reads too",)
+    assert """--compilation-config '{"cudagraph_mode": "NONE", "level": 3}'""" in made.text
+
+
+def test_what_the_command_says_too_is_changed_in_the_command_alone() -> None:
+    made = written(
+        ScriptEdits(flags={"--max-num-seqs": ("64",)}), "vllm serve --config s.yaml --max-num-seqs 8\n"
+    )
+    assert (made.text, made.files) == ("vllm serve --config s.yaml --max-num-seqs 64\n", {})
+
+
+@pytest.mark.parametrize("file", ["- 1\n", "", "other: true\n"])
+def test_a_file_of_another_form_is_left(file: str) -> None:
+    edits = ScriptEdits(removed=("--enforce-eager",), elsewhere=frozenset({"--enforce-eager"}))
+    made = written(edits, file=file)
+    assert made.files == {}
+    assert made.unwritten == ("without --enforce-eager: it stands in a file that the script names",)
