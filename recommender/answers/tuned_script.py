@@ -128,7 +128,8 @@ def tuned_script(
         kept = [key for key in (*removed, *elsewhere) if plain_key(key) not in keys]
         edits = _edits(written)
         flags = {**{key: (value,) for key, value in (raised or {}).items()}, **edits.flags}
-        edits = replace(edits, flags=flags, removed=tuple(kept), elsewhere=frozenset(elsewhere))
+        gone = (*kept, *edits.removed)
+        edits = replace(edits, flags=flags, removed=gone, elsewhere=frozenset(elsewhere))
         new = edited(script, edits, server, beside=beside, stem=PurePath(new_name or name).stem)
         text, unwritten = new.text, [*unwritten, *new.unwritten]
         for old, (file, content) in new.files.items():
@@ -212,8 +213,9 @@ def _is_written(change: Change) -> bool:
 
 
 def _pasted(plan: Plan, chosen: Sequence[Change]) -> list[str]:
-    added = [item for change in chosen for item in change.settings]
-    keys = {(item.where, item.key) for item in added}
+    changed = [item for change in chosen for item in change.settings]
+    added = [item for item in changed if not item.removed]
+    keys = {(item.where, item.key) for item in changed}
     kept = [item for item in plan.start.settings if (item.where, item.key) not in keys]
     return replace(plan.start, settings=(*kept, *added)).paste_lines
 
@@ -223,12 +225,15 @@ def _edits(settings: Iterable[PlanSetting]) -> ScriptEdits:
     off = [item for item in listed if item.negation and show(item.value).lower() == "false"]
     negations = {item.negation: () for item in off}
     flags = {
-        item.key: value_words(item) for item in listed if item.where is SettingPlace.FLAG and item not in off
+        item.key: value_words(item)
+        for item in listed
+        if item.where is SettingPlace.FLAG and item not in off and not item.removed
     }
     return ScriptEdits(
         variables={item.key: show(item.value) for item in listed if item.where is SettingPlace.ENV},
         flags={**flags, **negations},
         fields=flag_objects(listed),
+        removed=tuple(item.key for item in listed if item.removed),
     )
 
 

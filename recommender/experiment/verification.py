@@ -81,7 +81,8 @@ def verification(
         exported = {flag.removeprefix(_EXPORT).partition("=")[0] for flag in item.flags if _is_export(flag)}
         flags = [word for flag in item.flags if flag.startswith("-") for word in shlex.split(flag)]
         changes = {name: value for name, value in item.configuration.items() if control.get(name) != value}
-        carried = named | exported | (set(changes) if OPTIONS in named and flags else set())
+        removed = {setting.name for setting in item.settings if setting.removed}  # no option takes them away
+        carried = named | exported | (set(changes) - removed if OPTIONS in named and flags else set())
         missing = [name for name in changes if name not in carried]
         unset = [
             name

@@ -74,7 +74,9 @@ def launch_text(settings: Sequence[PlanSetting], framework: str, checkpoint: str
 
 def change_words(settings: Sequence[PlanSetting]) -> list[str]:
     """What a change sets, each setting as it is written."""
-    return [*export_lines(settings), *flag_words(settings), *object_words(settings), *field_lines(settings)]
+    removed = [f"without {item.key}" for item in settings if item.removed]
+    flags, fields = flag_words(settings), field_lines(settings)
+    return [*export_lines(settings), *flags, *object_words(settings), *fields, *removed]
 
 
 def export_lines(settings: Iterable[PlanSetting]) -> list[str]:
@@ -93,7 +95,7 @@ def flag_words(settings: Iterable[PlanSetting]) -> list[str]:
         if item.negation and show(item.value).lower() == "false"
         else " ".join((item.key, *map(shell_word, value_words(item))))
         for item in settings
-        if item.where is SettingPlace.FLAG and _object(item.value) is None
+        if item.where is SettingPlace.FLAG and _object(item.value) is None and not item.removed
     ]
 
 

@@ -35,6 +35,7 @@ class PlanSetting(JsonNoun):
         agreement: Share of the recipes for problems like this one that set it; None where none was asked.
         file: File that a field is written in; empty for a flag, a variable, or a field of a flag's object.
         negation: Flag that switches it off, where it is a switch that has one; else empty.
+        removed: It is taken away: a switch that nothing else switches off.
     """
 
     where: SettingPlace
@@ -46,6 +47,7 @@ class PlanSetting(JsonNoun):
     source: str = field(default="", metadata=OR_NULL)
     agreement: float | None = field(default=None, metadata=in_json(digits=3))
     negation: str = field(default="", metadata=NOT_IN_JSON)
+    removed: bool = field(default=False, metadata=in_json(empty=Empty.OMITTED))
 
     @property
     def name(self) -> str:

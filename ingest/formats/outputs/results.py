@@ -222,9 +222,7 @@ def _record(run: StatedRun, tool: Tool, path: str, records: Records) -> dict[str
 
 FORMAT = Format(
     name="results",
-    title="results of benchmarks and trainers (vllm bench, SGLang, AIPerf, genai-perf, GuideLLM, EvalScope, "
-    "AISBench, MindIE, trtllm-bench, LLMPerf, llama-bench, llama.cpp, Locust, k6; Megatron, MindSpeed, "
-    "MindFormers, DeepSpeed, HF Trainer, LLaMA-Factory, ms-swift, verl, torchtitan)",
+    title="results of benchmarks and trainers (docs/formats.md names them)",
     sniff=sniff,
     read=read,
     companion=lambda head: part_of(head.text),

@@ -21,7 +21,7 @@ class Tool:
 
     Attributes:
         id: Its name.
-        title: For the list of formats.
+        title: For the sources of its cases.
         signs: Texts that its files have, all of one of the lists.
         engine: The engine that it runs; empty where the run names one.
         starts: The line at which a run begins.

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import experts_spread
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.cost_model.change import modelled_gain
 from recommender.ranking.change import Change, Support, recommendation_id
@@ -116,7 +117,8 @@ def _taken_back(item: PlanSetting, release: ReleaseSettings | None) -> PlanSetti
     if known is None or not known.defaults or known.defaults[-1].value is None:
         return None
     if item.value is True or str(item.value).lower() == "true":
-        return replace(item, value=False, negation=known.negation) if known.negation else None
+        removed = item.where is SettingPlace.FLAG and not known.negation
+        return replace(item, value=False, negation=known.negation, removed=removed)
     return replace(item, value=known.defaults[-1].value)
 
 

@@ -63,6 +63,13 @@ def test_fields_of_files_are_named_as_not_written() -> None:
     assert made.unwritten == ("config.json: A.b=1: not in the script",)
 
 
+def test_a_switch_that_nothing_switches_off_is_taken_away() -> None:
+    change = replace(CHANGE, settings=(replace(flag("--eager", value=False), removed=True),))
+    made = tuned_script(replace(PLAN, changes=(change,)), "vllm serve m --eager --max-num-seqs 64\n")
+    assert made.text == "vllm serve m --max-num-seqs 64 \\\n    --block-size 128\n"
+    assert "--eager: Better, 1.11x (1.00 to 1.22), chance 95%, published" in made.reasons
+
+
 def test_what_does_not_fit_is_not_written() -> None:
     with pytest.raises(InputError, match="does not fit"):
         tuned_script(replace(PLAN, start=replace(PLAN.start, fits=False)))

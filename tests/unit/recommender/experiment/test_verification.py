@@ -1,5 +1,6 @@
 """Recommendations as arms of one experiment: what a command can set, and what it cannot."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from kg.errors import InputError
 from kg.nouns.entities import Better
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.experiment.design import CONTROL, ExperimentDesign
 from recommender.experiment.metadata import Runs
@@ -14,6 +16,7 @@ from recommender.experiment.metrics import readings_of
 from recommender.experiment.preparing import evaluators_of
 from recommender.experiment.verification import verification
 from recommender.ranking.change import Change
+from recommender.ranking.plan_setting import Origin, PlanSetting
 
 NOW = Settings({"batch": 32})
 
@@ -71,6 +74,15 @@ def test_flags_and_variables_reach_the_arm_they_are_of() -> None:
     found = commands(made, "run --batch {batch} {options}")
     assert found["number-1"].options == ("--overlap-grad-reduce",)
     assert found[CONTROL].options == ()
+
+
+def test_what_must_be_taken_away_needs_a_place_of_its_own() -> None:
+    gone = PlanSetting(
+        where=SettingPlace.FLAG, key="--eager", value=False, origin=Origin.COST_MODEL, removed=True
+    )
+    item = replace(candidate("one", ("--tp 4", "without --eager"), tp=4, eager=False), settings=(gone,))
+    with pytest.raises(InputError, match=r"number 1 cannot be tried: the command has no \{eager\}"):
+        verification([item], NOW, "run {options}", {})
 
 
 def test_what_is_set_already_is_no_arm() -> None:

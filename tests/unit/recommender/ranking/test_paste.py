@@ -107,6 +107,12 @@ def test_a_plan_of_another_engine_is_no_launch_of_it() -> None:
         start.launch_text("mindie")
 
 
+def test_what_is_taken_away_is_said_and_never_written() -> None:
+    gone = replace(setting("--sequence-parallel", value=False), removed=True)
+    assert change_words([setting("--fast"), gone]) == ["--fast", "without --sequence-parallel"]
+    assert flag_words([gone]) == []
+
+
 def test_a_switch_that_is_off_is_written_by_the_flag_that_switches_it_off() -> None:
     off = PlanSetting(
         where=SettingPlace.FLAG, key="--enable-prefix-caching", value=False, origin=Origin.CURRENT

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from kg.nouns.layout import ParallelLayout
-from recommender.ranking.plan.layout_change import log_gain_over
+from kg.nouns.setting import SettingPlace
+from kg.terms.setting_registry import registry
+from recommender.ranking.plan.layout_change import _difference, log_gain_over
 from recommender.ranking.plan.planner import Planned
+from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration
 from recommender.workspace.workspace import Workspace
 
@@ -68,6 +71,13 @@ def test_the_change_makes_the_start_the_alternative(planned: Planned) -> None:
     merged.update({item.key: item.value for item in change.settings})
     wanted = {item.key: item.value for item in other.settings}
     assert {key: merged[key] for key in wanted} == wanted
+
+
+def test_a_switch_without_a_flag_that_switches_it_off_is_taken_away() -> None:
+    stated = PlanSetting(where=SettingPlace.FLAG, key="--sequence-parallel", value=True, origin=Origin.RECIPE)
+    start, other = StartConfiguration(settings=(stated,)), StartConfiguration()
+    [gone] = _difference(start, other, registry("megatron-lm").at(""))
+    assert (gone.value, gone.removed) == (False, True)
 
 
 def test_experts_that_all_recipes_of_the_model_spread_are_kept_spread(shipped: Workspace) -> None:
