@@ -90,7 +90,9 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
         if name in _MODEL_NUMBERS and isinstance(value, int | float):
             facts[_MODEL_NUMBERS[name]] = value
         elif name in FACTS and isinstance(value, bool | int | float | str):
-            facts[name] = value
+            names = FACTS[name].type is FactType.NAMES
+            facts[name] = frozenset(str(value).split("+")) if names else value
+    facts.setdefault("public_drafts", frozenset({"none"}))  # a known model's are stated
     rows, width = stated.get("embedding_rows"), stated.get("embedding_dim")
     if isinstance(rows, int) and isinstance(width, int):
         facts["embedding_table_bytes"] = rows * width * 4  # kept in float32

@@ -12,6 +12,7 @@ from recommender.workspace.workspace import Workspace
 RUNNING: dict[str, dict[str, Value]] = {
     'role == "': {"kv_transfer_config.kv_role": "kv_consumer"},
     "experts > 0": {"--n-shared-experts": 1},
+    "ep > 1": {"--ep-size": 8},
     '== "alltoall_seq"': {"--moe-token-dispatcher-type": "alltoall_seq"},
 }
 """What runs where a condition of a strategy holds, by what the condition says."""
