@@ -9,6 +9,7 @@ from cli.diagnosis.labels import say_labelled
 from cli.output import say
 from cli.text.language import language
 from kg.errors import NoEvidenceError
+from recommender.diagnosis.pressures import is_general
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,21 +35,40 @@ _LOAD = {
 def show_log(path: Path, answer: LogAnswer) -> None:
     """What is understood of a log."""
     reading = answer.reading
-    for fault in reading.faults:
-        _show_fault(fault, answer)
     graves = [item for item in reading.statements if item.is_grave]
+    causes = [item for item in reading.faults if not is_general(item.fault.id)]
+    for fault in causes or reading.faults:
+        _show_fault(fault, answer)
     for item in (graves or ([] if reading.faults else reading.statements))[:MOST_STATEMENTS]:
-        _show_statement(item)
+        _show_statement(item, answer)
+    _show_unknown(answer, is_named=bool(causes or graves))
     if answer.load is not None:
         _show_load(answer.load, answer.lacks)
     for lack, moves in answer.lacks.items():
         if moves:
-            say(f"Against {lack} in {answer.server}")
-            for move in moves[:MOST_MOVES]:
-                say_labelled("set", move.text + (f", if {move.condition}" if move.condition else ""))
+            say(f"Against {lack} in {answer.program}")
+            _show_moves(moves)
             say()
-    if not reading.names_error:
+    if not (reading.names_error or answer.cures):
         _show_states(path, answer)
+
+
+def _show_moves(moves: tuple[Move, ...]) -> None:
+    for move in moves[:MOST_MOVES]:
+        say_labelled("set", move.text + (f", if {move.condition}" if move.condition else ""))
+
+
+def _show_unknown(answer: LogAnswer, *, is_named: bool) -> None:
+    """Errors that no table has: those that say something of settings, all where nothing else is named."""
+    for number, text in answer.reading.unknown:
+        cure = answer.cures.get(number)
+        if is_named and cure is None:
+            continue
+        say(f"error that no table has, line {number}")
+        say_labelled("seen", text)
+        if cure is not None:
+            _show_moves(cure.moves)
+        say()
 
 
 def not_understood(path: Path, answer: LogAnswer) -> NoEvidenceError:
@@ -74,18 +94,22 @@ def _show_fault(item: SeenFault, answer: LogAnswer) -> None:
         say_labelled(
             "bound", f"{name} {size} is too large: at most {largest} fits, as the need grows with it"
         )
+    if cure := answer.cures.get(item.last):
+        _show_moves(cure.moves)
     if strategies := answer.strategies[item.fault.id]:
         say_labelled("try", ", ".join(strategies))
     say_labelled("source", item.fault.source.url or item.fault.source.title)
     say()
 
 
-def _show_statement(item: SeenStatement) -> None:
+def _show_statement(item: SeenStatement, answer: LogAnswer) -> None:
     known = ", ".join(f"{program} {releases}" for program, releases in item.programs.items())
     what = {"raise": item.statement.where}.get(item.statement.level, item.statement.level)
     say(f"{what}, known statement of {known}, line {_lines(item.lines, item.count)}")
     say_labelled("seen", item.text)
     _show_values(item.values)
+    if cure := answer.cures.get(item.last):
+        _show_moves(cure.moves)
     say()
 
 

@@ -6,20 +6,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kg.nouns.codec import JsonNoun
 from kg.nouns.knowledge import Bottleneck, FactKind, FaultPattern, Strategy
 from kg.triples.serialisation import all_of, from_graph
-from recommender.diagnosis.log_programs import server_of
-from recommender.diagnosis.logs import read_log
-from recommender.diagnosis.pressures import lacks_of, moves_against
+from recommender.diagnosis.log_programs import owner_of, server_of
+from recommender.diagnosis.logs import MOST_TEXT, read_log
+from recommender.diagnosis.message_moves import MessageMoves
+from recommender.diagnosis.pressures import Move, as_numbers, lacks_of, moves_against
 from recommender.diagnosis.serving import LoadSamples
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from kg.triples.graph import GraphStore
     from recommender.diagnosis.logs import LogReading, SeenFault
-    from recommender.diagnosis.pressures import Move
     from recommender.diagnosis.serving import ServingLoad
 
 KV_SHORT = "kv-block-shortage"
@@ -31,31 +32,53 @@ _NEED, _THERE = "required", "available"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cure(JsonNoun):
+    """What the words and numbers of one message say of settings.
+
+    Attributes:
+        line: Its number.
+        text: The message as it is shown.
+        program: The program that takes the settings.
+        moves: The settings and where to move them.
+    """
+
+    line: int
+    text: str
+    program: str
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogAnswer:
     """What a log tells, and what to do.
 
     Attributes:
         reading: What is understood of its lines.
         load: The load of a server over time; None without one.
+        program: The program whose settings the run is started with; empty where none is shown.
         server: The server among its programs; empty where none serves.
         lacks: What runs short or holds back, each with the settings against it.
         strategies: For each fault the strategies that go with the program, by fault.
+        cures: What messages themselves say of settings, by number of their line.
         block: The largest block that fits, where lines tell what a kernel needs, has, and its block: name,
             size and the largest; None otherwise.
     """
 
     reading: LogReading
     load: ServingLoad | None
+    program: str
     server: str
     lacks: Mapping[str, tuple[Move, ...]]
     strategies: Mapping[str, tuple[str, ...]]
+    cures: Mapping[int, Cure]
     block: tuple[str, int, int] | None = None
 
     @property
     def is_understood(self) -> bool:
         """Whether something is named, or the log is that of a known program without an unknown error."""
         is_known = self.load is not None or self.reading.has_own_lines
-        return self.reading.names_error or bool(self.lacks) or (is_known and not self.reading.unknown)
+        is_named = self.reading.names_error or bool(self.lacks) or bool(self.cures)
+        return is_named or (is_known and not self.reading.unknown)
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -68,9 +91,11 @@ class LogAnswer:
             **content,
             "faults": faults,
             "understood": self.is_understood,
+            "program": self.program or None,
             "server": self.server or None,
             "serving": None if self.load is None else self.load.to_json(),
             "lacks": {name: [move.to_json() for move in moves] for name, moves in self.lacks.items()},
+            "cures": [item.to_json() for item in self.cures.values()],
             "block": None
             if self.block is None
             else {"name": self.block[0], "size": self.block[1], "largest": self.block[2]},
@@ -87,19 +112,24 @@ def answer_log(graph: GraphStore, log: Path) -> LogAnswer:
     reading = read_log(log, all_of(graph, FaultPattern), samples)
     load = samples.load(_least_free(graph))
     server = server_of(reading.programs) or (load.engine if load is not None else "")
+    program = owner_of(reading.programs) or server
     strategies = (item for item in all_of(graph, Strategy) if item.kind != FactKind.CLAIMED)
     advice = {item.id: set(item.phases) for item in strategies}
-    lacks = lacks_of(item.fault.id for item in reading.faults) if server else []
+    lacks = lacks_of(item.fault.id for item in reading.faults) if program else []
     given = dict(reading.arguments)
+    numbers = _numbers_of(reading)
     if load is not None:
         lacks += _lacks_of_load(load, is_short=KV_SHORT in lacks)
+        numbers |= load.numbers
         if RUNNING_LIMIT in lacks:
             given |= {"max_num_seqs": str(load.limit), "max_running_requests": str(load.limit)}
+    against = {lack: tuple(moves_against(lack, program, given, numbers)) for lack in dict.fromkeys(lacks)}
     return LogAnswer(
         reading=reading,
         load=load,
+        program=program,
         server=server,
-        lacks={lack: tuple(moves_against(lack, server, given)) for lack in dict.fromkeys(lacks)},
+        lacks=against,
         strategies={
             item.fault.id: tuple(
                 name
@@ -108,8 +138,46 @@ def answer_log(graph: GraphStore, log: Path) -> LogAnswer:
             )
             for item in reading.faults
         },
+        cures=_cures(reading, program, given, has_moves=any(against.values())),
         block=_largest_block(reading.faults, reading.sizes),
     )
+
+
+def _numbers_of(reading: LogReading) -> dict[str, float]:
+    """What a log tells of memory, lengths and limits: of its state, then of its errors."""
+    numbers = dict(reading.numbers)
+    for item in reversed(reading.faults):
+        numbers |= as_numbers(item.values)
+    return numbers
+
+
+def _cures(
+    reading: LogReading, program: str, given: Mapping[str, str], *, has_moves: bool
+) -> dict[int, Cure]:
+    """What messages say of settings themselves, where no table says it: faults, errors, then unknown ones."""
+    found: dict[int, Cure] = {}
+    if not has_moves:
+        for fault in reading.faults:
+            _take(found, reading, program, given, (fault.last, fault.message, fault.fault.patterns))
+    for item in reading.statements:
+        if item.is_grave:
+            owner = item.statement.program
+            _take(found, reading, owner, given, (item.last, item.message, [item.statement.pattern]))
+    for number, text in reading.unknown if program else ():
+        _take(found, reading, program, given, (number, text, []))
+    return found
+
+
+def _take(
+    found: dict[int, Cure],
+    reading: LogReading,
+    program: str,
+    given: Mapping[str, str],
+    message: tuple[int, str, Sequence[str]],
+) -> None:
+    number, text, patterns = message
+    if moves := MessageMoves(program, given).moves(text, reading.goes_on(number), patterns):
+        found[number] = Cure(line=number, text=text[:MOST_TEXT], program=program, moves=tuple(moves))
 
 
 def _least_free(graph: GraphStore) -> float:

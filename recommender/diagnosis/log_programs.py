@@ -11,6 +11,7 @@ _MARKS = {
     "mindie": r"mindie|\[MIE0",
     "lmdeploy": "lmdeploy|turbomind",
     "llama.cpp": r"llama_|ggml_|llama-server|llama\.cpp",
+    "tensorrt-llm": r"TRT-LLM\]|TensorRT-LLM\]|tensorrt_llm",
     "ray": r"\bray[/.:]|raylet|\(\w+ pid=\d+, ip=",
     "megatron-core": "megatron",
     "mindspeed-llm": "mindspeed[_-]llm",
@@ -37,8 +38,20 @@ _BASES = {
 """Programs within which others run: what the one says the other says too."""
 _NAMES = tuple(_MARKS)
 _MARKED = re.compile("|".join(f"({text})" for text in _MARKS.values()), re.IGNORECASE)
-SERVERS = ("vllm-ascend", "vllm", "sglang", "mindie", "lmdeploy", "llama.cpp")
+SERVERS = ("vllm-ascend", "vllm", "sglang", "mindie", "lmdeploy", "tensorrt-llm", "llama.cpp")
 """Programs that serve; the others train or are parts of either."""
+TRAINERS = (
+    "ms-swift",
+    "llamafactory",
+    "mindspeed-llm",
+    "megatron-core",
+    "deepspeed",
+    "transformers",
+    "accelerate",
+)
+"""Programs that train, those that run another one first."""
+_BOTH = ("verl",)
+"""Programs that run a server and a trainer, and set both."""
 
 
 def programs_marked(line: str) -> set[str]:
@@ -50,3 +63,8 @@ def programs_marked(line: str) -> set[str]:
 def server_of(programs: tuple[str, ...]) -> str:
     """The server among the programs of a log, the most special first; empty where none serves."""
     return next((name for name in SERVERS if name in programs), "")
+
+
+def owner_of(programs: tuple[str, ...]) -> str:
+    """The program whose settings a run is started with; empty where none is shown."""
+    return next((name for name in (*_BOTH, *SERVERS, *TRAINERS) if name in programs), "")

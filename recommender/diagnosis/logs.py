@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
 from recommender.diagnosis.log_programs import programs_marked
-from recommender.diagnosis.pressures import arguments_in
+from recommender.diagnosis.pressures import arguments_in, is_general, numbers_told
 from recommender.diagnosis.serving import MAY_TELL, LoadSamples
 from recommender.diagnosis.statements import (
     LEVELS,
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 MOST_TEXT = 200
 """Characters of a line that are shown."""
+MOST_MESSAGE = 1000
+"""Characters of a message that are read for numbers and advice."""
+MOST_FURTHER = 6
+"""Lines behind a message that may go on with it."""
 MOST_NEAREST = 3
 ALIKE = 0.7
 """Part of the longest fitting pattern that one of another program must have to be named beside it."""
@@ -44,6 +48,10 @@ _SAYS_ERROR = re.compile(
     r"\b(?:error|fatal): |\bE\d{4} \d\d:|\bpanic:|\b[Ff]ailed\b|\bAborted\b|Segmentation fault|core dumped"
 )
 """What a program says of itself when something went wrong."""
+_BEGINS = re.compile(
+    r"\s*(?:\[|\(\w+ pid=|INFO|WARN|ERROR|DEBUG|\d{4}-\d\d|Traceback|File \"|\S+:\d+:\d+ \[)"
+)
+"""How a line of a log begins, other than one that goes on with a message."""
 _SIZE = re.compile(r"\b(\w*BLOCK\w*|\w*block_?size\w*)\s*[=:]{1,2}\s*(\d+)\b")
 """A size of a block as a program prints it."""
 _SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|WARN(?:ING)?)\b")
@@ -63,6 +71,7 @@ class SeenFault:
         first: Text of the first of them, cut to 200 characters.
         values: Numbers of the last line by name, where its pattern names them.
         last: Number of the last line.
+        message: Text of the last line.
     """
 
     fault: FaultPattern
@@ -71,6 +80,7 @@ class SeenFault:
     first: str
     values: Mapping[str, str] = field(default_factory=dict)
     last: int = 0
+    message: str = ""
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""
@@ -102,6 +112,7 @@ class SeenStatement(JsonNoun):
         last: Number of the last line.
         text: Text of the last line, cut to 200 characters.
         values: Values of the last line by name.
+        message: Text of the last line.
     """
 
     programs: Mapping[str, str]
@@ -111,6 +122,7 @@ class SeenStatement(JsonNoun):
     last: int = field(metadata=NOT_IN_JSON)
     text: str
     values: Mapping[str, str]
+    message: str = field(default="", metadata=NOT_IN_JSON)
 
     @property
     def is_grave(self) -> bool:
@@ -127,11 +139,13 @@ class LogReading(JsonNoun):
     """What is understood of a log.
 
     Attributes:
-        faults: Known faults, the last one first.
+        faults: Known faults: causes before what only says that something failed, the last one first.
         statements: Statements of released programs on other lines: errors before warnings, the last first.
         states: Lines of state with their numbers, in their order.
         programs: Programs that the log's own lines show.
         unknown: Lines that tell of an error no table has: number and text, the last ones.
+        numbers: Memory in GiB, lengths and limits that lines tell, by name.
+        following: Text of lines by number, where a message goes on.
         nearest: Lines nearest to being understood, where nothing is.
         looked_for: How many faults and statements of which programs were looked for.
         lines: Lines that the log has.
@@ -149,6 +163,18 @@ class LogReading(JsonNoun):
     lines: int = field(metadata=NOT_IN_JSON)
     arguments: Mapping[str, str] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict, metadata=NOT_IN_JSON)
+    numbers: Mapping[str, float] = field(default_factory=dict, metadata=NOT_IN_JSON)
+    following: Mapping[int, str] = field(default_factory=dict, metadata=NOT_IN_JSON)
+
+    def goes_on(self, number: int) -> str:
+        """A message's further lines: those behind it that begin no line of a log."""
+        more: list[str] = []
+        for place in range(number + 1, number + 1 + MOST_FURTHER):
+            text = self.following.get(place)
+            if text is None or _BEGINS.match(text) or _SAYS_ERROR.search(text):
+                break
+            more.append(text.strip())
+        return " ".join(more)
 
     @property
     def names_error(self) -> bool:
@@ -188,9 +214,9 @@ class _Faults:
         return True
 
     def seen(self) -> list[SeenFault]:
-        """Those found, the last one first."""
+        """Those found: causes before what only says that something failed, the last one first."""
         found = [_seen_fault(fault, lines) for fault, lines in self._seen.values()]
-        return sorted(found, key=lambda item: -item.last)
+        return sorted(found, key=lambda item: (is_general(item.fault.id), -item.last))
 
 
 def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
@@ -207,6 +233,7 @@ def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
         first=first.first.strip()[:MOST_TEXT],
         values=values,
         last=last.last_number,
+        message=last.last.strip()[:MOST_MESSAGE],
     )
 
 
@@ -226,12 +253,14 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     marked: set[str] = set()
     arguments: dict[str, str] = {}
     sizes: dict[str, int] = {}
+    numbers: dict[str, float] = {}
     number = 0
     for kinds in read_lines(path, faults.codes, MAY_TELL, (samples or LoadSamples()).take):
         for line in kinds:
             number = max(number, line.last_number)
             marked |= programs_marked(line.first)
             arguments |= arguments_in(line.last)
+            numbers |= numbers_told(line.last)
             sizes |= {name: int(value) for name, value in _SIZE.findall(line.last)}
             if not faults.take(line):
                 others.append(line)
@@ -254,6 +283,8 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
         lines=number,
         arguments=arguments,
         sizes=sizes,
+        numbers=numbers,
+        following={place: line.last for line in others for place in (*line.numbers, line.last_number)},
     )
 
 
@@ -292,6 +323,7 @@ def _seen_statement(hits: Sequence[StatementHit], lines: Sequence[LogLine]) -> S
         last=last.last_number,
         text=last.last.strip()[:MOST_TEXT],
         values=first.values_in(last.last) or {},
+        message=last.last.strip()[:MOST_MESSAGE],
     )
 
 

@@ -1,22 +1,40 @@
-"""Settings of a server against a lack: where to move each from its current value."""
+"""Settings of a program against a lack: where to move each from its current value, and how far.
+
+How far is a formula of the table over the numbers of the log: what is needed, what is there, weights.
+"""
 
 from __future__ import annotations
 
+import ast
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import yaml
 
 import data
 from kg.nouns.codec import JsonNoun, in_json
-from kg.terms.setting_registry import registry
+from kg.terms.condition_grammar import ARITHMETIC
+from kg.terms.setting_registry import registry, softwares
+from recommender.diagnosis.statements import longest_text, values_found
 
 _TABLE = "settings/pressures.yaml"
 _GIVEN = re.compile(r"['\"]?(\w+)['\"]?\s*[=:]\s*('[^']*'|\"[^\"]*\"|-?[\w.]+)")
 _ARGUMENTS = ("non-default args", "server_args=", "ServerArgs(")
 """Marks of the line in which a server tells its own arguments: vLLM and SGLang."""
+_GIB = {
+    "TB": 1024.0,
+    "GiB": 1.0,
+    "GB": 1.0,
+    "MiB": 1 / 1024,
+    "MB": 1 / 1024,
+    "KiB": 1 / 1024**2,
+    "KB": 1 / 1024**2,
+}
+"""GiB of a unit: programs write GB where they divide by 2**30."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +43,12 @@ class Move(JsonNoun):
 
     Attributes:
         key: The setting as its program writes it.
-        to: ``lower``, ``higher``, or the value itself.
+        to: ``lower``, ``higher``, ``on``, ``off``, ``stated``, a bound such as ``at most 8``, or the value.
         current: Its value now; empty if unknown.
         origin: ``log`` or the release whose default the value is; empty if unknown.
         condition: When it applies; empty for always.
+        value: How far, as the numbers of the log give it; empty if they do not tell.
+        suffices: Whether it does by itself; None if the numbers do not tell.
     """
 
     key: str
@@ -36,37 +56,77 @@ class Move(JsonNoun):
     current: str = ""
     origin: str = ""
     condition: str = field(default="", metadata=in_json("if"))
+    value: str = ""
+    suffices: bool | None = None
 
     @property
     def text(self) -> str:
         """The move in words, such as ``--max-num-seqs higher than 256 (in the log)``."""
         origin = {"": "", "log": " (in the log)"}.get(self.origin, f" (default of {self.origin})")
-        if self.to not in {"lower", "higher"}:
-            return f"{self.key} {self.to}" + (f" in place of {self.current}{origin}" if self.current else "")
-        return f"{self.key} {self.to}" + (f" than {self.current}{origin}" if self.current else "")
+        is_direction = self.to in {"lower", "higher"}
+        text = f"{self.key} {(self.value if is_direction else '') or self.to}"
+        if self.current:
+            text += f" {'than' if is_direction and not self.value else 'in place of'} {self.current}{origin}"
+        return text + {None: "", True: ": enough by itself", False: ": not enough alone"}[self.suffices]
+
+
+def home_of(program: str) -> str:
+    """The program whose settings another one takes."""
+    return str(_table()["homes"].get(program, program))
+
+
+def names_of(home: str) -> Mapping[str, str]:
+    """Names that messages of a program give to its settings, besides their own."""
+    held: Mapping[str, str] = _table()["names"].get(home, {})
+    return held
+
+
+def is_general(fault: str) -> bool:
+    """Whether a fault only says that something failed, so that another one names the cause."""
+    return fault in _table()["general"]
 
 
 def lacks_of(faults: Iterable[str]) -> list[str]:
     """The lacks that known faults show, in their order."""
-    by_fault = {fault: lack for lack, shown in _lacks().items() for fault in shown}
+    by_fault = {fault: lack for lack, shown in _table()["lacks"].items() for fault in shown}
     return list(dict.fromkeys(by_fault[fault] for fault in faults if fault in by_fault))
 
 
-def moves_against(lack: str, program: str, given: Mapping[str, str]) -> list[Move]:
-    """The settings of a server against a lack; empty where none is known.
+def moves_against(
+    lack: str, program: str, given: Mapping[str, str], numbers: Mapping[str, float] | None = None
+) -> list[Move]:
+    """The settings of a program against a lack; empty where none is known.
 
     Args:
         lack: A name of the table, such as ``device-memory``.
-        program: The server; vllm-ascend takes vLLM's flags.
+        program: The program; vllm-ascend takes vLLM's flags.
         given: Values that its log tells, by name.
+        numbers: What the log tells of memory, lengths and limits, by the names of the table.
     """
-    home = "vllm" if program == "vllm-ascend" else program
+    home = home_of(program)
+    told = numbers or {}
     moves = []
-    for entry in _table().get(home, {}).get(lack, ()):
+    for entry in _table()["programs"].get(home, {}).get(lack, ()):
         name = entry["key"].rpartition(".")[2].lstrip("-").replace("-", "_")
         current, origin = given.get(name, ""), "log"
+        if not current and name in told:
+            current = f"{told[name]:g}"
         if not current:
-            current, origin = _default(home, entry["key"])
+            current, origin = default_of(home, entry["key"])
+            if current in {"0", "-1"}:
+                current = origin = ""  # the program chooses
+        known = {**as_numbers({name: current}), **as_numbers(given), **told}
+        value = _far(entry, known)
+        if value is not None and "most" in entry and value > entry["most"]:
+            continue  # it cannot be moved so far
+        now = known.get(name)
+        if (
+            value is not None
+            and now is not None
+            and (value >= now if entry["to"] == "lower" else value <= now)
+        ):
+            value = None  # the numbers do not ask for it
+        enough = _first(entry, "enough", known)
         moves.append(
             Move(
                 key=entry["key"],
@@ -74,9 +134,79 @@ def moves_against(lack: str, program: str, given: Mapping[str, str]) -> list[Mov
                 current=current,
                 origin=origin,
                 condition=entry.get("if", ""),
+                value="" if value is None else f"{value:g}" if value % 1 else str(int(value)),
+                suffices=None if enough is None else enough >= 1,
             )
         )
     return moves
+
+
+def _first(entry: Mapping[str, Any], name: str, known: Mapping[str, float]) -> float | None:
+    """The value of the first formula whose numbers are known."""
+    texts = entry.get(name, [])
+    values = (formula(str(text), known) for text in ([texts] if isinstance(texts, str) else texts))
+    return next((value for value in values if value is not None), None)
+
+
+def _far(entry: Mapping[str, Any], known: Mapping[str, float]) -> float | None:
+    """How far a setting moves: the value of its formula, rounded to the safe side."""
+    value = _first(entry, "value", known)
+    if value is None or value <= 0:
+        return None
+    step = float(entry.get("step", 1))
+    if step == 2:  # sizes of groups are powers of two
+        return 2.0 ** math.ceil(math.log2(value) - 1e-9)
+    whole = math.floor(value / step + 1e-9) if entry["to"] == "lower" else math.ceil(value / step - 1e-9)
+    return round(whole * step, 6) if whole > 0 else None
+
+
+def formula(text: str, numbers: Mapping[str, float]) -> float | None:
+    """The value of arithmetic over named numbers; None where a name is not among them."""
+
+    def value_of(node: ast.expr) -> float:
+        match node:
+            case ast.Name(id=name):
+                return numbers[name]
+            case ast.Constant(value=int() | float() as number):
+                return float(number)
+            case ast.BinOp(left=left, op=op, right=right):
+                return ARITHMETIC[type(op)](value_of(left), value_of(right))
+            case _:
+                raise KeyError(ast.unparse(node))
+
+    try:
+        return value_of(ast.parse(text, mode="eval").body)
+    except (KeyError, ZeroDivisionError):
+        return None
+
+
+def numbers_told(line: str) -> dict[str, float]:
+    """Memory in GiB, lengths and limits that a line tells, by the names of the table."""
+    told: dict[str, float] = {}
+    if _telling().search(line):
+        for pattern in _table()["told"]:
+            told |= as_numbers(values_found(pattern, line) or {})
+    return told
+
+
+@cache
+def _telling() -> re.Pattern[str]:
+    """What lines hold that tell a number of the table."""
+    return re.compile(
+        "|".join(re.sub(r"(?:\\\ )+", r"\\s+", re.escape(longest_text(item))) for item in _table()["told"])
+    )
+
+
+def as_numbers(values: Mapping[str, str]) -> dict[str, float]:
+    """Those values that are numbers, of memory in GiB."""
+    found = {}
+    for name, text in values.items():
+        number, _, unit = text.partition(" ")
+        try:
+            found[name] = float(number.replace(",", "")) * _GIB.get(unit, 1.0)
+        except ValueError:
+            continue
+    return found
 
 
 def arguments_in(line: str) -> dict[str, str]:
@@ -89,19 +219,15 @@ def arguments_in(line: str) -> dict[str, str]:
 
 
 @cache
-def _lacks() -> dict[str, list[str]]:
-    held: dict[str, list[str]] = yaml.safe_load(data.text(_TABLE))["lacks"]
+def _table() -> dict[str, Any]:
+    held: dict[str, Any] = yaml.safe_load(data.text(_TABLE))
     return held
 
 
-@cache
-def _table() -> dict[str, dict[str, list[dict[str, str]]]]:
-    held: dict[str, dict[str, list[dict[str, str]]]] = yaml.safe_load(data.text(_TABLE))
-    return held
-
-
-def _default(program: str, key: str) -> tuple[str, str]:
+def default_of(program: str, key: str) -> tuple[str, str]:
     """A number that a setting has by default in the last release known, with that release; empty for none."""
+    if program not in softwares():
+        return "", ""
     held = registry(program).at()
     setting = held.look_up(key, suggest=False).setting
     value = None if setting is None or not setting.defaults else setting.defaults[-1].value

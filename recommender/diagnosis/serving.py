@@ -73,6 +73,13 @@ class ServingLoad(JsonNoun):
     short_share: float = field(metadata=in_json("kv_short_share", digits=4))
     limit: int | None = field(default=None, metadata=in_json("running_limit"))
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What formulas over a load may read."""
+        return {name: self.means[name] for name in ("kv_share",) if self.means.get(name)} | (
+            {} if self.limit is None else {"limit": float(self.limit)}
+        )
+
 
 class LoadSamples:
     """The statistics of a server, taken line by line."""

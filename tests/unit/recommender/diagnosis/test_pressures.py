@@ -1,29 +1,42 @@
 """Settings of a server against a lack."""
 
-import json
+import re
 
 import pytest
 import yaml
 
 import data
 from kg.nouns.knowledge import FaultPattern
-from recommender.diagnosis.pressures import arguments_in, lacks_of, moves_against
+from kg.terms.setting_registry import registry
+from recommender.diagnosis.pressures import arguments_in, formula, lacks_of, moves_against
 from recommender.store.shipped_knowledge import knowledge
 
 TABLE = yaml.safe_load(data.text("settings/pressures.yaml"))
-SERVERS = [name for name in TABLE if name != "lacks"]
+PROGRAMS = sorted(TABLE["programs"].keys() - {"tensorrt-llm"})
+"""Those with a registry of settings."""
 
 
-@pytest.mark.parametrize("server", SERVERS)
-def test_each_setting_is_one_of_the_registry(server: str) -> None:
-    held = json.loads(data.text(f"settings/{server}.json"))["settings"]
-    keys = {key for item in held for key in (item["key"], *item.get("aliases", ()))}
-    assert {entry["key"] for moves in TABLE[server].values() for entry in moves} <= keys
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_each_setting_is_one_of_the_registry(program: str) -> None:
+    release = registry(program).at()
+    named = {entry["key"] for moves in TABLE["programs"][program].values() for entry in moves}
+    named |= set(TABLE["names"].get(program, {}).values())
+    assert [key for key in named if release.look_up(key, suggest=False).setting is None] == []
 
 
 def test_each_fault_of_the_table_is_known() -> None:
     known = {noun.id for noun in knowledge() if isinstance(noun, FaultPattern)}
     assert {fault for shown in TABLE["lacks"].values() for fault in shown} <= known
+    assert set(TABLE["general"]) <= known
+
+
+def test_each_formula_is_arithmetic_over_names() -> None:
+    entries = [entry for lacks in TABLE["programs"].values() for moves in lacks.values() for entry in moves]
+    held = [entry[part] for entry in entries for part in ("value", "enough") if part in entry]
+    for text in (text for item in held for text in ([item] if isinstance(item, str) else item)):
+        names = dict.fromkeys(re.findall(r"[a-z_]+", text), 2.0)
+        assert formula(text, names) is not None, text
+        assert formula(text, {}) is None
 
 
 def test_a_lack_is_met_once_in_the_order_of_its_faults() -> None:
