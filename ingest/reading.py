@@ -12,7 +12,7 @@ from ingest.files.content import Content
 from ingest.files.sniffing import Head, read_head
 from ingest.formats.cases.mapped_csv import FORMAT as MAPPED_CSV
 from ingest.formats.cases.mapped_csv import UNMAPPED, is_table
-from ingest.formats.registry import FORMATS, companion_reason, recognise
+from ingest.formats.registry import companion_reason, nearest_titles, recognise
 from kg.errors import Fault, InputError
 from kg.nouns.entities import Case
 from kg.nouns.recipe import Recipe
@@ -283,4 +283,5 @@ def _hint(item: ReadableFile) -> str:
         return f"a draft of one: tunegraph ingest {item.path} --suggest-mapping"
     if item.skipped != _UNKNOWN:
         return ""
-    return "looked for: " + "; ".join(known.title for known in FORMATS)
+    near = "; ".join(nearest_titles(read_head(item.path)))
+    return f"nearest of those known: {near}; all: docs/formats.md"

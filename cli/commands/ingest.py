@@ -11,6 +11,7 @@ import typer
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption
 from cli.output import say
+from cli.text.language import localised
 from kg.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _report(summary: IngestSummary) -> None:
             print(f"{path}: ... {report.bad:,} in all; --json lists the first hundred", file=sys.stderr)
     guesses = dict.fromkeys(guess for report in read for guess in report.guesses)
     for guess in list(guesses)[:SHOWN_FAULTS]:
-        print(f"assumed: {guess}", file=sys.stderr)
+        print(localised(f"assumed: {guess}"), file=sys.stderr)
     if len(guesses) > SHOWN_FAULTS:
         print(f"assumed: ... {len(guesses)} things in all; --json lists them", file=sys.stderr)
     good = sum(report.good for report in read)

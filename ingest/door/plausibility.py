@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
 
-from kg.nouns.entities import Case, Kind, Source
+from kg.nouns.entities import Better, Case, Kind, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,6 +35,10 @@ memory by less; a wrong unit is off by a thousand, of which a bound of least wor
 COMPUTE_MARGIN = 2.0
 """Times above the fastest peak before a time is doubted: higher clocks, structured sparsity."""
 
+LONE = 0.6
+"""Share of a table's whole range, in logarithms, between its best value and the next above which the best is
+doubted: the critical value of Dixon's test for eight values at 99 % is .590 (Rorabacher, 1991, table 1)."""
+LEAST_ROWS = 8
 
 _CACHED = 16_384
 _WIDTHS = {"float64": 8, "float32": 4, "tf32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "int16": 2}
@@ -64,6 +68,38 @@ class _Bound:
     worst: float = 1.0
 
 
+@dataclass(slots=True)
+class _Table:
+    """The ends of the values of one problem, as logarithms of costs."""
+
+    problem: Problem
+    rows: int = 0
+    best: float = math.inf
+    next: float = math.inf
+    worst: float = -math.inf
+
+    def add(self, cost: float) -> None:
+        """Count a value; one that is there is not counted again."""
+        if cost in (self.best, self.next, self.worst):
+            return
+        self.rows += 1
+        self.next = min(self.next, max(self.best, cost))
+        self.best, self.worst = min(self.best, cost), max(self.worst, cost)
+
+    @property
+    def is_lone(self) -> bool:
+        """Whether the best value stands apart from all others."""
+        return self.rows >= LEAST_ROWS and self.next - self.best > LONE * (self.worst - self.best)
+
+    def __str__(self) -> str:
+        work = self.problem.workload
+        return (
+            f"{work.operator} on {self.problem.hardware.name}: the best of {self.rows} values of "
+            f"{self.problem.objective.metric} is {math.exp(self.next - self.best):.2f} times better than the "
+            "next, far more than all others differ: perhaps no whole run; it is kept, measure it again"
+        )
+
+
 def mark_implausible(rows: Iterable[T], facts: Facts, records: Records) -> Iterator[T]:
     """The rows of a file, with a mark on cases that exceed the peaks of their hardware.
 
@@ -85,6 +121,8 @@ def mark_implausible(rows: Iterable[T], facts: Facts, records: Records) -> Itera
         yield judge.mark(row)
     for warning in judge.warnings.values():
         records.guess(warning)
+    for table in judge.lone:
+        records.guess(str(table))
 
 
 class _Judge:
@@ -94,17 +132,28 @@ class _Judge:
         self.warnings: dict[str, str] = {}
         self._facts = facts
         self._bounds: dict[int, _Bound | None] = {}
+        self._tables: dict[int, _Table] = {}
         self._kept: list[Problem] = []
         self._sources: dict[tuple[int, str], tuple[Source, Source]] = {}
+
+    @property
+    def lone(self) -> list[_Table]:
+        """The tables whose best value stands apart."""
+        return [table for table in self._tables.values() if table.is_lone]
 
     def see(self, row: object) -> None:
         """Mark the problem of a case as doubtful if its value is beyond its bound."""
         if not isinstance(row, Case) or row.measurement.value is None or row.kind is Kind.MODELLED:
             return
+        value = row.measurement.value
         bound = self._bound(row.problem)
+        if value > 0 and row.measurement.metric == row.problem.objective.metric:
+            table = self._tables.get(id(row.problem)) or self._tables.setdefault(
+                id(row.problem), _Table(row.problem)
+            )
+            table.add(math.log(value) if row.problem.objective.better is Better.LOWER else -math.log(value))
         if bound is None:
             return
-        value = row.measurement.value
         beyond = bound.limit / value if bound.is_time else value / bound.limit
         if beyond > 1 and beyond * bound.margin > bound.worst:
             bound.doubted, bound.worst = True, beyond * bound.margin
@@ -136,6 +185,7 @@ class _Judge:
         if key not in self._bounds:
             if len(self._bounds) >= _CACHED:
                 self._bounds.clear()
+                self._tables.clear()
                 self._kept.clear()
             self._kept.append(problem)
             self._bounds[key] = _bound(problem, self._facts(problem.hardware.name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ingest.formats.cases import (
@@ -40,6 +41,7 @@ from ingest.formats.models import (
     training_tables,
 )
 from ingest.formats.outputs import results
+from ingest.formats.outputs.tool import tools
 from ingest.formats.recipes import ascend_ci, recipe_jsonl, recipe_scripts
 from ingest.formats.trackers import (
     mlflow_csv,
@@ -51,8 +53,12 @@ from ingest.formats.trackers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ingest.files.sniffing import Head
     from ingest.formats.format import Format
+
+_WORD = re.compile(r"\w{3,}")
 
 FORMATS: tuple[Format, ...] = tuple(
     reader.FORMAT
@@ -103,6 +109,21 @@ FORMATS: tuple[Format, ...] = tuple(
 def recognise(head: Head) -> Format | None:
     """The format of a file, or None."""
     return next((known for known in FORMATS if known.sniff(head)), None)
+
+
+def nearest_titles(head: Head, most: int = 3) -> list[str]:
+    """The titles of formats of which a file has the most signs or words, for a file that none reads."""
+    text = f"{head.name}\n{head.text}".lower()
+
+    def share(words: Iterable[str]) -> float:
+        wanted = {word.lower() for word in words}
+        return sum(word in text for word in wanted) / max(1, len(wanted))
+
+    shares = {tool.title: max(map(share, tool.signs)) for tool in tools()}
+    shares |= {
+        known.title: share(_WORD.findall(known.title)) for known in FORMATS if known is not results.FORMAT
+    }
+    return sorted(shares, key=lambda title: -shares[title])[:most]
 
 
 def companion_reason(head: Head) -> str:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from kg.nouns.effects import Context
-from kg.nouns.gain import Gain, rounded_factor
+from kg.nouns.gain import Gain, normal_share, rounded_factor
 from kg.nouns.knowledge import Strategy
 
 RECOMBINATION, TRANSFER, BETWEEN = "recombination", "transfer", "between values"
@@ -73,5 +73,5 @@ def value_of_information(gain: Gain, best: float) -> float:
         return 0.0
     z = distance / deviation
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    share = 0.5 * math.erfc(-z / math.sqrt(2))
+    share = normal_share(z)
     return max(0.0, deviation * density + distance * share - max(distance, 0.0))

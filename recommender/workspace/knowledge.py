@@ -148,7 +148,8 @@ class KnowledgeDesk(Desk):
         def wanted(row: ProblemRow) -> bool:
             return operator in ("", row.operator) and device in ("", row.hardware)
 
-        return listings.write_cases(path, all_cases(self.graph, self.trials, wanted), form, force=force)
+        cases = listings.as_published(all_cases(self.graph, self.trials, wanted), self.graph)
+        return listings.write_cases(path, cases, form, force=force)
 
     def publish(
         self, address: str, *, token: str = "", knowledge_only: bool = False, force: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kg.nouns.entities import Problem
+from kg.nouns.entities import Kind, Problem
 from kg.triples.serialisation import from_graph
 
 if TYPE_CHECKING:
@@ -18,8 +18,10 @@ def describe(neighbour: Neighbour, graph: GraphStore, trials: TrialStore) -> dic
     """A neighbour with its shape, how many rows it has, and its best row."""
     problem = from_graph(graph, Problem, neighbour.problem.id)
     count = problem.hardware.count
-    rows = trials.rows(neighbour.problem.id, 1)
-    best = rows[0] if rows else None
+    best = next(iter(trials.rows(neighbour.problem.id, 1)), None)
+    if best is not None and best.kind is Kind.MODELLED:  # what was measured stands before it
+        timed = (row for row in trials.rows(neighbour.problem.id) if row.measurement.value is not None)
+        best = next((row for row in timed if row.kind is not Kind.MODELLED), best)
     value = best.measurement.value if best else None
     shown = None if best is None else f"{best.configuration}"
     return {
@@ -38,6 +40,7 @@ def describe(neighbour: Neighbour, graph: GraphStore, trials: TrialStore) -> dic
 
 
 def _quantity(value: float, row: Trial) -> str:
-    """The value of a row with its unit; a ratio has none."""
+    """The value of a row with its unit, and that it was modelled; a ratio has no unit."""
     unit = row.measurement.unit
-    return f"{value:.4g}" if unit in (None, "1") else f"{value:.4g} {unit}"
+    text = f"{value:.4g}" if unit in (None, "1") else f"{value:.4g} {unit}"
+    return f"modelled {text}" if row.kind is Kind.MODELLED else text

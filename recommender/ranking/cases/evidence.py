@@ -6,6 +6,7 @@ C: candidate configurations, sorted by digest, so that the order in which source
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
+from kg.triples.hardware_tree import Distance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,7 +121,11 @@ def gather(
         read: Reads configurations.
     """
     limit = max(LEAST_ROWS, ROWS // max(1, len(neighbours)))
-    tables = [trials.table(item.problem.key, limit) for item in neighbours]
+    own = [item.same_task and item.device is Distance.SAME_DEVICE for item in neighbours]
+    tables = [
+        trials.table(item.problem.key, ROWS if is_own else limit)
+        for item, is_own in zip(neighbours, own, strict=True)
+    ]
     ids = sorted({int(item) for table in tables for item in table.configuration_ids})
     configurations = read(ids)
     answers = {item: question.answer(configurations[item]) for item in ids if item in configurations}
@@ -139,9 +145,9 @@ def gather(
     rows: list[_Row] = []
     sources: list[Neighbour] = []
     relaxed: list[bool] = []
-    for neighbour, table in zip(neighbours, tables, strict=True):
+    for neighbour, table, is_own in zip(neighbours, tables, own, strict=True):
         for loosely, place_of in ((False, strict), (True, loose)):
-            row = _row(table, place_of, len(candidates)) if place_of else None
+            row = _row(table, place_of, len(candidates), mean=is_own) if place_of else None
             if row is not None and row.any:
                 rows.append(row)
                 sources.append(neighbour)
@@ -169,8 +175,9 @@ class _Row:
         return bool(np.isfinite(self.ratios).any() or self.failed.any() or self.votes.any())
 
 
-def _row(table: TrialTable, place_of: Mapping[int, int], n: int) -> _Row:
-    least = np.full(n, np.inf)
+def _row(table: TrialTable, place_of: Mapping[int, int], n: int, *, mean: bool) -> _Row:
+    """One table's row; of the very question the mean of a configuration's repeats, else its best release."""
+    least, logs, repeats = np.full(n, np.inf), np.zeros(n), np.zeros(n)
     failed, votes = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for item, cost, status, kind in zip(
         table.configuration_ids.tolist(), table.costs.tolist(), table.statuses, table.kinds, strict=True
@@ -182,10 +189,14 @@ def _row(table: TrialTable, place_of: Mapping[int, int], n: int) -> _Row:
             votes[place] = True
         elif status is Status.OK and kind in {Kind.MEASURED, Kind.PUBLISHED, Kind.MODELLED}:
             least[place] = min(least[place], cost)
+            logs[place] += math.log(cost)
+            repeats[place] += 1
         elif status.cannot_run:
             failed[place] = True
     timed = np.isfinite(least)
     ratios = np.full(n, np.nan)
+    if mean:
+        least[timed] = np.exp(logs[timed] / repeats[timed])
     if timed.any():
         ratios[timed] = np.log(least[timed] / least[timed].min())
     return _Row(ratios, failed & ~timed, votes)

@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from kg.nouns.gain import normal_share
+
 K = 1.345
 """Deviations beyond which an observation moves the location no more: 95 % efficient where all is normal."""
 
@@ -29,7 +31,7 @@ _CLOSE = 1e-9
 
 def mean_square(bound: float) -> float:
     """Mean of ``min(Z^2, bound^2)`` for a standard normal Z."""
-    beyond = math.erfc(bound / math.sqrt(2))
+    beyond = 2 * normal_share(-bound)
     density = math.exp(-bound * bound / 2) / math.sqrt(2 * math.pi)
     return 1 - beyond - 2 * bound * density + bound * bound * beyond
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+from kg.nouns.gain import normal_share
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Fleet:
             middle = (low + high) / 2
             holds = self.keeps(limits, math.exp(middle * self.rated.spread))
             low, high = (middle, high) if holds else (low, middle)
-        return NormalDist().cdf(low)
+        return normal_share(low)
 
 
 def fewest(rated: RatedDeployment, rate_per_s: float, limits: Sequence[Limit], chance: float) -> Fleet | None:

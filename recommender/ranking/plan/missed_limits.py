@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, four_digits, in_json
-from kg.nouns.gain import NORMAL_90
+from kg.nouns.gain import NORMAL_90, normal_share
 from recommender.ranking.starts.layout_options import LIMITED
 
 LEAST_CHANCE = 0.01
@@ -89,4 +89,4 @@ def _below(distance: float, spread: float) -> float:
     """Probability that a normal error with this spread stays below a distance."""
     if not spread > 0:
         return float(distance >= 0)
-    return 0.5 * math.erfc(-distance / spread / math.sqrt(2))
+    return normal_share(distance / spread)

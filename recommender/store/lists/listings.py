@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ingest.questions.aims import KnownOperator
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.entities import Problem, WorkloadKind
+from kg.nouns.knowledge import Model
 from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension
 from kg.triples.exchange import SUFFIXES, export_triples
 from kg.triples.queries import catalogue, query_named, text_of
-from kg.triples.serialisation import TABLES, from_graph
+from kg.triples.serialisation import TABLES, all_of, from_graph
 from kg.triples.user_queries.sparql import Limits, QueryRows, ask
 from kg.triples.vocabulary import RDF_TYPE
 
@@ -138,6 +140,18 @@ def write_out(path: Path, triples: Iterator[Triple], *, force: bool) -> int:
 
     _replace(path, lambda stream: export_triples(counted(), stream, path.name), force=force)
     return number
+
+
+def as_published(cases: Iterable[Case], graph: GraphStore) -> Iterator[Case]:
+    """Yield cases whose models have the names that others know: ``Llama-3.1-8B`` for ``llama-3-1-8b``."""
+    labels = {model.id: model.label for model in all_of(graph, Model)}
+    for case in cases:
+        work = case.problem.workload
+        label = labels.get(work.model or "", work.model)
+        if label == work.model:
+            yield case
+        else:
+            yield replace(case, problem=replace(case.problem, workload=replace(work, model=label)))
 
 
 def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) -> ExportResult:

@@ -157,7 +157,7 @@ def test_a_file_that_nobody_reads_is_an_error_by_name_and_a_note_in_a_folder(
         read([path], names)
     assert str(error.value).startswith(f"{path}: ")
     assert reason in str(error.value)
-    assert ("looked for: case JSONL" in error.value.hint) is (reason == "in no format that is known")
+    assert ("all: docs/formats.md" in error.value.hint) is (reason == "in no format that is known")
     _, report = one(path.parent, names)
     assert reason in report.skipped
     assert (report.format, report.good) == ("", 0)

@@ -124,3 +124,13 @@ def test_ten_times_the_bandwidth_of_the_memory_is_beyond_it(names: NameResolver)
     for value, is_doubted in ((2.5, False), (1.8, True), (0.5, True)):
         [found] = mark_implausible([outer(value)], facts, records)
         assert ("doubt" in found.source.note) is is_doubted, value
+
+
+@pytest.mark.parametrize(("best", "is_lone"), [(0.01, True), (0.95, False)])
+def test_a_best_value_far_from_all_others_is_kept_and_said(
+    names: NameResolver, best: float, is_lone: bool
+) -> None:
+    records = Records(names)
+    rows = [gemm(records, value, op="toy") for value in (best, *(1 + at / 10 for at in range(9)))]
+    assert list(mark_implausible(rows, facts, records)) == rows
+    assert any("better than the next" in guess for guess in records.guesses) is is_lone

@@ -90,3 +90,25 @@ def test_time_decides_whatever_else_was_measured(
     found = answer(shipped_path, [*energy, *more, *table], tmp_path)
     assert found.problem.objective.metric == "kernel_time"
     assert dict(found.recommendations[0].configuration) == {"tile": 1}
+
+
+def test_of_repeats_the_mean_counts_and_one_lucky_reading_wins_nothing(
+    shipped_path: Path, tmp_path: Path
+) -> None:
+    lucky = {1: (1.0, 1.5, 1.5), 2: (1.1, 1.1, 1.1)}
+    rows = [(tile, time) for tile, times in lucky.items() for time in times]
+    rows += [(2**at, 1.2 + at / 100 + repeat / 1000) for at in range(2, LEAST) for repeat in range(3)]
+    table = [
+        row(
+            tile,
+            time,
+            outcome={"metric": "kernel_time", "unit": "ms", "value": time},
+            source={"title": f"{at}"},
+        )
+        for at, (tile, time) in enumerate(rows)
+    ]
+    first = answer(shipped_path, table, tmp_path).recommendations[0]
+    assert dict(first.configuration) == {"tile": 2}
+    assert first.gain is not None
+    assert "its own table" in first.against, "the spread between repeats stands for one that no row states"
+    assert 1.0 < math.exp(first.gain.low) < math.exp(first.gain.high)
