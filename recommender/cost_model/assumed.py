@@ -73,7 +73,12 @@ def assumed_lengths(stated: Container[str]) -> Iterator[StatedFact]:
 
 
 def assumed_by_price(
-    question: Question, priced: Mapping[str, object], stated: Container[str], *, load: float | None
+    question: Question,
+    priced: Mapping[str, object],
+    stated: Container[str],
+    *,
+    load: float | None,
+    best: str = "fits",
 ) -> Iterator[StatedFact]:
     """What a price stands for beside the layout: samples or requests at once, lengths, drafts.
 
@@ -82,6 +87,7 @@ def assumed_by_price(
         priced: Its settings with those of the layout.
         stated: Names of facts that the question states.
         load: Requests at once on all devices as recipes have it; None where nothing says: the best was found.
+        best: What the load that was found is the best of.
     """
     micro, batch, engines = (priced.get(name) for name in ("micro_batch", "batch", "data_parallel"))
     networks = feeds_forward(question.model, question.phase)
@@ -93,7 +99,7 @@ def assumed_by_price(
         return
     if isinstance(batch, int | float) and not any(name in stated for name in ("concurrency", "batch")):
         copies = float(engines) if isinstance(engines, int | float) else 1.0
-        yield _load(float(batch), copies, load)
+        yield _load(float(batch), copies, load, best)
     if priced.get("speculative_tokens") and "acceptance" not in question.settings:
         method = str(priced.get("draft_method", "other"))
         share = usual_share(method, int(float(str(priced["speculative_tokens"]))))
@@ -105,11 +111,11 @@ def assumed_by_price(
         yield from assumed_lengths(question.settings)
 
 
-def _load(batch: float, engines: float, load: float | None) -> StatedFact:
+def _load(batch: float, engines: float, load: float | None, best: str) -> StatedFact:
     together = min(batch * engines, load or math.inf)
     words = f"{together:,.0f} request{'' if round(together) == 1 else 's'} at once"
     if engines > 1:
         words += f" ({batch:.0f} an engine)"
     if load is None:
-        words += ", the best that fits"
+        words += f", the best that {best}"
     return _assumed("traits.concurrency", round(together), words, "--trait concurrency=N")

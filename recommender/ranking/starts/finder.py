@@ -31,7 +31,6 @@ from recommender.ranking.starts.layout_choice import (
     shown_layouts,
 )
 from recommender.ranking.starts.layout_options import (
-    SHORTEST,
     layout_options,
     narrower_fit,
     on_devices,
@@ -323,7 +322,7 @@ class StartFinder:
             draft.for_layout(),
             training=draft.situation.is_training,
             model=draft.situation.model,
-            trust=TRUST_FOR_LATENCY if asked.objective in SHORTEST else TRUST_IN_TIMES,
+            trust=TRUST_FOR_LATENCY if asked.is_for_latency else TRUST_IN_TIMES,
             settings=asked.question.settings,
             tested=draft.tested,
         )

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-"""Sequences of one engine, or images of a device, that are tried where none are stated; a choice."""
+"""Images of a device that are tried where none are stated; a choice."""
+SEQUENCES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Sequences of one engine that are tried where none are stated: steps of half a doubling; a choice."""
 MICRO_BATCHES = (1, 2, 4, 8)
 """Samples of a micro-batch that are tried; a choice."""
 TOKENS_OF_A_STEP = 4e6
@@ -90,6 +92,11 @@ class LayoutQuestion:
         return LayoutDomain(
             question=self.question, splits=self.splits, degrees=self.degrees, apart=self.apart
         )
+
+    @property
+    def is_for_latency(self) -> bool:
+        """Whether the time of one request is to be short, or has a limit."""
+        return self.objective in SHORTEST or any(limit.metric in LIMITED for limit in self.limits)
 
     @property
     def undivided(self) -> LayoutQuestion:
@@ -190,11 +197,11 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
         yield {"batch": asked.batch}
         return
     if asked.question.phase != "training":
-        most = float(BATCHES[-1])
+        most = float(SEQUENCES[-1])
         if asked.concurrency:
             most = max(1, math.ceil(asked.concurrency / replicas))
         most = min(most, asked.most_of_engine or most)
-        sizes = [size for size in BATCHES if size < most]  # what does not fit at once waits
+        sizes = [size for size in SEQUENCES if size < most]  # what does not fit at once waits
         if asked.objective in SHORTEST:  # a short time for all that come at once, or for one
             sizes, most = [], most if asked.concurrency else 1
         yield from ({"batch": float(size)} for size in (*sizes, most))

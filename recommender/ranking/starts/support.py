@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from recommender.cost_model.assumed import assumed_by_price
 from recommender.cost_model.workloads.memory_fit import least_bytes
+from recommender.ranking.starts.layout_options import LIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,4 +87,6 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     priced = {**chosen.option.settings, **chosen.option.layout.degrees()}
     told = {*situation.facts} if situation.at_once is None else {*situation.facts, "concurrency"}
     drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
-    return list(assumed_by_price(question, {**priced, **drafts}, told, load=draft.load))
+    is_limited = any(limit.metric in LIMITED for limit in situation.problem.limits)
+    best = "keeps the limits" if is_limited and not chosen.option.beyond_limits else "fits"
+    return list(assumed_by_price(question, {**priced, **drafts}, told, load=draft.load, best=best))

@@ -25,6 +25,7 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import layout_settings, spelt_settings
+from recommender.ranking.starts.layout_options import LIMITED
 from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
@@ -58,7 +59,7 @@ ALIKE = 0.5
 _EXCHANGE, _CONNECTOR = "moe_a2a_backend", "kv_transfer_config.kv_connector"
 NOTICEABLE = 0.9
 """Doubt below which it is said that measured runs correct a price; a choice."""
-_UNITS = {"throughput": "", "tpot_s": "s", "ttft_s": "s"}
+_SHOWN = ("throughput", "tpot", "ttft")
 
 
 def written(
@@ -297,20 +298,21 @@ def _held(option: PricedStep, memory_bytes: float) -> str:
 
 
 def _expected(option: PricedStep, problem: Problem) -> tuple[ExpectedValue, ...]:
-    """The results of a layout; what the question asks for comes first."""
-    first = f"{priced_as(problem.objective, problem.workload.kind)}_s"
+    """The results of a layout, those with a limit too; what the question asks for comes first."""
+    first = priced_as(problem.objective, problem.workload.kind)
+    names = dict.fromkeys((*_SHOWN, *(limit.metric for limit in problem.limits if limit.metric in LIMITED)))
     factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
     return tuple(
         ExpectedValue(
-            metric=name.removesuffix("_s"),
-            unit=unit or option.unit.removeprefix("output "),
+            metric=name,
+            unit="s" if name in LIMITED else option.unit.removeprefix("output "),
             value=value,
             low=value / factor,
             high=value * factor,
             tier="modelled",
         )
-        for name, unit in sorted(_UNITS.items(), key=lambda item: item[0] != first)
-        if (value := option.results.get(name)) is not None and isfinite(value)
+        for name in sorted(names, key=lambda item: item != first)
+        if (value := option.results.get(LIMITED.get(name, name))) is not None and isfinite(value)
     )
 
 
