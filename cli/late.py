@@ -138,7 +138,6 @@ _PANELS: dict[str, str] = {
     "What the space holds": "--share --form --block --spills --memory-margin --low --budget",
     "Measure": "--command --metric --pattern --better --guard --alpha --margin --repeats --warmup --drop "
     "--input --timeout --folder --in-order --control-settings --treatment-settings --allow-value",
-    "Test the first three": "--verify --verify-pairs --verify-time --allow-low-trust",
     "When to end": "-n --pairs --time --cost --price-per-hour --patience --min-gain",
     "What it is worth": "--device-hours --currency --power --intensity",
     "How to search": "-j --cold --allow-unmeasured-accuracy --evaluate --seed",

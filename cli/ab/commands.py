@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.ab.consent import AllowValueOption
 from cli.late import LateTyper
 from cli.options import JsonOption
 from cli.values import pairs, share, span_s
@@ -55,6 +55,12 @@ BetterOption = Annotated[
     str, typer.Option("--better", help="lower or higher, if the metric's name does not say.")
 ]
 NameOption = Annotated[str, typer.Option("--name", help="Name of the test; generated if not given.")]
+AllowValueOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-value", help="Allow this value of a case, though it is not a plain word or number."
+    ),
+]
 RecommendationOption = Annotated[
     str, typer.Option("--recommendation", help="Id of the recommendation under test; it gets the outcome.")
 ]
@@ -132,7 +138,9 @@ def run(
     Example: tunegraph ab run --control batch=32 --treatment batch=64 -- python train.py --batch {batch}
     """
     from cli.ab import running
-    from recommender.experiment.preparing import ExperimentRequest
+    from recommender.experiment.design import ExperimentDesign, Guard
+    from recommender.experiment.metadata import Runs
+    from recommender.experiment.preparing import PreparedTest, arms_of, with_flags
 
     prices = _prices(device_hours, price, currency, power, intensity)
     if resume:
@@ -144,30 +152,36 @@ def run(
     if command and words:
         raise InputError("a command is given twice", hint="either --command or what stands after --")
     first = _settings(control, "--control", is_command=is_command)
-    request = ExperimentRequest(
-        control=first,
-        folder=folder,
-        treatments=[_settings(text, "--treatment", is_command=is_command) for text in treatment or ()],
-        command=tuple(words) if words else command or None,
-        subject=subject,
-        metrics=metric or (),
-        patterns=pattern or (),
+    tried = [_settings(text, "--treatment", is_command=is_command) for text in treatment or ()]
+    runs = Runs.reading(
+        tuple(words) if words else command or None,
+        metric or (),
+        pattern or (),
         better=better,
-        guards=guard or (),
+        folder=folder,
+        timeout_s=span_s(timeout),
+    )
+    deciding = runs.readings[0]
+    design = ExperimentDesign(
+        metric=deciding.metric,
+        better=deciding.better,
+        unit=deciding.objective.unit,
+        arms=arms_of(first, [first] if self_test else tried, subject, allow_value or ()),
         alpha=alpha,
         margin=share("--margin", margin),
+        guards=tuple(map(Guard.parse, guard or ())),
         pairs=most,
         budget_s=span_s(time) if time else None,
-        timeout_s=span_s(timeout),
         warmup=warmup,
         repeats=repeats,
         drop=drop,
-        inputs=[_settings(text, "--input", is_command=True) for text in given or [""]],
-        seed=seed,
+        inputs=tuple(_settings(text, "--input", is_command=True) for text in given or [""]),
+        seed=secrets.randbelow(2**31) if seed is None else seed,
         is_self_test=self_test,
-        allowed=allow_value or (),
     )
-    test = request.prepare()
+    test = PreparedTest(
+        design=design, runs=with_flags(runs, subject), subject=subject, is_seed_free=seed is None
+    )
     running.begin_and_run(context, test, prices, name=name, tell=tell, as_json=as_json)
 
 
@@ -214,6 +228,7 @@ def record(
     Example: tunegraph ab record before.log after.log --pattern 'step_time:ms=step took (\S+) ms'
     """
     from cli.ab import running
+    from recommender.experiment.recording import recorded
 
     if problem is not None and not (strategy or treatment_settings):
         raise InputError("the graph needs to know what was tried", hint="--treatment-settings name=value,...")
@@ -222,10 +237,8 @@ def record(
     other = _settings(treatment_settings, "--treatment-settings", is_command=True)
     if recommendation and subject and not treatment_settings:
         other = subject.changed(first)
-    logged = running.experiments(context).record_files(
-        *files,
-        subject=subject,
-        name=name,
+    found = recorded(
+        files,
         metrics=metric or (),
         patterns=pattern or (),
         better=better,
@@ -237,6 +250,7 @@ def record(
         warmup=warmup,
         in_order=in_order,
     )
+    logged = running.experiments(context).record(found, subject, name)
     prices = _prices(device_hours, price, currency, power, intensity)
     running.finish(context, logged, prices, tell=tell, as_json=as_json)
 

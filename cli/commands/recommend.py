@@ -10,17 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.ab.verify import (
-    AllowTrustOption,
-    AllowValueOption,
-    AlphaOption,
-    BudgetOption,
-    GuardOption,
-    MetricOption,
-    PairsOption,
-    PatternOption,
-    VerifyOption,
-)
 from cli.commands.answer_text import show
 from cli.commands.from_profile import ProfileOption, with_profile
 from cli.commands.report import HtmlOption, write_all
@@ -36,7 +25,6 @@ if TYPE_CHECKING:
 
     from recommender.answers.answer import Answer
     from recommender.answers.carbon_choice import CarbonChoice
-    from recommender.experiment.preparing import ExperimentRequest
     from recommender.space.space import SearchSpace
     from recommender.workspace.workspace import Workspace
 
@@ -87,15 +75,6 @@ def recommend(
     space: SpaceOption = "",
     form: FormatOption = "",
     write: WriteOption = "",
-    verify: VerifyOption = "",
-    metric: MetricOption = None,
-    pattern: PatternOption = None,
-    guard: GuardOption = None,
-    alpha: AlphaOption = 0.01,
-    verify_pairs: PairsOption = 30,
-    verify_time: BudgetOption = "",
-    allow_value: AllowValueOption = None,
-    allow_low_trust: AllowTrustOption = False,
     html: HtmlOption = None,
     plot: PlotOption = None,
     verbose: VerboseOption = False,
@@ -111,24 +90,7 @@ def recommend(
     if moved or pareto:
         words = ["size" if word == "recommend" else word for word in sys.argv[1:]]
         raise InputError("--rate, --pareto and --price are of size", hint=f"tunegraph {shlex.join(words)}")
-    request: ExperimentRequest | None = None
-    if not verify and (metric or pattern or guard):
-        raise InputError("--metric, --pattern and --guard are for --verify COMMAND")
-    if verify:  # reading it costs more than most answers
-        from recommender.experiment.preparing import ExperimentRequest
-
-        request = ExperimentRequest(
-            command=verify,
-            metrics=metric or (),
-            patterns=pattern or (),
-            guards=guard or (),
-            alpha=alpha,
-            pairs=verify_pairs,
-            budget_s=span_s(verify_time) if verify_time else None,
-            allowed=allow_value or (),
-        )
-    for text in (lasts, *([verify_time] if verify_time else ())):
-        span_s(text)
+    span_s(lasts)
     _weights(weigh)
     other_form = "" if form == "json" else form
     shown = {"--write": write, "--html": html, "--format": other_form}
@@ -157,15 +119,13 @@ def recommend(
         output.note(f"wrote {plot}" if written else "no plot: no change here has a gain with an interval")
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command, question.server, running)
-    elif not (verify and as_json):  # the test prints its own
+    else:
         _print(answer, form, verbose=verbose, as_json=as_json, green=green)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form or space) and answer.recommendations:  # explain does not know the space
         _say_next(answer)
     _leave_if_nothing(answer, is_data=bool(form or as_json))
-    if verify and request is not None:
-        _verify(context, answer, raw, request, unasked=allow_low_trust, as_json=as_json)
 
 
 def _refuse_together(applies: bool, does: str, others: Mapping[str, object]) -> None:
@@ -276,29 +236,6 @@ def _leave_if_nothing(answer: Answer, *, is_data: bool) -> None:
         if is_data:
             output.note(f"no recommendation: {answer.abstention.reason}; exit code 3")
         raise typer.Exit(3)
-
-
-def _verify(
-    context: typer.Context,
-    answer: Answer,
-    raw: dict[str, object],
-    request: ExperimentRequest,
-    *,
-    unasked: bool,
-    as_json: bool,
-) -> None:
-    """Run the test of the first recommendations, and print its verdicts."""
-    from cli import output
-    from cli.ab.consent import ask_for_distrusted
-    from cli.ab.running import begin_and_run
-    from recommender.workspace.ask import AskDesk
-
-    test = AskDesk.verification(answer, raw, request)
-    for text in test.notes:
-        output.note(text)
-    if not unasked:
-        ask_for_distrusted(test.distrusted, str(request.command))
-    begin_and_run(context, test, as_json=as_json)
 
 
 def _write(form: str, answer: Answer) -> None:

@@ -6,15 +6,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kg.errors import InputError
+from kg.errors import InputError, UnknownEntityError
 from kg.nouns.codec import Empty, JsonNoun, in_json, noun_of
+from kg.nouns.knowledge import Strategy
 from kg.nouns.values import Settings
+from kg.triples.serialisation import from_graph
+from recommender.experiment.metrics import readings_of
 from recommender.measuring.masking import masked, masked_environment, masked_words
 from recommender.measuring.readings import OutputReading  # noqa: TC001  likewise
 from recommender.ranking.change import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from kg.nouns.entities import Problem
+    from kg.triples.graph import GraphStore
 
 _KEPT = frozenset({"recommendation", "strategy", "bottleneck", "recipes", "layout", "configuration"})
 
@@ -38,6 +44,21 @@ class Runs(JsonNoun):
     timeout_s: float = 600.0
     environment: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict, metadata=in_json(empty=Empty.OMITTED))
+
+    @classmethod
+    def reading(
+        cls,
+        command: tuple[str, ...] | str | None,
+        metrics: Sequence[str] = (),
+        patterns: Sequence[str] = (),
+        *,
+        better: str = "",
+        folder: Path = Path(),
+        timeout_s: float = 600.0,
+    ) -> Self:
+        """Runs of a command whose metrics stand as ``readings_of`` has them; the first decides."""
+        readings = readings_of(metrics, patterns, better=better)
+        return cls(command=command, readings=readings, folder=folder.absolute(), timeout_s=timeout_s)
 
     def masked(self) -> Self:
         """The same with its secrets masked, as a log keeps it."""
@@ -106,6 +127,32 @@ class ExperimentSubject(JsonNoun):
             single=_read(rest),
             arms={name: _read(item) for name, item in arms.items()},
         )
+
+
+def problem_subject(
+    graph: GraphStore, question: Mapping[str, object], problem: Problem, strategy: str = ""
+) -> ExperimentSubject:
+    """The subject of a test on a problem, of a strategy or of settings.
+
+    Args:
+        graph: Knows strategies.
+        question: The problem as people put it.
+        problem: The problem itself.
+        strategy: Id of the strategy; empty for settings alone.
+
+    Raises:
+        UnknownEntityError: The graph has no such strategy.
+    """
+    if not strategy:
+        return ExperimentSubject(question=dict(question))
+    try:
+        from_graph(graph, Strategy, strategy)
+    except UnknownEntityError:
+        hint = "tunegraph kb query strategies-against, or kb add strategy"
+        raise UnknownEntityError(f"no strategy named {strategy!r}", hint=hint) from None
+    bottlenecks = list(problem.bottlenecks)
+    bottleneck = bottlenecks[0] if len(bottlenecks) == 1 else ""
+    return ExperimentSubject(question=dict(question), single=Change(strategy=strategy, bottleneck=bottleneck))
 
 
 def _written(change: Change) -> dict[str, object]:

@@ -11,7 +11,7 @@ from kg.nouns.values import Settings, digest
 from recommender.experiment.concluding import conclude
 from recommender.experiment.journal import ExperimentJournal, claim_name, find, names, path_of, read
 from recommender.experiment.metadata import ExperimentMetadata
-from recommender.experiment.preparing import ExperimentRequest, evaluators_of
+from recommender.experiment.preparing import evaluators_of
 from recommender.experiment.running import Experiment
 from recommender.experiment.standing import standing
 from recommender.measuring.environment import capture
@@ -19,7 +19,7 @@ from recommender.measuring.marks import kill_marked
 from recommender.measuring.masking import has_mask, masked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -109,58 +109,6 @@ class Experiments:
             if not journal.samples:
                 journal.add(*samples)
         return read(path)
-
-    def record_files(
-        self,
-        *files: Path,
-        subject: ExperimentSubject | None = None,
-        name: str = "",
-        metrics: Sequence[str] = (),
-        patterns: Sequence[str] = (),
-        better: str = "",
-        names: tuple[str, str] = ("", ""),
-        settings: tuple[Settings, Settings] = (Settings(), Settings()),
-        guards: Sequence[str] = (),
-        alpha: float = 0.01,
-        margin: float = 0.01,
-        warmup: int = 0,
-        in_order: bool = False,
-    ) -> Logged:
-        """Keep the measurements of files as an experiment; the same ones are kept once.
-
-        Args:
-            files: A table or JSON file, or two logs: the control's and the treatment's.
-            subject: What is tried on which problem; None if the graph is to learn nothing.
-            name: Of the experiment; follows from the content if empty.
-            metrics: For a table the metric's column, with ``:UNIT`` where the table does not say it; for logs
-                as in ``readings_of``.
-            patterns: For logs, as in ``readings_of``.
-            better: ``lower`` or ``higher``, where the metric's name does not tell.
-            names: Of control and treatment in the file; recognised if empty.
-            settings: Of control and treatment; empty if not told.
-            guards: Further metrics that must not be spoilt: columns of the table.
-            alpha: Chance of a wrong verdict.
-            margin: Log ratio that does not matter.
-            warmup: First values of each arm that do not count.
-            in_order: The rows are in the order taken.
-
-        Raises:
-            InputError: The files cannot be read as such, or their arms cannot be compared.
-        """
-        from recommender.experiment.recording import recorded
-
-        request = ExperimentRequest(
-            control=settings[0],
-            treatments=settings[1:],
-            metrics=metrics,
-            patterns=patterns,
-            better=better,
-            guards=guards,
-            alpha=alpha,
-            margin=margin,
-            warmup=warmup,
-        )
-        return self.record(recorded(files, request, names, in_order=in_order), subject, name)
 
     def state(self, logged: Logged) -> ExperimentState:
         """The verdicts and intervals of an experiment by what was measured so far."""

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.values import Settings
-from recommender.ranking.paste import ENGINES, launch_text, pasted
+from recommender.ranking.paste import (
+    ENGINES,
+    export_lines,
+    field_lines,
+    flag_words,
+    launch_text,
+    object_words,
+    pasted,
+)
 
 if TYPE_CHECKING:
     from kg.nouns.layout import ParallelLayout
@@ -78,6 +86,13 @@ class StartConfiguration:
     def paste_lines(self) -> list[str]:
         """It as people paste it: exports, one command with flags and JSON, fields of files."""
         return pasted(self.settings, self.framework, self.checkpoint)
+
+    @property
+    def words(self) -> list[str]:
+        """Its variables and flags, as a command takes them; none where a part of it is written in files."""
+        if field_lines(self.settings):
+            return []
+        return [*export_lines(self.settings), *flag_words(self.settings), *object_words(self.settings)]
 
     def launch_text(self, form: str) -> str:
         """It as an engine is launched with it.

@@ -18,6 +18,7 @@ from fastapi import FastAPI, Query, Request, Response
 from kg.errors import InputError
 from kg.nouns.values import Settings
 from kg.whole_files import sha256_of
+from recommender.experiment.recording import recorded
 from recommender.service import openapi, reply
 from recommender.service.access import read_body
 from recommender.service.problem_details import RefusedError
@@ -221,14 +222,14 @@ def concluded(workspace: Workspace, body: Mapping[str, Any], folder: Path) -> Re
     path = folder / "samples.json"
     path.write_text(json.dumps(body["samples"]), encoding="utf-8")
     metric = f"{texts['metric']}:{texts['unit']}" if texts["unit"] else texts["metric"]
-    logged = tests.record_files(
-        path,
-        subject=subject,
+    found = recorded(
+        [path],
         metrics=[metric],
         better=texts["better"],
         settings=(control, treatment),
         in_order=body.get("in_order") is True,
     )
+    logged = tests.record(found, subject)
     state, lesson = tests.state(logged), tests.tell(logged)
     told = None if lesson is None else {"rows": lesson.rows, "strategies": list(lesson.strategies)}
     content = {"name": logged.name, "design": logged.design.to_json(), "samples": len(logged.samples)}

@@ -36,6 +36,7 @@ def remember(path: Path, answer: Answer, *, question: str, k: int, version: str)
             "configuration": item.configuration.to_json(),
             "strategy": item.strategy,
             "bottleneck": item.bottleneck,
+            "flags": list(item.flags),
         }
         for item in answer
     }
@@ -46,6 +47,7 @@ def remember(path: Path, answer: Answer, *, question: str, k: int, version: str)
             "bottleneck": "",
             "recipes": list(start.recipes),
             "layout": {} if start.layout is None else start.layout.to_json(),
+            "flags": start.words,
         }
     contents = {
         key: json.dumps(content, ensure_ascii=False, sort_keys=True) for key, content in choices.items()
@@ -93,6 +95,7 @@ def subject_of(path: Path, recommendation: str) -> ExperimentSubject:
         bottleneck=content["bottleneck"],
         recipes=tuple(content.get("recipes", ())),
         layout=Settings(content.get("layout", {})),
+        flags=tuple(content.get("flags", ())),
     )
     return ExperimentSubject(question=json.loads(question.question), single=tried)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from recommender.answers.verification import problem_subject
+from recommender.experiment.metadata import problem_subject
 from recommender.experiment.testing import Experiments, Lesson, conclusions_of, is_conclusive, state_of
 from recommender.files import WorkspaceFiles
 from recommender.store.answered_questions import subject_of

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from recommender.answers.explanation.explanation import Explanation
     from recommender.answers.sensitivity import LayerSensitivity
     from recommender.answers.this_machine import MachineFacts
-    from recommender.experiment.preparing import ExperimentRequest, PreparedTest
     from recommender.ranking.starts.starts import Starts
     from recommender.retrieval.neighbours import Neighbour
     from recommender.space.space import SearchSpace
@@ -366,17 +365,6 @@ class AskDesk(Desk):
             k=k,
             version=self.snapshot.knowledge_version,
         )
-
-    @staticmethod
-    def verification(answer: Answer, raw: Mapping[str, object], request: ExperimentRequest) -> PreparedTest:
-        """The A/B test of an answer's first recommendations against the current settings.
-
-        Raises:
-            InputError: The question does not say what is set now, or the command can try nothing.
-        """
-        from recommender.answers.verification import prepare_verification
-
-        return prepare_verification(answer, raw, request)
 
     @staticmethod
     def sensitivity(

@@ -36,22 +36,23 @@ def test_a_value_of_a_case_never_runs_unasked(run: Any, colleague: Path, tmp_pat
     (tmp_path / "bench.sh").chmod(0o755)
     asked = (
         "recommend", "--kernel", "mixer", "--shape", "M=128", "--hardware", "acme-one", "--objective", "kernel_time",
-        "--current", "mode=slow", "--current", "tile=16", "--pattern", r"kernel_time:ms=t=(\S+)",
-        "--verify-pairs", "12",
+        "--current", "mode=slow", "--current", "tile=16",
     )  # fmt: skip
-    verify = ("--verify", 'bash -c "./bench.sh {mode} {tile}"')
-    ran = run(*asked, *verify, workspace=colleague, folder=tmp_path)
+    answered = run(*asked, "--json", workspace=colleague, folder=tmp_path)
+    hostile = next(
+        it["id"] for it in answered.json["recommendations"] if it["configuration"]["mode"] == HOSTILE
+    )
+    tried = (
+        "ab", "run", "--recommendation", hostile, "--control", "mode=slow,tile=16", "--pairs", "12",
+        "--pattern", r"kernel_time:ms=t=(\S+)", "--command", 'bash -c "./bench.sh {mode} {tile}"',
+    )  # fmt: skip
+    ran = run(*tried, workspace=colleague, folder=tmp_path)
     assert ran.code == 2, ran.out + ran.err
     assert "--allow-value" in ran.err
-    allowed = (*asked, *verify, "--allow-value", HOSTILE)
-    ran = run(*allowed, workspace=colleague, folder=tmp_path)
-    assert ran.code == 2, ran.err
-    assert "low trust" in ran.fault
-    assert "--allow-low-trust" in ran.err
-    ran = run(*allowed, "--allow-low-trust", workspace=colleague, folder=tmp_path)
+    ran = run(*tried, "--allow-value", HOSTILE, workspace=colleague, folder=tmp_path)
     assert ran.code in {0, 5}, ran.err
     assert not (tmp_path / "PWNED").exists()
-    shown = run(*asked[:-4], "--format", "flags", workspace=colleague, folder=tmp_path)
+    shown = run(*asked, "--format", "flags", workspace=colleague, folder=tmp_path)
     assert f"mode='{HOSTILE}'" in shown.out
 
 

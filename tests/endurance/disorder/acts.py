@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from recommender.experiment.recording import recorded
 from recommender.search.run.task_file import TaskFile
 from recommender.workspace.upkeep import UpkeepDesk
 from tests.endurance.disorder.places import NOW, content, editor, faults, reader
@@ -65,9 +66,8 @@ def act(tell: Tell, name: str, place: Path, path: Path) -> None:
                 experiments = workspace.experiments
                 question = {"op": "toy", "shape": {"M": 1, "N": 64}, "hardware": "chip"}
                 subject = experiments.of_problem(question, "")
-                logged = experiments.record_files(
-                    place / "table.csv", metrics=("kernel_time:ms",), subject=subject, name="test"
-                )
+                found = recorded([place / "table.csv"], metrics=("kernel_time:ms",))
+                logged = experiments.record(found, subject, "test")
                 experiments.tell(logged)
         case "search":
             _search(tell, place, path)

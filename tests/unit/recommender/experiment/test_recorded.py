@@ -10,18 +10,12 @@ import pytest
 
 from kg.errors import CaseFormatError, InputError
 from recommender.experiment.design import CONTROL
-from recommender.experiment.preparing import ExperimentRequest
 from recommender.experiment.recording import Recorded, recorded
 from recommender.experiment.schemes import SESSION, Scheme
 from recommender.experiment.standing import standing
 from recommender.experiment.verdict import Verdict
 
-
-def asked(*metrics: str, warmup: int = 0, **more: Any) -> ExperimentRequest:
-    return ExperimentRequest(metrics=metrics, warmup=warmup, **more)
-
-
-LATENCY = asked("latency:ms")
+LATENCY: dict[str, Any] = {"metrics": ["latency:ms"]}
 
 
 def values(factor: float, count: int = 30, seed: int = 1) -> list[float]:
@@ -55,7 +49,7 @@ def verdict(found: Recorded) -> Verdict:
 
 def test_a_row_a_measurement_in_random_pairs(tmp_path: Path) -> None:
     path = table(tmp_path, paired())
-    found = recorded([path], LATENCY, in_order=True)
+    found = recorded([path], **LATENCY, in_order=True)
     assert (found.design.scheme, found.design.unit) == (Scheme.RANDOMISED, "s")
     assert verdict(found) is Verdict.BETTER
     assert found.samples[0].mean("latency") == pytest.approx(1e-3, rel=0.2)
@@ -63,14 +57,14 @@ def test_a_row_a_measurement_in_random_pairs(tmp_path: Path) -> None:
 
 
 def test_the_same_without_its_order_is_weaker(tmp_path: Path) -> None:
-    found = recorded([table(tmp_path, paired())], LATENCY)
+    found = recorded([table(tmp_path, paired())], **LATENCY)
     assert found.design.scheme is Scheme.PAIRED
     assert any("weaker" in note for note in standing(found.samples, found.design).notes)
 
 
 def test_a_row_a_pair(tmp_path: Path) -> None:
     lines = [f"{a};{b}" for a, b in zip(values(1.0), values(0.9, seed=3), strict=True)]
-    found = recorded([write(tmp_path / "w.csv", "control;treatment\n" + "\n".join(lines))], LATENCY)
+    found = recorded([write(tmp_path / "w.csv", "control;treatment\n" + "\n".join(lines))], **LATENCY)
     assert found.design.scheme is Scheme.PAIRED
     assert verdict(found) is Verdict.BETTER
 
@@ -78,7 +72,7 @@ def test_a_row_a_pair(tmp_path: Path) -> None:
 def test_all_of_one_then_all_of_the_other(tmp_path: Path) -> None:
     rows = [{"arm": "A", "latency": value} for value in values(1.0)]
     rows += [{"arm": "B", "latency": value} for value in values(0.98, seed=4)]
-    found = recorded([table(tmp_path, rows)], LATENCY, in_order=True)
+    found = recorded([table(tmp_path, rows)], **LATENCY, in_order=True)
     assert found.design.scheme is Scheme.SEQUENTIAL
     assert verdict(found) is Verdict.UNDECIDED  # 2 % would be seen in pairs, not here
 
@@ -87,7 +81,7 @@ def test_times_put_rows_in_order(tmp_path: Path) -> None:
     rows = paired()
     stamped = [{"time": f"2026-01-01T00:{place:02}:00", **row} for place, row in enumerate(rows)]
     stamped.reverse()
-    found = recorded([table(tmp_path, stamped)], LATENCY)
+    found = recorded([table(tmp_path, stamped)], **LATENCY)
     assert found.design.scheme is Scheme.RANDOMISED
     assert [item.at_s for item in found.samples] == sorted(item.at_s for item in found.samples)
 
@@ -100,8 +94,8 @@ def test_json_in_three_forms(tmp_path: Path) -> None:
         "lines.jsonl": "\n".join(map(json.dumps, paired())),
     }
     for name, text in forms.items():
-        request = asked("latency") if name == "lists.json" else LATENCY
-        assert verdict(recorded([write(tmp_path / name, text)], request)) is Verdict.BETTER, name
+        request: dict[str, Any] = {"metrics": ["latency"]} if name == "lists.json" else LATENCY
+        assert verdict(recorded([write(tmp_path / name, text)], **request)) is Verdict.BETTER, name
 
 
 def test_two_logs(tmp_path: Path) -> None:
@@ -109,29 +103,30 @@ def test_two_logs(tmp_path: Path) -> None:
         write(tmp_path / f"{name}.log", "hello\n" + "".join(f"step took {v} ms\n" for v in values(f)))
         for name, f in (("a", 100.0), ("b", 80.0))
     ]
-    found = recorded(logs, asked(patterns=(r"step_time:ms=took (\S+)",), warmup=2))
+    found = recorded(logs, patterns=[r"step_time:ms=took (\S+)"], warmup=2)
     assert (len(found.samples), found.design.unit, found.design.scheme) == (56, "s", Scheme.SEQUENTIAL)
     assert verdict(found) is Verdict.BETTER
 
 
 def test_a_guardrail_is_a_column(tmp_path: Path) -> None:
     rows = [{**row, "energy": 2 if row["arm"] == "after" else 1} for row in paired()]
-    guarded = asked("latency:ms", guards=("energy<=+5%",))
-    assert verdict(recorded([table(tmp_path, rows)], guarded, in_order=True)) is Verdict.WORSE
+    guarded: dict[str, Any] = {"metrics": ["latency:ms"], "guards": ["energy<=+5%"]}
+    assert verdict(recorded([table(tmp_path, rows)], **guarded, in_order=True)) is Verdict.WORSE
 
 
 def test_failures_are_outcomes(tmp_path: Path) -> None:
     rows = [{**row, "status": "oom" if row["arm"] == "after" else "ok", "latency": 1.0} for row in paired()]
-    found = recorded([table(tmp_path, rows)], LATENCY, in_order=True)
+    found = recorded([table(tmp_path, rows)], **LATENCY, in_order=True)
     [item] = standing(found.samples, found.design).comparisons
     assert (item.verdict, item.failures.treatment, item.failures.reason) == (Verdict.WORSE, 30, "oom")
 
 
 def test_the_same_file_is_the_same_experiment(tmp_path: Path) -> None:
     path = table(tmp_path, paired())
-    assert recorded([path], LATENCY).name == recorded([path], LATENCY).name
+    assert recorded([path], **LATENCY).name == recorded([path], **LATENCY).name
     assert (
-        recorded([table(tmp_path, paired(seed=9), "u.csv")], LATENCY).name != recorded([path], LATENCY).name
+        recorded([table(tmp_path, paired(seed=9), "u.csv")], **LATENCY).name
+        != recorded([path], **LATENCY).name
     )
 
 
@@ -139,14 +134,14 @@ def test_arms_have_names_of_their_own(tmp_path: Path) -> None:
     rows = [{**row, "arm": {"before": "v1", "after": "v2"}[row["arm"]]} for row in paired()]
     path = table(tmp_path, rows)
     with pytest.raises(InputError, match="which arm is control") as fault:
-        recorded([path], LATENCY)
+        recorded([path], **LATENCY)
     assert "v1" in fault.value.hint
-    found = recorded([path], LATENCY, ("v1", "v2"))
+    found = recorded([path], names=("v1", "v2"), **LATENCY)
     assert {item.arm for item in found.samples} == {CONTROL, "treatment"}
     with pytest.raises(InputError, match="none of the arms"):
-        recorded([path], LATENCY, ("v1", "v3"))
+        recorded([path], names=("v1", "v3"), **LATENCY)
     with pytest.raises(InputError, match="both v1"):
-        recorded([path], LATENCY, ("v1", "v1"))
+        recorded([path], names=("v1", "v1"), **LATENCY)
 
 
 @pytest.mark.parametrize(
@@ -176,35 +171,35 @@ def test_arms_have_names_of_their_own(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_compared_is_said(tmp_path: Path, name: str, text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        recorded([write(tmp_path / name, text)], asked("latency"))
+        recorded([write(tmp_path / name, text)], metrics=["latency"])
 
 
 def test_every_wrong_row_is_named(tmp_path: Path) -> None:
     with pytest.raises(CaseFormatError) as fault:
-        recorded([write(tmp_path / "x.csv", "arm,latency\nA,x\nB,2\n,3\n")], LATENCY)
+        recorded([write(tmp_path / "x.csv", "arm,latency\nA,x\nB,2\n,3\n")], **LATENCY)
     assert [item.place for item in fault.value.faults] == ["row 2", "row 4"]
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
-        recorded([tmp_path / "none.csv"], LATENCY)
+        recorded([tmp_path / "none.csv"], **LATENCY)
     with pytest.raises(InputError, match="3 files"):
-        recorded([tmp_path] * 3, LATENCY)
+        recorded([tmp_path] * 3, **LATENCY)
     with pytest.raises(InputError, match="which column"):
-        recorded([tmp_path], asked())
+        recorded([tmp_path])
     with pytest.raises(InputError, match="where the logs have"):
-        recorded([tmp_path, tmp_path], asked())
+        recorded([tmp_path, tmp_path])
     log = write(tmp_path / "a.log", "nothing\n")
     with pytest.raises(InputError, match="no line has step_time"):
-        recorded([log, log], asked(patterns=(r"step_time:ms=took (\S+)",)))
+        recorded([log, log], patterns=[r"step_time:ms=took (\S+)"])
     (tmp_path / "latin.csv").write_bytes("arm,latency\nA,\xe9\n".encode("latin-1"))
     with pytest.raises(InputError, match="not UTF-8"):
-        recorded([tmp_path / "latin.csv"], LATENCY)
+        recorded([tmp_path / "latin.csv"], **LATENCY)
 
 
 def test_too_few_are_undecided(tmp_path: Path) -> None:
     rows = [{"arm": arm, "latency": value} for arm, value in (("A", 1), ("A", 1.01), ("B", 0.5), ("B", 0.51))]
-    found = recorded([table(tmp_path, rows)], LATENCY)
+    found = recorded([table(tmp_path, rows)], **LATENCY)
     assert verdict(found) is Verdict.UNDECIDED
 
 
@@ -212,6 +207,6 @@ def test_what_two_sessions_may_differ_by_is_in_the_interval_of_a_sequential_reco
     """Without noise in either part only the spread between sessions is left, and the interval is as wide as it says."""
     rows = [{"arm": "A", "latency": 1 + k % 2 * 1e-6} for k in range(30)]
     rows += [{"arm": "B", "latency": 0.999 + k % 2 * 1e-6} for k in range(30)]
-    found = recorded([table(tmp_path, rows)], LATENCY, in_order=True)
+    found = recorded([table(tmp_path, rows)], **LATENCY, in_order=True)
     interval = standing(found.samples, found.design).comparisons[0].interval
     assert interval.high - interval.low > 2 * SESSION

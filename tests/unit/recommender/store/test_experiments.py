@@ -13,6 +13,7 @@ from kg.triples.serialisation import all_of
 from recommender.experiment.journal import Logged
 from recommender.experiment.metadata import Runs
 from recommender.experiment.preparing import PreparedTest
+from recommender.experiment.recording import recorded
 from recommender.measuring.readings import OutputReading
 from recommender.store.experiments import StoredExperiments
 from recommender.workspace.workspace import Workspace
@@ -71,12 +72,12 @@ def test_the_outcome_of_a_start_teaches_its_recipes(tmp_path: Path, shipped_path
         assert workspace.remember(before, SERVING, 5)
         subject = workspace.experiments.of_recommendation(start.id)
         assert subject.single.recipes == start.recipes
-        logged = workspace.experiments.record_files(
-            table,
-            subject=subject,
+        found = recorded(
+            [table],
             metrics=["throughput:tokens/s"],
             settings=(Settings({"tensor_parallel_size": 4}), subject.changed(Settings())),
         )
+        logged = workspace.experiments.record(found, subject)
         assert workspace.experiments.tell(logged) is not None
         workspace.refresh()
         [outcome] = all_of(workspace.graph, Outcome)
