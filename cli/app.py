@@ -37,6 +37,7 @@ for heading, commands in {
         "sensitivity": "cli.commands.sensitivity:sensitivity",
     },
     "Search and test": {
+        "tune": "cli.tune.commands:tune",
         "search": "cli.search.commands:app",
         "ab": "cli.ab.commands:app",
     },

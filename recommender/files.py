@@ -162,6 +162,11 @@ class WorkspaceFiles:
         return self.root / "experiments"
 
     @property
+    def tunes(self) -> Path:
+        """Folder of tunes: a folder each, with its journal and the logs of all that it started."""
+        return self.root / "tunes"
+
+    @property
     def green(self) -> Path:
         """Folder of carbon intensity by region, and of commands that wait for a clean time."""
         return self.root / "green"
@@ -293,6 +298,7 @@ class WorkspaceFiles:
                 self.vectors,
                 self.texts,
                 self.experiments,
+                self.tunes,
                 self.green,
                 self.base,
                 self.completions,

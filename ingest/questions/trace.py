@@ -60,6 +60,23 @@ def read_trace(path: Path) -> LaunchFacts:
     return LaunchFacts(question={"shape": shape, "traits": traits}, notes=notes, origin=FactOrigin.MEASURED)
 
 
+def read_requests(path: Path) -> list[tuple[float, int, int]]:
+    """The requests of a trace by arrival: the moment in seconds, and the tokens in and out.
+
+    Raises:
+        InputError: It cannot be read, or does not say when each request arrives.
+        CaseFormatError: Lines of it are no requests.
+    """
+    rows = _rows(path)
+    arrivals, inputs, outputs = (_column(rows, name) for name in ("arrival", "input", "output"))
+    if len(arrivals) != len(rows):
+        raise InputError(f"{path}: not every request says when it arrives", hint="timestamp, or arrival_s")
+    return sorted(
+        (moment, max(1, round(one)), max(1, round(other)))
+        for moment, one, other in zip(arrivals, inputs, outputs, strict=True)
+    )
+
+
 def _rows(path: Path) -> list[Mapping[str, object]]:
     try:
         if path.stat().st_size > MOST_BYTES:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch import LaunchForm, read_launch
-from ingest.questions.patches.script_edits import ScriptEdits, edited
+from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited
 from kg.errors import InputError
 from kg.nouns.gain import factor_text
 from kg.nouns.setting import SettingPlace
@@ -126,7 +126,7 @@ def tuned_script(
         chosen = [change for change in chosen if any(item in written for item in change.settings)]
         keys = {plain_key(item.key) for item in written}
         kept = [key for key in (*removed, *elsewhere) if plain_key(key) not in keys]
-        edits = _edits(written)
+        edits = edits_of(written)
         flags = {**{key: (value,) for key, value in (raised or {}).items()}, **edits.flags}
         gone = (*kept, *edits.removed)
         edits = replace(edits, flags=flags, removed=gone, elsewhere=frozenset(elsewhere))
@@ -135,10 +135,7 @@ def tuned_script(
         for old, (file, content) in new.files.items():
             files[file], diff = content, diff + _diff(beside(old) or "", content, old, file)
         kept = [key for key in kept if not any(line.startswith(f"without {key}: ") for line in new.unwritten)]
-        commands = f"{new.commands} command{'s' * (new.commands != 1)}"
-        changed = f"{new.edits} setting{'s' * (new.edits != 1)} changed"
-        proof = f"read again: {commands}, {changed}, all else as it was"
-        proof += _parsed(text, name) if new.form is LaunchForm.SCRIPT else ""
+        proof = _proof(new, name)
     else:
         text = _NEW + "\n".join(_pasted(plan, chosen)) + "\n"
     return TunedScript(
@@ -149,6 +146,38 @@ def tuned_script(
         proof=proof,
         files=files,
     )
+
+
+def script_with(
+    edits: ScriptEdits, script: str, name: str, new_name: str, reasons: Sequence[str] = ()
+) -> TunedScript:
+    """Settings that were found by measuring, written into a launch script, and the proof of it.
+
+    Args:
+        edits: The settings.
+        script: The script.
+        name: Of the script, for the diff.
+        new_name: Of the new script, for the diff.
+        reasons: Why, a line each.
+
+    Raises:
+        InputError: The script launches nothing, is of a form that is read only, or bash refuses it.
+    """
+    new = edited(script, edits)
+    return TunedScript(
+        text=new.text,
+        diff=_diff(script, new.text, name, new_name),
+        reasons=tuple(reasons),
+        unwritten=new.unwritten,
+        proof=_proof(new, name),
+    )
+
+
+def _proof(new: EditedScript, name: str) -> str:
+    commands = f"{new.commands} command{'s' * (new.commands != 1)}"
+    changed = f"{new.edits} setting{'s' * (new.edits != 1)} changed"
+    parsed = _parsed(new.text, name) if new.form is LaunchForm.SCRIPT else ""
+    return f"read again: {commands}, {changed}, all else as it was{parsed}"
 
 
 def _parsed(text: str, name: str) -> str:
@@ -220,7 +249,21 @@ def _pasted(plan: Plan, chosen: Sequence[Change]) -> list[str]:
     return replace(plan.start, settings=(*kept, *added)).paste_lines
 
 
-def _edits(settings: Iterable[PlanSetting]) -> ScriptEdits:
+def written_settings(plan: Plan, change: Change | None = None) -> list[PlanSetting]:
+    """The settings of a start, or of a change to it, that a launch script can hold: no drafts, no files."""
+    listed = plan.start.settings if change is None else change.settings
+    return [
+        item
+        for item in listed
+        if item.origin is not Origin.CURRENT
+        and not item.file
+        and not plain_key(item.key).startswith(DRAFTS)
+        and purpose(item.key) is not Purpose.MODEL
+    ]
+
+
+def edits_of(settings: Iterable[PlanSetting]) -> ScriptEdits:
+    """Settings as they are written into a script."""
     listed = list(settings)
     off = [item for item in listed if item.negation and show(item.value).lower() == "false"]
     negations = {item.negation: () for item in off}

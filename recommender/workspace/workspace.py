@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from recommender.workspace.pages import PagesDesk
     from recommender.workspace.profiles import ProfileDesk
     from recommender.workspace.searches import SearchDesk
+    from recommender.workspace.tuning import TuneDesk
     from recommender.workspace.upkeep import UpkeepDesk
 
     Asked = Problem | Mapping[str, object]
@@ -229,6 +230,13 @@ class Workspace:
             edit=lambda: self.edit(command="ab"),
             clock=self.clock,
         )
+
+    @property
+    def tuning(self) -> TuneDesk:
+        """Tunes of scripts: planned, run, told."""
+        from recommender.workspace.tuning import TuneDesk
+
+        return TuneDesk(self)
 
     @property
     def green(self) -> CarbonDesk:

@@ -1,0 +1,1 @@
+"""``tunegraph tune``: the user's own script, started, changed, measured and written."""

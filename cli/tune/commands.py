@@ -1,0 +1,232 @@
+"""``tunegraph tune``: tune a script by starting it, one change at a time."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.context import open_workspace, with_defaults
+from cli.options import JsonOption
+from cli.problem_options import ProblemOptions, asks
+from cli.values import span_s
+from kg.errors import InputError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from cli.tune.output import TuneProgress
+    from recommender.tune.request import TuneRequest
+    from recommender.tune.tuner import TuneOutcome
+    from recommender.workspace.tuning import PreparedTune
+    from recommender.workspace.workspace import Workspace
+
+NOTHING = 3
+"""Exit code where nothing better is known: nothing is recommended."""
+UNDECIDED = 5
+"""Exit code of a winner that was not confirmed."""
+
+
+@asks("file", "operator", "phase", "objective", "bottleneck", "from_command", "server", "limit", "trace")
+def tune(
+    context: typer.Context,
+    script: Annotated[
+        str, typer.Argument(help="The script that starts the server, or the training run.")
+    ] = "",
+    question: ProblemOptions = ProblemOptions(),  # noqa: B008  frozen, and replaced by `asks`
+    limit: Annotated[
+        list[str] | None,
+        typer.Option("--limit", help="A latency to keep: ttft_p99<=2s, tpot_p90<=50ms, e2e_p95<=10s."),
+    ] = None,
+    load: Annotated[
+        str,
+        typer.Option(
+            "--load",
+            help="concurrency=64, 20/s, or find: the highest rate that keeps the limits. "
+            "Default: find with limits, else concurrency=16.",
+        ),
+    ] = "",
+    rate: Annotated[str, typer.Option("--rate", help="Requests a second: the same as --load 20/s.")] = "",
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="Requests with arrivals and lengths, one JSON a line.")
+    ] = None,
+    input_len: Annotated[int, typer.Option("--input-len", help="Tokens of a prompt.")] = 512,
+    output_len: Annotated[int, typer.Option("--output-len", help="Tokens of an answer.")] = 128,
+    requests: Annotated[int, typer.Option("--requests", help="Requests of a probe at least.")] = 100,
+    probe_time: Annotated[str, typer.Option("--probe-time", help="Time of a probe at least.")] = "5s",
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", help="What it may use: 1h, '30 evaluations' (starts), or one of each."),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--change",
+            help="Try this alone: '--max-num-seqs=64,128', '--enforce-eager=' (without it), VARIABLE=A,B, or "
+            "the title or id of a change of the plan. Repeat.",
+        ),
+    ] = None,
+    ready: Annotated[
+        str, typer.Option("--ready", help="URL that answers once a command that nothing here knows is ready.")
+    ] = "",
+    start_time: Annotated[
+        str, typer.Option("--start-time", help="A start that says nothing for so long is given up.")
+    ] = "30min",
+    accuracy: Annotated[
+        str,
+        typer.Option(
+            "--accuracy", help="Command that succeeds where accuracy is kept; $TUNEGRAPH_URL is the server."
+        ),
+    ] = "",
+    train: Annotated[
+        bool, typer.Option("--train", help="It is a training run, measured by its log.")
+    ] = False,
+    steps: Annotated[int, typer.Option("--steps", help="Steps of a training run that count.")] = 20,
+    line: Annotated[
+        str, typer.Option("--line", help=r"Your own number in a training log: 'tokens/s: (\S+)'.")
+    ] = "",
+    better: Annotated[str, typer.Option("--better", help="lower or higher, for --line.")] = "lower",
+    alpha: Annotated[float, typer.Option("--alpha", help="Chance that a verdict is wrong.")] = 0.05,
+    write: Annotated[
+        str, typer.Option("--write", help="Write a confirmed winner into this new script.")
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every start; start nothing.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest tune, or with that of --name.")
+    ] = False,
+    name: Annotated[str, typer.Option("--name", help="Of the tune that --resume goes on with.")] = "",
+    seed: Annotated[int | None, typer.Option("--seed", help="Of requests and orders.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tune a script: start it, put a load on it, try one change at a time, confirm and write the winner.
+
+    Example: tunegraph tune serve.sh --limit 'ttft_p99<=2s' --budget 1h --write tuned.sh
+    """
+    from cli.tune import output
+    from recommender.tune.request import TuneRequest, budget_of
+
+    if load and rate:
+        raise InputError("--load and --rate both tell the load", hint="one of them")
+    if better not in {"lower", "higher"}:
+        raise InputError(f"--better {better!r}: lower or higher")
+    if bool(script) == resume:
+        raise InputError("a script to tune, or --resume", hint="tunegraph tune serve.sh")
+    _check_target(write)
+    with open_workspace(context) as workspace:
+        if resume:
+            name, request = workspace.tuning.begun(name)
+            request = _unmasked(request, accuracy)
+        else:
+            path = Path(script)
+            if not path.is_file():
+                raise InputError(f"{script}: no such file")
+            asked = replace(question, from_command=script)
+            request = TuneRequest(
+                script=str(path.absolute()),
+                script_digest="",
+                folder=str(Path.cwd()),
+                load=load or rate,
+                limits=tuple(limit or ()),
+                trace="" if trace is None else str(trace.absolute()),
+                requests=requests,
+                probe_s=span_s(probe_time),
+                input_len=input_len,
+                output_len=output_len,
+                budget=budget_of(budget or [], span_s),
+                changes=tuple(change or ()),
+                ready=ready,
+                start_s=span_s(start_time),
+                accuracy=accuracy,
+                trains=train,
+                steps=steps,
+                line=line,
+                better=better,
+                alpha=alpha,
+                seed=secrets.randbelow(2**31) if seed is None else seed,
+                question=_question(context, workspace, asked, input_len, output_len),
+            )
+            request = replace(request, script_digest=request.read_script().digest)
+            name = ""
+        prepared = workspace.tuning.prepare(request)
+        for text in prepared.notes:
+            output.note(text)
+        if dry_run:
+            output.show_launches(prepared, as_json=as_json)
+            return
+        progress = output.TuneProgress(request.objective(prepared.script))
+        name, outcome = _run(workspace, prepared, name, progress)
+        rows = workspace.tuning.tell(prepared, name, outcome)
+        if outcome.state is not None:
+            lesson = workspace.experiments.tell(workspace.experiments.find(name))
+            rows += 0 if lesson is None else lesson.rows
+    output.show_outcome(prepared, name, outcome, rows, write=write, as_json=as_json)
+    if not outcome.is_better:
+        raise typer.Exit(UNDECIDED if outcome.accepted and output.is_open(outcome) else NOTHING)
+
+
+def _run(
+    workspace: Workspace, prepared: PreparedTune, name: str, progress: TuneProgress
+) -> tuple[str, TuneOutcome]:
+    """Run a tune to its end; Ctrl-C and SIGTERM end what it started, and say how to go on."""
+    from recommender.workspace.tuning import CancelledError, TuneWatch
+
+    cancel = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        cancel.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    watch = TuneWatch(on_try=progress.tries, on_step=progress.step, on_round=progress.round)
+    try:
+        return workspace.tuning.run(prepared, cancel, watch, name)
+    except CancelledError:
+        progress.stopped()
+        print(f"Go on: tunegraph tune --resume{f' --name {name}' if name else ''}", file=sys.stderr)
+        raise KeyboardInterrupt from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _question(
+    context: typer.Context, workspace: Workspace, asked: ProblemOptions, input_len: int, output_len: int
+) -> dict[str, object]:
+    """The question of a plan; of this machine where no hardware is told. Empty for an unknown command."""
+    try:
+        raw = with_defaults(context, workspace, asked.raw())
+    except InputError:
+        return {}
+    shape = raw.get("shape")
+    lengths = {"input_len": input_len, "output_len": output_len}
+    told = {**lengths, **(shape if isinstance(shape, dict) else {})}
+    if raw.get("phase") == "serving":
+        raw["shape"] = told
+    return {"hardware": "this machine", **raw}
+
+
+def _unmasked(request: TuneRequest, accuracy: str) -> TuneRequest:
+    """A request as it was, with the secret that its journal does not keep."""
+    from recommender.workspace.tuning import is_masked
+
+    if is_masked(request.accuracy):
+        if not accuracy:
+            raise InputError(
+                "its --accuracy holds a secret, which the journal does not keep", hint="give it again"
+            )
+        return replace(request, accuracy=accuracy)
+    return request
+
+
+def _check_target(write: str) -> None:
+    target = Path(write)
+    if write and target.exists():
+        raise InputError(f"{target} exists", hint="name a file that does not")
+    if write and not (target.absolute().parent.is_dir() and os.access(target.absolute().parent, os.W_OK)):
+        raise InputError(f"{target.parent}: nothing can be written there")

@@ -1,0 +1,1 @@
+"""Tuning of the user's own script: start, load, change one thing at a time, confirm the winner, write it."""

@@ -1,0 +1,300 @@
+"""Changes to try on a script, one at a time: those of a plan, those that were asked for, those of the script.
+
+Without a plan the script itself is the space: what it sets is taken away, doubled and halved, and what its
+program batches by is doubled and halved from its default. Lengths, precisions and the layout over devices are
+left alone: they change what is served, or need devices.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ingest.questions.launches.serving import NOT_TUNED
+from ingest.questions.patches.script_edits import ScriptEdits
+from kg.errors import InputError
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Settings, digest, show
+from kg.terms.meanings import kinds, meaning_of, programs, settings_of
+from kg.terms.purposes import Purpose, plain_key, purpose
+from kg.terms.setting_registry import registry, softwares
+from recommender.measuring.masking import is_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ingest.questions.launches.running import RunningSetting
+    from recommender.answers.answer import Answer
+    from recommender.tune.launch_script import LaunchScript
+
+_WHOLE = re.compile(r"\d{1,12}")
+_NAMED = re.compile(r"\s*(-{1,2}[A-Za-z][\w.-]*|[A-Za-z_]\w*)\s*=(.*)", re.DOTALL)
+_BATCHES = ("batch", "chunk")
+"""Facts whose flags are tried although the script does not set them."""
+_LEFT_KINDS = frozenset({"degree", "devices", "replicas", "length", "part"})
+"""Kinds of facts that change what is served, or need devices."""
+_LEFT_FACTS = ("precision", "memory_share", "output_len")
+STEP = 2
+"""A number is doubled and halved; a choice: finer steps are below the noise of few probes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneChange:
+    """One change of a script.
+
+    Attributes:
+        name: As it is shown, and as ``--change`` names it.
+        edits: What it writes.
+        why: Where it comes from, in words.
+        expected: Factor that is expected; None where nothing is.
+        strategy: Id of the strategy that it tries; empty for none.
+        recommendation: Id of the change of a plan; empty for none.
+        key: The setting that it changes, where it is one; empty for several.
+        number: The value that it sets, where that is a whole number.
+    """
+
+    name: str
+    edits: ScriptEdits
+    why: str
+    expected: float | None = None
+    strategy: str = ""
+    recommendation: str = ""
+    key: str = ""
+    number: int | None = None
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Tell its digest."""
+        object.__setattr__(self, "digest", digest_of(self.edits))
+
+    def to_json(self) -> dict[str, Any]:
+        """As a journal keeps it."""
+        edits = {
+            "variables": dict(self.edits.variables),
+            "flags": {name: list(words) for name, words in self.edits.flags.items()},
+            "fields": {name: dict(content) for name, content in self.edits.fields.items()},
+            "removed": list(self.edits.removed),
+        }
+        return {name: edits if name == "edits" else getattr(self, name) for name in _KEPT}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> TuneChange:
+        """The inverse of :meth:`to_json`."""
+        told = content["edits"]
+        edits = ScriptEdits(
+            variables=told["variables"],
+            flags={name: tuple(words) for name, words in told["flags"].items()},
+            fields=told["fields"],
+            removed=tuple(told["removed"]),
+        )
+        rest: dict[str, Any] = {name: content[name] for name in _KEPT if name != "edits"}
+        return cls(edits=edits, **rest)
+
+
+_KEPT = ("name", "edits", "why", "expected", "strategy", "recommendation", "key", "number")
+
+
+def digest_of(edits: ScriptEdits) -> str:
+    """Digest of edits, the same whatever order they stand in."""
+    flags = {name: list(words) for name, words in edits.flags.items()}
+    fields = {name: dict(content) for name, content in edits.fields.items()}
+    return digest([dict(edits.variables), flags, fields, sorted(edits.removed)])[:16]
+
+
+def configuration_of(edits: ScriptEdits, script: LaunchScript) -> Settings:
+    """The settings of the script that edits change or could, by name, with their values."""
+    names = {item.key: item.value for item in script.settings if _is_tuned(item, script)}
+    for name in edits.removed:
+        names.pop(name, None)
+    names |= dict(edits.variables)
+    names |= {name: " ".join(words) or "true" for name, words in edits.flags.items()}
+    for carrier, content in edits.fields.items():
+        names |= {f"{plain_key(carrier)}.{key}": show(value) for key, value in content.items()}
+    return Settings({name.lstrip("-").replace("-", "_"): value for name, value in names.items()})
+
+
+def further(change: TuneChange) -> TuneChange | None:
+    """The next step in the direction of a change that was better; None where there is none."""
+    if change.number is None or change.number <= 1 or " x" not in change.why:
+        return None
+    number = change.number * STEP if change.why.endswith(f" x{STEP}") else change.number // STEP
+    return _number(change.key, number, change.why, is_variable=change.key in change.edits.variables)
+
+
+def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
+    """The changes of a plan, its start first, then by what is expected of each."""
+    from recommender.answers.tuned_script import edits_of, written_settings
+
+    if answer.plan is None or not answer.plan.fits:
+        return
+    taken = [item for item in answer.findings if item.is_taken_back and item.setting.line is not None]
+    for finding in taken:
+        keys = tuple(_as_written(script, key) for key in finding.taken)
+        if keys:
+            yield TuneChange(
+                name=f"without {', '.join(keys)}",
+                edits=ScriptEdits(removed=keys),
+                why=f"check: {finding.rule}",
+                key=keys[0] if len(keys) == 1 else "",
+            )
+    start = [item for item in written_settings(answer.plan) if not _is_precision(item.key, script)]
+    if start:
+        edits = _respelled(edits_of(start), script)
+        yield TuneChange(
+            name="the plan's start", edits=edits, why="the plan's start", recommendation=answer.plan.start.id
+        )
+    changes = [item for item in answer.plan.changes if item.settings and item.accuracy == "unchanged"]
+    for item in sorted(changes, key=lambda one: -(one.gain.expected if one.gain is not None else 0.0)):
+        settings = written_settings(answer.plan, item)
+        if any(_is_precision(one.key, script) for one in settings):
+            continue  # only where it is asked for: what is served would be another thing
+        edits = _respelled(edits_of(settings), script)
+        if any(True for _ in edits.each()):
+            yield TuneChange(
+                name=item.title,
+                edits=edits,
+                why=f"the plan, {item.tier}",
+                expected=None if item.gain is None else item.gain.factor,
+                strategy=item.strategy,
+                recommendation=item.id,
+            )
+
+
+def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
+    """The changes that the script itself offers."""
+    for item in script.settings:
+        if not _is_tuned(item, script):
+            continue
+        is_variable = item.place is SettingPlace.ENV
+        if _WHOLE.fullmatch(item.value):
+            number = int(item.value)
+            yield _number(
+                item.key, number * STEP, f"the script has {number}, x{STEP}", is_variable=is_variable
+            )
+            if number > 1:
+                yield _number(
+                    item.key, number // STEP, f"the script has {number}, x1/{STEP}", is_variable=is_variable
+                )
+        yield TuneChange(
+            name=f"without {item.key}",
+            edits=ScriptEdits(removed=(item.key,)),
+            why=f"the script has {item.value}",
+            key=item.key,
+        )
+    if script.program not in programs() or script.program not in softwares():
+        return
+    release, known = registry(script.program).at(""), {_same(script, item.key) for item in script.settings}
+    for meaning in settings_of(script.program):
+        if meaning.fact not in _BATCHES or meaning.place is not SettingPlace.FLAG or meaning.key in known:
+            continue
+        setting = release.look_up(meaning.key, SettingPlace.FLAG, suggest=False).setting
+        stated = None if setting is None else setting.default_in(release.release)
+        default = None if stated is None else stated.value
+        if isinstance(default, int) and not isinstance(default, bool) and default > 1:
+            for number, how in ((default * STEP, f"x{STEP}"), (default // STEP, f"x1/{STEP}")):
+                yield _number(meaning.key, number, f"the default is {default}, {how}")
+
+
+def named_changes(
+    texts: Sequence[str], script: LaunchScript, planned: Sequence[TuneChange]
+) -> Iterator[TuneChange]:
+    """The changes of ``--change``: ``FLAG=A,B``, ``FLAG=`` (without it), ``VARIABLE=A,B``, one of the plan.
+
+    Raises:
+        InputError: One is none of them.
+    """
+    for text in texts:
+        found = next(
+            (one for one in planned if text.strip() in {one.name, one.recommendation[: len(text)]}), None
+        )
+        if found is not None:
+            yield found
+            continue
+        match = _NAMED.fullmatch(text)
+        if match is None:
+            hint = "--change '--max-num-seqs=64,128', --change OMP_NUM_THREADS=2, --change '--enforce-eager='"
+            raise InputError(
+                f"--change {text!r}: no change of the plan, and no setting with values", hint=hint
+            )
+        key, values = match[1], match[2].strip()
+        is_variable = not key.startswith("-")
+        if not is_variable and not script.program:
+            raise InputError(
+                f"--change {text!r}: the flags of this command are not known", hint="variables are"
+            )
+        if not values:
+            yield TuneChange(
+                name=f"without {key}", edits=ScriptEdits(removed=(key,)), why="asked for", key=key
+            )
+        for value in filter(None, map(str.strip, values.split(","))):
+            if value.isdigit():
+                yield _number(key, int(value), "asked for", is_variable=is_variable)
+                continue
+            edits = ScriptEdits(variables={key: value}) if is_variable else ScriptEdits(flags={key: (value,)})
+            if value == "true" and not is_variable:
+                edits = ScriptEdits(flags={key: ()})
+            yield TuneChange(name=f"{key} {value}", edits=edits, why="asked for", key=key)
+
+
+def _number(key: str, number: int, why: str, *, is_variable: bool = False) -> TuneChange:
+    words = str(number)
+    edits = ScriptEdits(variables={key: words}) if is_variable else ScriptEdits(flags={key: (words,)})
+    return TuneChange(name=f"{key} {words}", edits=edits, why=why, key=key, number=number)
+
+
+def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:
+    """Whether a setting of the script is for speed alone."""
+    plain = plain_key(item.key)
+    if item.place not in {SettingPlace.FLAG, SettingPlace.ENV} or not item.is_known or is_secret(item.key):
+        return False
+    model = {"m", "model", "hf", "hf_repo"} if script.program == "llama.cpp" else {"model", "model_path"}
+    addresses = {plain_key(script.engine.port), plain_key(script.engine.name)}
+    if plain in NOT_TUNED | model | addresses or purpose(item.key) is not Purpose.TUNING:
+        return False
+    meaning = meaning_of(item.key, script.program)
+    if meaning is None:
+        return item.place is SettingPlace.FLAG or item.key not in _SITE_VARIABLES
+    return meaning.fact in _BATCHES or not (
+        kinds()[meaning.fact] in _LEFT_KINDS or meaning.fact.startswith(_LEFT_FACTS)
+    )
+
+
+_SITE_VARIABLES = frozenset({"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HOME", "CUDA_VISIBLE_DEVICES"})
+
+
+def _is_precision(key: str, script: LaunchScript) -> bool:
+    meaning = meaning_of(key, script.program)
+    return meaning is not None and meaning.fact.startswith("precision")
+
+
+def _same(script: LaunchScript, key: str) -> str:
+    """The first spelling of a setting of the script's program by any of its spellings."""
+    if script.program not in softwares():
+        return key
+    setting = registry(script.program).at("").look_up(key, SettingPlace.FLAG, suggest=False).setting
+    return key if setting is None else setting.key
+
+
+def _as_written(script: LaunchScript, key: str) -> str:
+    """A flag in the spelling that the script has of it."""
+    if not key.startswith("-"):
+        return key
+    same = _same(script, key)
+    return next(
+        (
+            item.key
+            for item in script.settings
+            if item.key.startswith("-") and _same(script, item.key) == same
+        ),
+        key,
+    )
+
+
+def _respelled(edits: ScriptEdits, script: LaunchScript) -> ScriptEdits:
+    return ScriptEdits(
+        variables=edits.variables,
+        flags={_as_written(script, key): words for key, words in edits.flags.items()},
+        fields=edits.fields,
+        removed=tuple(_as_written(script, key) for key in edits.removed),
+    )

@@ -1,0 +1,55 @@
+"""How an engine is started, asked and stopped: a row of ``data/tune/engines.yaml``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+import data
+
+READY_S = 1800.0
+"""A start that is silent for so long is given up; a choice, above the compile times of large models."""
+GRACE_S = 60.0
+"""From being asked to end to being killed, for a program that no row knows; a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """One engine.
+
+    Attributes:
+        id: Of the program; empty for a command that nothing here knows.
+        ready: Paths that answer with success once it is ready; one of them is enough.
+        port: Flag of its port; empty where it has none.
+        name: Flag of the name that it serves the model under; empty where it has none.
+        usual_port: The port without that flag; 0 where it is not known.
+        grace_s: From being asked to end to being killed.
+    """
+
+    id: str = ""
+    ready: tuple[str, ...] = ("/health",)
+    port: str = ""
+    name: str = ""
+    usual_port: int = 0
+    grace_s: float = GRACE_S
+
+
+@cache
+def engine_of(program: str) -> Engine | None:
+    """The engine of a program; None for one that has no row."""
+    table: dict[str, dict[str, Any]] = yaml.safe_load(data.text("tune/engines.yaml"))
+    row = table.get(program)
+    if row is None:
+        return None
+    row = {**table[row["as"]], **row} if "as" in row else row
+    return Engine(
+        id=program,
+        ready=tuple(row["ready"]),
+        port=row.get("port", ""),
+        name=row.get("name", ""),
+        usual_port=row["usual_port"],
+        grace_s=float(row["grace_s"]),
+    )

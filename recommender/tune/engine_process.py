@@ -1,0 +1,158 @@
+"""A process that runs on: started with a mark, watched until it is ready, and ended with its own grace."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from recommender.measuring.guardian import guard
+from recommender.measuring.marks import MARK, end_marked, marked, new_mark
+from recommender.measuring.outcome import CancelledError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from threading import Event
+
+_TICK_S = 0.05
+_TAIL_BYTES = 64 << 10
+_LONGEST = 4
+"""Times the silence allowed that a start may take in all, however much it says; a choice."""
+_TELLS = ("error", "exception", "fatal", "failed", "cannot", "unknown", "invalid", "unrecognized", "no such")
+
+
+class StartError(Exception):
+    """A configuration that did not get ready, or ended; a property of the configuration."""
+
+
+@dataclass(slots=True, kw_only=True)
+class EngineProcess:
+    """A server or a training run that was started here.
+
+    Attributes:
+        process: What was started.
+        mark: In the environment of all that it starts.
+        log: What it says.
+        grace_s: From being asked to end to being killed.
+        killed: Processes that did not end within that.
+    """
+
+    process: subprocess.Popen[bytes]
+    mark: str
+    log: Path
+    grace_s: float
+    killed: int = field(default=0)
+
+    @classmethod
+    def start(
+        cls,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        log: Path,
+        mark: str,
+        grace_s: float,
+    ) -> EngineProcess:
+        """Start a command.
+
+        Args:
+            command: Program and arguments.
+            folder: Where it runs.
+            environment: All of its environment; the mark is added.
+            log: Where its output goes; made new.
+            mark: Of the tune: the mark of this start begins with it.
+            grace_s: From being asked to end to being killed.
+
+        Raises:
+            InputError: It cannot be started at all.
+        """
+        guard(grace_s)
+        own = new_mark(mark)
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            process = subprocess.Popen(
+                list(command),
+                cwd=folder,
+                env={**environment, MARK: own},
+                stdin=subprocess.DEVNULL,
+                stdout=descriptor,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as fault:
+            raise InputError(
+                f"cannot run {command[0]!r}: {getattr(fault, 'strerror', None) or fault}"
+            ) from None
+        finally:
+            os.close(descriptor)
+        return cls(process=process, mark=own, log=log, grace_s=grace_s)
+
+    @property
+    def pids(self) -> list[int]:
+        """Its processes."""
+        return list(marked(self.mark))
+
+    @property
+    def end(self) -> str:
+        """How it ended, with what it said last; empty while anything of it lives."""
+        code = self.process.poll()
+        if code is None or (code == 0 and self.pids):  # a script that leaves its server behind
+            return ""
+        how = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+        said = telling_line(self.log)
+        return f"{how}: {said}" if said else how
+
+    def wait_ready(self, is_ready: Callable[[], bool], *, silence_s: float, cancel: Event) -> float:
+        """Wait until it is ready; the seconds that took.
+
+        Args:
+            is_ready: Asked again and again.
+            silence_s: After so long without a word in its log it is given up.
+            cancel: Ends the wait when set.
+
+        Raises:
+            StartError: It ended, or does not get ready.
+            CancelledError: ``cancel`` was set.
+        """
+        began = heard = time.monotonic()
+        size, tick = -1, _TICK_S
+        while True:
+            if is_ready():
+                return time.monotonic() - began
+            if end := self.end:
+                raise StartError(f"it ended before it was ready ({end})")
+            now, before = time.monotonic(), size
+            size = self.log.stat().st_size
+            heard = now if size != before else heard
+            if now - heard > silence_s or now - began > _LONGEST * silence_s:
+                said = telling_line(self.log)
+                last = f"; it said last: {said}" if said else "; it said nothing"
+                raise StartError(f"not ready after {now - began:.0f} s{last}")
+            if cancel.wait(tick):
+                raise CancelledError("the start was interrupted")
+            tick = min(0.5, 1.2 * tick)
+
+    def stop(self) -> None:
+        """Ask it to end, wait for its grace, and kill what carries its mark then; nothing else."""
+        self.killed = end_marked(self.mark, self.grace_s)
+        self.process.wait()
+
+
+def telling_line(log: Path) -> str:
+    """The last line of a log that tells of a fault, else the last one; cut, empty where nothing is."""
+    try:
+        with log.open("rb") as stream:
+            stream.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            text = stream.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    faults = [line for line in lines if any(word in line.lower() for word in _TELLS)]
+    return (faults or lines or [""])[-1][:240]

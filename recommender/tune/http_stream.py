@@ -1,0 +1,130 @@
+"""The little of HTTP/1.1 that a load client needs: one request a connection, the answer as lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from kg.errors import TuningError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_MOST_LINE = 16 << 20
+"""Bytes of a line at most; a choice, far above any token's."""
+
+
+class AnswerError(TuningError):
+    """A server did not answer as it should; no property of a configuration by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a server listens.
+
+    Attributes:
+        host: Its host.
+        port: Its port.
+        base: Path before all others; empty for none.
+    """
+
+    host: str = "127.0.0.1"
+    port: int
+    base: str = ""
+
+    @classmethod
+    def of(cls, url: str) -> Address:
+        """The address of a URL."""
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        return cls(host=parts.hostname or "127.0.0.1", port=parts.port or 80, base=parts.path.rstrip("/"))
+
+    def __str__(self) -> str:
+        return f"http://{self.host}:{self.port}{self.base}"
+
+
+async def lines_of(address: Address, path: str, content: object = None) -> AsyncIterator[str]:
+    """The lines of an answer, as they come.
+
+    Args:
+        address: The server's.
+        path: Of the request.
+        content: JSON to post; None to get.
+
+    Raises:
+        AnswerError: It answers with another status than success, or not in HTTP.
+        OSError: It cannot be reached, or the connection breaks.
+    """
+    reader, writer = await asyncio.open_connection(address.host, address.port, limit=_MOST_LINE)
+    try:
+        body = b"" if content is None else json.dumps(content).encode()
+        method = "GET" if content is None else "POST"
+        head = f"{method} {address.base}{path} HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
+        head += "Accept: */*\r\nConnection: close\r\n"
+        if body:
+            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        writer.write(head.encode() + b"\r\n" + body)
+        await writer.drain()
+        status, length = await _head(reader)
+        rest = b""
+        said: list[str] = []
+        async for block in _blocks(reader, length):
+            *whole, rest = (rest + block).split(b"\n")
+            for line in whole:
+                text = line.decode("utf-8", "replace").rstrip("\r")
+                if status == 200:
+                    yield text
+                else:
+                    said.append(text)
+        last = rest.decode("utf-8", "replace")
+        if status != 200:
+            raise AnswerError(f"{path} answers {status}: {' '.join([*said, last]).strip()[:200]}")
+        if last:
+            yield last
+    except (asyncio.IncompleteReadError, ValueError) as fault:
+        raise AnswerError(f"{path}: the answer broke off: {fault}") from None
+    finally:
+        writer.close()
+
+
+async def get_json(address: Address, path: str, content: object = None) -> Any:
+    """The JSON of an answer.
+
+    Raises:
+        AnswerError: It is none, or no success.
+        OSError: The server cannot be reached.
+    """
+    text = "\n".join([line async for line in lines_of(address, path, content)])
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise AnswerError(f"{path}: its answer is no JSON: {text[:80]!r}") from None
+
+
+async def _head(reader: asyncio.StreamReader) -> tuple[int, int | None]:
+    """Status of an answer, and the bytes of its body: below zero where it comes in chunks, None if untold."""
+    first = (await reader.readline()).split(None, 2)
+    if len(first) < 2 or not first[0].startswith(b"HTTP/") or not first[1].isdigit():
+        raise AnswerError("it does not answer in HTTP" if first else "it closed the connection")
+    length: int | None = None
+    while (line := (await reader.readline()).strip()) != b"":
+        name, _, value = line.lower().partition(b":")
+        if name == b"transfer-encoding" and b"chunked" in value:
+            length = -1
+        elif name == b"content-length" and length is None:
+            length = int(value)
+    return int(first[1]), length
+
+
+async def _blocks(reader: asyncio.StreamReader, length: int | None) -> AsyncIterator[bytes]:
+    if length is None:  # the connection is closed behind it: we asked for that
+        while block := await reader.read(1 << 16):
+            yield block
+    elif length >= 0:
+        yield await reader.readexactly(length)
+    else:
+        while size := int((await reader.readline()).split(b";")[0] or b"0", 16):
+            yield await reader.readexactly(size)
+            await reader.readline()

@@ -1,0 +1,203 @@
+"""The user's script as a tune starts it: with the settings of a configuration, a port and a name of ours."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.launch import LaunchForm, read_launches
+from ingest.questions.launches.running import running_settings
+from ingest.questions.patches.script_edits import ScriptEdits, edited
+from kg.errors import InputError, UnknownEntityError
+from kg.nouns.setting import SettingPlace
+from recommender.measuring.masking import masked
+from recommender.tune.engine import Engine, engine_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ingest.questions.launches.running import RunningSetting
+
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "srun", "sbatch", "ssh"})
+"""What starts a server outside of the processes that are marked here."""
+_OWN_PLACE = re.compile(r"\$\{BASH_SOURCE(?:\[0\])?\}|\$BASH_SOURCE\b")
+_SHELL = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(\S+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchScript:
+    """A script that starts one server, or one training run.
+
+    Attributes:
+        text: Its text.
+        path: Where it lies.
+        folder: Where it is run.
+        engine: What it starts.
+        is_server: Whether that answers requests; a trainer writes a log.
+        program: Id of the program; empty for a command that nothing here knows.
+        settings: What it sets.
+        variables: Names of the variables that it may be given.
+    """
+
+    text: str
+    path: Path
+    folder: Path
+    engine: Engine
+    is_server: bool = True
+    program: str = ""
+    settings: tuple[RunningSetting, ...] = ()
+    variables: frozenset[str] = field(default=frozenset())
+
+    @classmethod
+    def read(
+        cls, path: Path, folder: Path, text: str, *, ready: str = "", trains: bool = False
+    ) -> LaunchScript:
+        """Read a script.
+
+        Args:
+            path: Where it lies.
+            folder: Where it is run.
+            text: Its text.
+            ready: Path or URL that answers once a command that nothing knows is ready; empty for none.
+            trains: It is a training run, whatever is known of its program.
+
+        Raises:
+            InputError: It starts several servers, or something that cannot be started or ended here.
+        """
+        try:
+            launches = read_launches(text, str(path))
+        except UnknownEntityError:
+            if not (ready or trains):
+                raise
+            launches = ()
+        if not launches:
+            if not (ready or trains):
+                raise InputError(
+                    f"{path}: no launch is found in it",
+                    hint="--ready http://127.0.0.1:8000/health tells where it answers; or --train",
+                )
+            return cls(text=text, path=path, folder=folder, engine=Engine(), is_server=not trains)
+        if len(launches) > 1:
+            listed = "; ".join(f"{number} {one}" for number, one in enumerate(launches, 1))
+            raise InputError(
+                f"{path}: it starts {len(launches)} programs ({listed})",
+                hint="tune starts one: put it into a script of its own",
+            )
+        launch = launches[0]
+        if launch.form is not LaunchForm.SCRIPT:
+            raise InputError(
+                f"{path}: {launch.form} is not started here", hint="put its command into a script"
+            )
+        outside = next((word for word in launch.command.words if Path(word).name in _CONTAINERS), "")
+        if outside:
+            raise InputError(
+                f"{path}: {outside} starts it where tunegraph can neither mark nor end it",
+                hint="run tunegraph there, on the command itself",
+            )
+        program = launch.started.signs.id
+        is_server = launch.started.signs.reader == "server" and not trains
+        engine = engine_of(program)
+        if engine is None:
+            engine = Engine(id=program)
+            if is_server and not ready:
+                raise InputError(
+                    f"{path}: where {program} answers is not known here",
+                    hint="--ready http://127.0.0.1:8000/health tells it",
+                )
+        return cls(
+            text=text,
+            path=path,
+            folder=folder,
+            engine=engine,
+            is_server=is_server,
+            program=program,
+            settings=running_settings(text),
+            variables=launch.used,
+        )
+
+    @property
+    def digest(self) -> str:
+        """Of its text: a tune that goes on must find it unchanged."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    @property
+    def stated_port(self) -> int:
+        """The port that it states, else the usual one of its engine; 0 where none is known."""
+        for item in self.settings:
+            if item.place is SettingPlace.FLAG and item.key == self.engine.port and item.value.isdigit():
+                return int(item.value)
+        return self.engine.usual_port
+
+    def with_edits(self, edits: ScriptEdits) -> tuple[str, tuple[str, ...]]:
+        """The text with settings written into it, and what could not be written, with the reason."""
+        if not any((edits.flags, edits.fields, edits.removed, edits.variables)):
+            return self.text, ()
+        if not self.program:  # nothing is known of its flags: variables are given to it when it starts
+            left = [
+                f"{name}: its flags are not known" for name in (*edits.flags, *edits.fields, *edits.removed)
+            ]
+            return self.text, tuple(left)
+        made = edited(self.text, edits)
+        return made.text, made.unwritten
+
+    def at(self, text: str, port: int, name: str) -> tuple[str, int]:
+        """The text with a port and a name of ours, and the port that it will listen on.
+
+        Args:
+            text: Made by :meth:`with_edits`.
+            port: A free port.
+            name: What the model is to be served as.
+        """
+        flags: dict[str, tuple[str, ...]] = {}
+        if self.engine.port:
+            flags[self.engine.port] = (str(port),)
+        if self.engine.name:
+            flags[self.engine.name] = (name,)
+        if not flags:
+            return text, self.stated_port
+        made = edited(text, ScriptEdits(flags=flags))
+        is_moved = bool(self.engine.port) and not any(
+            line.startswith(f"{self.engine.port}:") for line in made.unwritten
+        )
+        return made.text, port if is_moved else self.stated_port
+
+    def command(self, text: str) -> list[str]:
+        """Program and arguments that run a text as if it were the script: its own name, place and shell."""
+        found = _SHELL.match(self.text)
+        named = Path(found[1]).name if found else "bash"
+        shell = shutil.which(named if named in {"bash", "sh", "dash", "zsh", "ksh"} else "bash") or "sh"
+        return [shell, "-c", _OWN_PLACE.sub("$0", text), str(self.path)]
+
+    def shown(self, edits: ScriptEdits, variables: Mapping[str, str]) -> str:
+        """What a start differs in from the script, in a line, without secrets."""
+        parts = [f"{name}={value}" for name, value in {**variables, **edits.variables}.items()]
+        parts += [shlex.join([name, *words]) for name, words in edits.flags.items()]
+        parts += [
+            f"{name}.{key}={value}" for name, told in edits.fields.items() for key, value in told.items()
+        ]
+        parts += [f"without {name}" for name in edits.removed]
+        return masked(", ".join(parts)) or "the script as it is"
+
+
+def joined(first: ScriptEdits, then: Sequence[ScriptEdits]) -> ScriptEdits:
+    """Edits one after the other: the later ones win."""
+    variables, flags = dict(first.variables), dict(first.flags)
+    fields = {name: dict(content) for name, content in first.fields.items()}
+    removed = dict.fromkeys(first.removed)
+    for edits in then:
+        for name in (*edits.variables, *edits.flags, *edits.fields):
+            removed.pop(name, None)
+        variables.update(edits.variables)
+        flags.update(edits.flags)
+        for name, content in edits.fields.items():
+            fields[name] = {**fields.get(name, {}), **content}
+        for name in edits.removed:
+            for table in (variables, flags, fields):
+                table.pop(name, None)
+            removed[name] = None
+    return ScriptEdits(variables=variables, flags=flags, fields=fields, removed=tuple(removed))

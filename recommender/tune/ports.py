@@ -1,0 +1,94 @@
+"""Ports: free before a start, and in the hands of what was started after it (Linux: ``/proc/net``)."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_LISTENS = "0A"
+_HOST = "127.0.0.1"
+
+
+def free_port() -> int:
+    """A port that nobody holds now."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind((_HOST, 0))
+        port: int = held.getsockname()[1]
+    return port
+
+
+def is_taken(port: int) -> bool:
+    """Whether somebody listens on a port. Connections that have ended and linger do not count."""
+    if _listening(port):
+        return True
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((_HOST, port)) == 0
+
+
+def holders(port: int) -> list[int]:
+    """The processes that listen on a port, as far as this user may see them."""
+    sockets = _listening(port)
+    if not sockets:
+        return []
+    return [pid for pid in _processes() if sockets & set(_sockets(pid))]
+
+
+def holder_text(port: int) -> str:
+    """Who holds a port, in words: ``process 4711 (llama-server)``; empty where that cannot be seen."""
+    found = holders(port)
+    if not found:
+        return ""
+    try:
+        name = Path(f"/proc/{found[0]}/comm").read_text().strip()
+    except OSError:
+        return f"process {found[0]}"
+    return f"process {found[0]} ({name})"
+
+
+def is_held_by(port: int, pids: Iterable[int]) -> bool | None:
+    """Whether one of these processes listens on a port; None where that cannot be seen."""
+    sockets = _listening(port)
+    if not sockets:
+        return None
+    return any(sockets & set(_sockets(pid)) for pid in pids)
+
+
+def _listening(port: int) -> set[str]:
+    """The inodes of the sockets that listen on a port."""
+    found: set[str] = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            rows = Path(table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            fields = row.split()
+            if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                found.add(fields[9])
+    return found
+
+
+def _processes() -> Iterator[int]:
+    for entry in Path("/proc").glob("[0-9]*"):
+        yield int(entry.name)
+
+
+def _sockets(pid: int) -> Iterator[str]:
+    try:
+        entries = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            target = os.readlink(entry)  # noqa: PTH115  a socket is no path
+        except OSError:
+            continue
+        if target.startswith("socket:["):
+            yield target[len("socket:[") : -1]

@@ -1,0 +1,134 @@
+"""Quality of answers: those of a configuration beside those of the script as it is, at temperature zero.
+
+Equal answers are equal quality. Kernels that add in another order may turn an answer around where two tokens
+are nearly as likely, so answers that part ways later are told as unknown, and answers that differ from their
+first token on are a fault: that is another model, or noise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from kg.nouns.codec import JsonNoun
+from recommender.measuring.process import Bounds, run
+from recommender.tune.http_stream import AnswerError, get_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.tune.http_stream import Address
+
+_PROMPTS = (
+    "The capital of France is",
+    "def fibonacci(n):",
+    "Once upon a time there was",
+    "The three primary colours are",
+    "Water boils at a temperature of",
+    "List the days of the week:",
+    "import numpy as np\n",
+    "The opposite of hot is",
+)
+_TOKENS = 24
+_FIRST = 8
+"""Characters at the beginning of an answer that tell its first token or two; a choice."""
+_FAULT = 0.5
+"""Part of the answers that must begin alike; below it the output is another one. A choice."""
+_ACCURACY_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityFinding(JsonNoun):
+    """What became of the answers.
+
+    Attributes:
+        state: ``same``, ``unknown``, ``fault`` or ``kept`` (by the user's own command).
+        text: In words.
+    """
+
+    state: str
+    text: str
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the configuration is refused for it."""
+        return self.state == "fault"
+
+
+def answers(address: Address, model: str) -> tuple[str, ...]:
+    """The answers of a server to the fixed prompts.
+
+    Raises:
+        AnswerError: It does not answer.
+    """
+
+    async def ask() -> tuple[str, ...]:
+        found = []
+        for prompt in _PROMPTS:
+            body = {"model": model, "prompt": prompt, "max_tokens": _TOKENS, "temperature": 0, "seed": 0}
+            content = await get_json(address, "/v1/completions", body)
+            try:
+                found.append(str(content["choices"][0]["text"]))
+            except (KeyError, IndexError, TypeError):
+                raise AnswerError("/v1/completions: its answer has no text") from None
+        return tuple(found)
+
+    try:
+        return asyncio.run(ask())
+    except OSError as fault:
+        raise AnswerError(f"the server cannot be asked: {fault}") from None
+
+
+def compare(before: Sequence[str], after: Sequence[str], *, wavers: bool) -> QualityFinding:
+    """Compare the answers of two configurations.
+
+    Args:
+        before: Of the script as it is.
+        after: Of the other.
+        wavers: The script as it is answers differently when it is asked twice.
+    """
+    pairs = list(zip(before, after, strict=True))
+    other = sum(one != two for one, two in pairs)
+    if not other:
+        return QualityFinding(state="same", text=f"the same answers to {len(pairs)} prompts at temperature 0")
+    alike = sum(one[:_FIRST] == two[:_FIRST] for one, two in pairs)
+    text = f"{other} of {len(pairs)} answers at temperature 0 differ"
+    if wavers:
+        return QualityFinding(state="unknown", text=f"{text}, and the script's own differ between two times")
+    if alike < _FAULT * len(pairs):
+        return QualityFinding(state="fault", text=f"{text}, {len(pairs) - alike} from their beginning")
+    return QualityFinding(state="unknown", text=f"{text}; --accuracy COMMAND decides whether that matters")
+
+
+def accuracy(
+    command: str, address: Address, model: str, folder: Path, environment: Mapping[str, str], mark: str
+) -> QualityFinding:
+    """What the user's own command says of a running server: it ends with success where accuracy is kept.
+
+    Args:
+        command: A text for the shell; ``TUNEGRAPH_URL`` and ``TUNEGRAPH_MODEL`` tell it whom to ask.
+        address: The server's.
+        model: The name that it serves the model under.
+        folder: Where the command runs.
+        environment: All of its environment.
+        mark: Of the tune.
+    """
+    told = {**environment, "TUNEGRAPH_URL": f"{address}/v1", "TUNEGRAPH_MODEL": model}
+    result = run(
+        ["sh", "-c", command],
+        folder=folder,
+        environment=told,
+        bounds=Bounds(timeout_s=_ACCURACY_S),
+        cancel=Event(),
+        mark=mark,
+    )
+    lines = [line.strip() for line in (result.out + result.err).splitlines() if line.strip()]
+    last = f": {lines[-1][:160]}" if lines else ""
+    if result.stopped or result.code:
+        return QualityFinding(
+            state="fault", text=f"--accuracy: {result.stopped or f'exit code {result.code}'}{last}"
+        )
+    return QualityFinding(state="kept", text=f"--accuracy is satisfied{last}")

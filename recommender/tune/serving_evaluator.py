@@ -1,0 +1,305 @@
+"""A server measured under a load: one start, as few probes as decide, the same requests for all."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kg.nouns.entities import Better, Status
+from recommender.tune import quality
+from recommender.tune.engine_process import StartError
+from recommender.tune.http_stream import AnswerError
+from recommender.tune.load import Load, LoadKind, LoadResult
+from recommender.tune.serving_run import REPEATS, Probe, ServingRun
+from recommender.tune.tune_result import TuneObjective, TuneResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+    from threading import Event
+
+    from ingest.questions.patches.script_edits import ScriptEdits
+    from recommender.tune.launch_script import LaunchScript
+    from recommender.tune.limits import LatencyLimit
+
+BAR = 1.05
+"""A candidate is probed first at this times the incumbent's rate; SGLang's and the design's own choice."""
+_RATIO = 1.1
+"""Rates that are nearer to each other than this are one; a choice: below the noise of a hundred requests."""
+_MOST_PROBES = 12
+_ALONE = 10
+"""Requests of one user that show whether any load can keep the limits; a choice."""
+_LEAST_LOAD = 0.2
+"""Users at a time below which a lower rate changes nothing; a choice."""
+_QUEUES = 5.0
+"""Times the largest limit that a probe lasts at least: a shorter burst hides a queue that grows. A choice."""
+_SECOND = 0.9
+"""A first probe below this part of the incumbent's value drops a candidate; else a second one counts too."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ServingEvaluator:
+    """Measures configurations of a server.
+
+    Attributes:
+        script: The user's.
+        load: What is put on it.
+        limits: Limits on its latencies.
+        base: Environment of all starts.
+        folder: Where logs are kept.
+        mark: Of the tune.
+        silence_s: A start that says nothing for so long is given up.
+        ready_url: Answers once it is ready; empty for the engine's own.
+        accuracy: The user's command that says whether accuracy is kept; empty for none.
+        seed: Of the requests.
+        words_per_token: Words of a prompt in a token, once the first start has told.
+        count: Requests of a probe of a closed loop, once it has told.
+        repeats: Disturbed probes that may yet be repeated.
+        on_event: Told what happens, for the journal.
+    """
+
+    script: LaunchScript
+    load: Load
+    limits: Sequence[LatencyLimit] = ()
+    base: Mapping[str, str]
+    folder: Path
+    mark: str
+    silence_s: float
+    ready_url: str = ""
+    accuracy: str = ""
+    seed: int = 0
+    words_per_token: float | None = None
+    count: int = 0
+    repeats: int = REPEATS
+    on_event: Callable[[str, Mapping[str, object]], None] = field(default=lambda _name, _facts: None)
+
+    @property
+    def objective(self) -> TuneObjective:
+        """What is improved under this load."""
+        return serving_objective(self.load, self.limits)
+
+    @property
+    def finds_rates(self) -> bool:
+        """Whether the load is the highest rate that keeps the limits."""
+        return self.load.kind is LoadKind.FIND
+
+    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
+        """See :class:`TuneEvaluator`."""
+
+        def measure(run: ServingRun, idle_s: float) -> tuple[float | None, str]:
+            if self.load.kind is LoadKind.FIND:
+                return self._highest(run, bar, idle_s)
+            probe = self._fixed(run, self.seed)
+            value = self._value(probe.result)
+            if bar is None:
+                return value, ""
+            if self.objective.gain(value, bar) < _SECOND:
+                return None, f"{value:.4g} {self.objective.unit} in its first probe, the best has {bar:.4g}"
+            second = self._value(self._fixed(run, self.seed + 1).result)
+            return math.sqrt(value * second), ""
+
+        return self._measured(edits, number, cancel, measure, asks=True)
+
+    def confirm(
+        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
+    ) -> TuneResult:
+        """See :class:`TuneEvaluator`."""
+
+        def measure(run: ServingRun, _idle_s: float) -> tuple[float | None, str]:
+            if not rates:
+                return self._value(self._fixed(run, seed).result), ""
+            probes = [self._offered(run, seed, rate) for rate in rates]
+            return _interpolated(probes, self.limits), ""
+
+        return self._measured(edits, number, cancel, measure, asks=False)
+
+    def _measured(
+        self,
+        edits: ScriptEdits,
+        number: int,
+        cancel: Event,
+        measure: Callable[[ServingRun, float], tuple[float | None, str]],
+        *,
+        asks: bool,
+    ) -> TuneResult:
+        began = time.monotonic()
+        text, _ = self.script.with_edits(edits)
+        run: ServingRun | None = None
+        try:
+            with self._started(text, edits, number, cancel) as run:
+                loaded = time.monotonic()
+                run.repeats = self.repeats
+                words = self.words_per_token or run.words_per_token()
+                users = int(self.load.value) if self.load.kind is LoadKind.CONCURRENCY else 2
+                idle_s = run.warm_up(self.load, words, min(users, 16))
+                if self.words_per_token is None:
+                    self.words_per_token, self.count = words, self.load.count(users / max(idle_s, 1e-6))
+                    self.on_event("calibrated", {"words_per_token": words, "count": self.count})
+                value, dropped = measure(run, idle_s)
+                load_s = time.monotonic() - loaded
+                found: tuple[str, ...] = ()
+                wavers = False
+                if asks and value is not None:
+                    found = quality.answers(run.address, run.model)
+                    wavers = found != quality.answers(run.address, run.model)
+                    if any(True for _ in edits.each()):
+                        self._check_accuracy(run)
+        except (StartError, AnswerError) as fault:
+            return TuneResult(
+                status=Status.FAILED,
+                reason=str(fault),
+                probes=0 if run is None else len(run.probes),
+                void=() if run is None else tuple(run.void),
+                cost_s=time.monotonic() - began,
+            )
+        probes, self.repeats = run.probes, run.repeats
+        best = max(
+            (item for item in probes if item.kept), key=lambda item: item.rate or 0.0, default=probes[-1]
+        )
+        return TuneResult(
+            value=value,
+            reason=dropped,
+            is_dropped=value is None,
+            kept=best.kept,
+            nearest=max(item.attainment for item in probes),
+            probes=len(probes),
+            void=tuple(run.void),
+            disturbed=sum(bool(item.disturbed) for item in probes),
+            others=_others(best.result),
+            answers=found,
+            wavers=wavers,
+            ready_s=run.ready_s,
+            cost_s=time.monotonic() - began,
+            load_s=load_s,
+        )
+
+    def _started(
+        self, text: str, edits: ScriptEdits, number: int, cancel: Event
+    ) -> AbstractContextManager[ServingRun]:
+        given = {} if self.script.program else edits.variables
+        return ServingRun.of(
+            self.script,
+            text,
+            environment={**self.base, **given},
+            log=self.folder / f"{number:03d}" / "server.log",
+            mark=self.mark,
+            limits=self.limits,
+            cancel=cancel,
+            silence_s=self.silence_s,
+            ready_url=self.ready_url,
+        )
+
+    def _check_accuracy(self, run: ServingRun) -> None:
+        """Let the user's own command judge a running configuration.
+
+        Raises:
+            StartError: It does not keep accuracy.
+        """
+        if not self.accuracy:
+            return
+        found = quality.accuracy(
+            self.accuracy, run.address, run.model, self.script.folder, self.base, self.mark
+        )
+        if found.is_fault:
+            raise StartError(found.text)
+
+    def _fixed(self, run: ServingRun, seed: int) -> Probe:
+        """A probe at the load that was asked for."""
+        if self.load.kind is LoadKind.RATE:
+            return self._offered(run, seed, self.load.value)
+        words = self.words_per_token or 1.0
+        return run.probe(
+            lambda salt: self.load.drawn(seed, words, count=self.count, salt=salt), users=int(self.load.value)
+        )
+
+    def _offered(self, run: ServingRun, seed: int, rate: float) -> Probe:
+        """A probe at a rate, long enough that a queue shows."""
+        words = self.words_per_token or 1.0
+        longest = _QUEUES * max((limit.bound_s for limit in self.limits), default=0.0)
+        count = replace(self.load, least_s=max(self.load.least_s, longest)).count(rate)
+        return run.probe(lambda salt: self.load.drawn(seed, words, count=count, salt=salt), rate=rate)
+
+    def _value(self, result: LoadResult) -> float:
+        """The objective of a probe at a fixed load; above zero, so that ratios can be taken."""
+        if self.objective.better is Better.LOWER:
+            return sum(item.last - item.due for item in result.ended) / max(1, len(result.ended))
+        if not self.limits:
+            return result.tokens_per_s
+        good = [item for item in result.ended if all(limit.is_kept(item) for limit in self.limits)]
+        return (sum(item.tokens for item in good) + 1) / max(result.wall_s, 1e-9)
+
+    def _highest(self, run: ServingRun, bar: float | None, idle_s: float) -> tuple[float | None, str]:
+        """The highest rate that keeps the limits; of a candidate only if it keeps more than the bar."""
+        words = self.words_per_token or 1.0
+        if (
+            bar is None
+            and not run.probe(
+                lambda salt: self.load.drawn(self.seed, words, count=_ALONE, salt=salt), users=1
+            ).kept
+        ):
+            return None, "it misses the limits even for one user at a time"
+        low, high = 0.0, math.inf
+        rate = 1 / max(idle_s, 1e-3) if bar is None else BAR * bar
+        step = 2.0 if bar is None else 1.3
+        for _ in range(_MOST_PROBES):
+            probe = self._offered(run, self.seed, rate)
+            if probe.kept:
+                low = rate
+            else:
+                high = rate
+                if bar is not None and not low:
+                    return None, f"it misses the limits at {rate:.3g} requests/s, the best keeps {bar:.3g}"
+            if high < _RATIO * low or high * idle_s < _LEAST_LOAD:
+                break
+            rate = rate * step if math.isinf(high) else high / 2 if not low else math.sqrt(low * high)
+        return (low or None), "" if low else f"it misses the limits down to {rate:.3g} requests/s"
+
+
+def serving_objective(load: Load, limits: Sequence[LatencyLimit]) -> TuneObjective:
+    """What is improved under a load."""
+    if load.kind is LoadKind.FIND:
+        text = "requests a second within the limits"
+        return TuneObjective(metric="throughput", better=Better.HIGHER, unit="requests/s", text=text)
+    if load.kind is LoadKind.RATE and not limits:
+        text = "mean latency of a request"
+        return TuneObjective(metric="e2e_latency", better=Better.LOWER, unit="s", text=text)
+    text = "tokens a second" + (" of requests within the limits" if limits else "")
+    return TuneObjective(metric="throughput", better=Better.HIGHER, unit="tokens/s", text=text)
+
+
+def _interpolated(probes: Sequence[Probe], limits: Sequence[LatencyLimit]) -> float:
+    """The rate at which the limits are just kept, between rates that were probed, on a logarithmic scale.
+
+    Beyond the last rate that was probed nothing is claimed: the ends count as they are.
+    """
+    spare = [
+        min((found - limit.share for found, limit in zip(probe.shares, limits, strict=True)), default=0.0)
+        for probe in probes
+    ]
+    rates = [probe.rate or 1.0 for probe in probes]
+    for place in range(1, len(spare)):  # more load is never easier: what looks so is noise
+        spare[place] = min(spare[place], spare[place - 1])
+    if spare[0] < 0:
+        return rates[0] * (1 + spare[0])
+    for place in range(1, len(spare)):
+        if spare[place] < 0:
+            part = spare[place - 1] / (spare[place - 1] - spare[place])
+            return math.exp((1 - part) * math.log(rates[place - 1]) + part * math.log(rates[place]))
+    return rates[-1]
+
+
+def _others(result: LoadResult) -> dict[str, float]:
+    """Percentiles of the latencies, and what the client used."""
+    found: dict[str, float] = {}
+    for metric in ("ttft", "tpot", "e2e"):
+        for share in (0.5, 0.9, 0.99):
+            value = result.percentile(metric, share)
+            if value is not None:
+                found[f"{metric}_p{100 * share:.0f}_s"] = float(f"{value:.4g}")
+    found["tokens_per_s"] = float(f"{result.tokens_per_s:.5g}")
+    found["send_lag_p99_s"] = float(f"{result.send_lag_s:.3g}")
+    found["client_core_share"] = float(f"{result.cpu_share:.3g}")
+    return found

@@ -1,0 +1,321 @@
+"""One start of a server: proven to be ours, warmed up, probed with a load, and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kg.errors import WorkspaceError
+from recommender.tune import load as loads
+from recommender.tune.disturbance import ProcessorTime, disturbance
+from recommender.tune.engine_process import EngineProcess, StartError
+from recommender.tune.http_stream import Address, AnswerError, get_json
+from recommender.tune.limits import are_kept, shares, verdict
+from recommender.tune.ports import free_port, holder_text, is_held_by, is_taken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from threading import Event
+
+    from recommender.tune.launch_script import LaunchScript
+    from recommender.tune.limits import LatencyLimit
+    from recommender.tune.load import Load, LoadResult, PlannedRequest
+
+_FREE_S = 20.0
+"""For a port to be free again after its server has ended."""
+_WARM_S = 90.0
+"""Of warm-up at most: first requests compile on some devices. A choice."""
+_WARM_ROUNDS = 6
+_SETTLED = 0.9
+"""A round of warm-up that takes this part of the one before, or more, is the last."""
+_CALIBRATED = 64
+REPEATS = 4
+"""Probes in a row that are repeated for disturbance: a machine that is never quiet is measured as it is, the
+least disturbed probe counts and is told as disturbed, and pairs of starts take care of the rest."""
+_FAILED = 0.02
+"""Part of the requests that may fail where no limit counts them; a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One load on a running server.
+
+    Attributes:
+        result: What came of it.
+        rate: Requests a second that were offered; None in a closed loop.
+        kept: Whether the limits were kept; true without any.
+        shares: Share of the requests within each limit.
+        disturbed: Why it hardly counts; empty if it does.
+    """
+
+    result: LoadResult
+    rate: float | None
+    kept: bool
+    shares: tuple[float, ...] = ()
+    disturbed: str = ""
+
+    @property
+    def attainment(self) -> float:
+        """The smallest share; 1 without limits."""
+        return min(self.shares, default=1.0)
+
+
+@dataclass(slots=True, kw_only=True)
+class ServingRun:
+    """A server that runs.
+
+    Attributes:
+        address: Where it answers.
+        model: The name that it serves the model under.
+        process: What was started.
+        limits: Limits on its latencies.
+        cancel: Ends what is under way when set.
+        ready_s: From its start until it was ready.
+        probes: Loads that were put on it.
+        void: Probes that were repeated, with the reason.
+        repeats: Disturbed probes that may yet be repeated; a quiet one gives new ones.
+    """
+
+    address: Address
+    model: str
+    process: EngineProcess
+    limits: Sequence[LatencyLimit]
+    cancel: Event
+    ready_s: float = 0.0
+    probes: list[Probe] = field(default_factory=list)
+    void: list[str] = field(default_factory=list)
+    repeats: int = REPEATS
+
+    @classmethod
+    @contextmanager
+    def of(
+        cls,
+        script: LaunchScript,
+        text: str,
+        *,
+        environment: Mapping[str, str],
+        log: Path,
+        mark: str,
+        limits: Sequence[LatencyLimit],
+        cancel: Event,
+        silence_s: float,
+        ready_url: str = "",
+    ) -> Iterator[ServingRun]:
+        """Start a server and end it behind the block.
+
+        Args:
+            script: The user's.
+            text: It with a configuration.
+            environment: All of its environment.
+            log: Where its output goes.
+            mark: Of the tune.
+            limits: Limits on its latencies.
+            cancel: Ends everything when set.
+            silence_s: Without a word for so long it is given up.
+            ready_url: Answers once it is ready; empty for the engine's own.
+
+        Raises:
+            StartError: It ended, or did not get ready.
+            WorkspaceError: The port is in other hands: nothing can be measured.
+        """
+        name = f"tunegraph-{secrets.token_hex(6)}"
+        if ready_url:
+            whole = Address.of(ready_url)
+            address = Address(host=whole.host, port=whole.port)
+            paths: tuple[str, ...] = (whole.base or "/",)
+        else:
+            text, port = script.at(text, free_port(), name)
+            address, paths = Address(port=port), script.engine.ready
+        if is_taken(address.port):
+            holder = holder_text(address.port) or "somebody else"
+            raise WorkspaceError(
+                f"port {address.port} is taken by {holder}, which tunegraph did not start",
+                hint="end it yourself, or let the script listen on another port",
+            )
+        process = EngineProcess.start(
+            script.command(text),
+            folder=script.folder,
+            environment=environment,
+            log=log,
+            mark=mark,
+            grace_s=script.engine.grace_s,
+        )
+        try:
+            ready_s = process.wait_ready(
+                lambda: any(_answers(address, path) for path in paths), silence_s=silence_s, cancel=cancel
+            )
+            model = _proven(address, name, process)
+            yield cls(
+                address=address, model=model, process=process, limits=limits, cancel=cancel, ready_s=ready_s
+            )
+        finally:
+            process.stop()
+            _wait_free(address.port)
+
+    def words_per_token(self) -> float:
+        """Words of ours in a token of its prompts, as it counts them; 1 where it does not tell."""
+        one = loads.Load(kind=loads.LoadKind.CONCURRENCY, requests=1, input_len=_CALIBRATED, output_len=1)
+        found = self._put(one.drawn(0), users=1).records
+        counted = found[0].prompt_tokens if found else 0
+        return _CALIBRATED / counted if counted else 1.0
+
+    def warm_up(self, load: Load, words_per_token: float, users: int) -> float:
+        """Send requests like those to come until they take no less time than before; the last round's mean.
+
+        Raises:
+            StartError: It does not answer.
+        """
+        began, before = time.monotonic(), math.inf
+        for number in range(_WARM_ROUNDS):
+            drawn = load.drawn(-1 - number, words_per_token, count=max(2, users))
+            result = self._put(drawn, users=users)
+            self.check_alive()
+            if not result.ended:
+                raise StartError(f"it answers no request: {result.records[0].error}")
+            mean = sum(item.last - item.due for item in result.ended) / len(result.ended)
+            if mean > _SETTLED * before or time.monotonic() - began > _WARM_S:
+                return mean
+            before = mean
+        return before
+
+    def probe(
+        self,
+        requests: Callable[[int], Sequence[PlannedRequest]],
+        *,
+        rate: float | None = None,
+        users: int | None = None,
+    ) -> Probe:
+        """Put a load on it; a disturbed one is repeated.
+
+        Args:
+            requests: Gives them, in words that no number gave before.
+            rate: Requests a second of an open loop.
+            users: Users of a closed one.
+
+        Raises:
+            StartError: It ended under the load, or fails its requests.
+        """
+        tries: list[tuple[float, Probe]] = []
+        smallest = min((item.bound_s for item in self.limits), default=None)
+        while True:
+            before = ProcessorTime.now(self.process.pids)
+            result = self._put(requests(len(self.probes) + len(self.void)), rate=rate, users=users)
+            self.check_alive()
+            after = ProcessorTime.now(self.process.pids)
+            foreign = after.foreign_share(before) if before is not None and after is not None else 0.0
+            told = disturbance(result, foreign, smallest)
+            seen = verdict(result.records, self.limits) if self.limits and result.is_cut else None
+            kept = are_kept(result.records, self.limits) if seen is None else seen
+            probe = Probe(
+                result=result,
+                rate=rate,
+                kept=kept,
+                shares=tuple(shares(result.records, self.limits)),
+                disturbed=told,
+            )
+            tries.append((foreign, probe))
+            if not told:
+                self.repeats = REPEATS
+            if not told or not self.repeats:
+                break
+            self.repeats -= 1
+            self.void.append(told)
+            self._settle()
+        _, chosen = min(tries, key=lambda item: (bool(item[1].disturbed), item[0]))
+        failed = [item.error for item in chosen.result.records if item.error]
+        if not self.limits and len(failed) > _FAILED * len(chosen.result.records):
+            raise StartError(f"{len(failed)} of {len(chosen.result.records)} requests failed: {failed[0]}")
+        self.probes.append(chosen)
+        if not chosen.kept or chosen.result.is_cut:
+            self._settle()
+        return chosen
+
+    def check_alive(self) -> None:
+        """See that it has not ended.
+
+        Raises:
+            StartError: It has.
+        """
+        if end := self.process.end:
+            raise StartError(f"it ended under the load ({end})")
+
+    def _settle(self) -> None:
+        """Wait until what was asked for and given up is worked off: an answer takes no more than before."""
+        one = loads.Load(kind=loads.LoadKind.CONCURRENCY, requests=1, input_len=8, output_len=2).drawn(0)
+        until, best = time.monotonic() + _FREE_S, math.inf
+        while time.monotonic() < until:
+            result = self._put(one, users=1)
+            if result.ended and result.wall_s >= _SETTLED * best:
+                return
+            best = min(best, result.wall_s or math.inf)
+
+    def _put(
+        self, requests: Sequence[PlannedRequest], *, rate: float | None = None, users: int | None = None
+    ) -> LoadResult:
+        watched = bool(self.limits) and rate is not None
+        return loads.put(
+            self.address,
+            self.model,
+            requests,
+            rate=rate,
+            users=users,
+            cancel=self.cancel,
+            is_decided=(lambda records: verdict(records, self.limits) is not None)
+            if watched
+            else (lambda _: False),
+        )
+
+
+def _answers(address: Address, path: str) -> bool:
+    async def ask() -> bool:
+        from recommender.tune.http_stream import lines_of
+
+        async with asyncio.timeout(5.0):
+            async for _ in lines_of(address, path):
+                pass
+        return True
+
+    try:
+        return asyncio.run(ask())
+    except (OSError, AnswerError):
+        return False
+
+
+def _proven(address: Address, name: str, process: EngineProcess) -> str:
+    """The name of the model on a server that is proven to be the one that was started.
+
+    Raises:
+        WorkspaceError: It is another one, or nothing proves it.
+    """
+    served: list[str] = []
+    with suppress(OSError, AnswerError, KeyError, TypeError):
+        content = asyncio.run(get_json(address, "/v1/models"))
+        served = [str(item["id"]) for item in content["data"]]
+    is_named = name in served
+    is_held = is_held_by(address.port, process.pids)
+    if is_held is False or not (is_named or is_held):
+        holder = holder_text(address.port) or "a process that cannot be seen"
+        raise WorkspaceError(
+            f"port {address.port} is answered by {holder}, which tunegraph did not start",
+            hint="end it yourself, or let the script listen on another port",
+        )
+    return name if is_named else next(iter(served), name)
+
+
+def _wait_free(port: int) -> None:
+    """See that nobody listens on a port any more.
+
+    Raises:
+        WorkspaceError: Somebody does.
+    """
+    until = time.monotonic() + _FREE_S
+    while is_taken(port):
+        if time.monotonic() > until:
+            raise WorkspaceError(f"port {port} is still held after its server was ended: {holder_text(port)}")
+        time.sleep(0.1)

@@ -1,0 +1,228 @@
+"""A training run measured by its log: started, followed until enough steps are done, and ended.
+
+The time of a step is what the trainer prints where it does (Megatron's and MindSpeed's ``elapsed time per
+iteration``), else the time between the lines of two steps. The first steps do not count: they compile.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from kg.nouns.entities import Better, Status
+from recommender.measuring.outcome import CancelledError
+from recommender.tune.engine_process import EngineProcess, StartError, telling_line
+from recommender.tune.tune_result import TuneObjective, TuneResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from threading import Event
+
+    from ingest.questions.patches.script_edits import ScriptEdits
+    from recommender.tune.launch_script import LaunchScript
+
+_STEP = re.compile(r"(?:\b|_)(?:global[_ ]?step|step|iteration|iter)\b\s*[:=\[#]?\s*(\d+)", re.IGNORECASE)
+_TOLD = re.compile(
+    r"elapsed time per iteration \(ms\):\s*([\d.]+)"
+    r"|(?:iter|step)[_ ]time(?:\s*\(s\))?\s*[:=]\s*([\d.]+)\s*(ms|s)?"
+)
+_LOSS = re.compile(r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*([-+\d.eE]+|nan|inf)", re.IGNORECASE)
+_TICK_S = 0.05
+_DROP = 0.9
+"""A candidate this much slower than the best after a third of its steps is given up; a choice."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Course:
+    """What a log has told so far."""
+
+    warmup: int
+    own: re.Pattern[str] | None
+    seen: dict[int, tuple[float, float | None]]
+    own_values: list[float]
+    loss: float | None = None
+
+    def read(self, line: str, at: float) -> None:
+        if (found := _LOSS.search(line)) is not None:
+            self.loss = float(found[1])
+        if self.own is not None:
+            if (value := self.own.search(line)) is not None:
+                self.own_values.append(float(value[1]))
+            return
+        step = _STEP.search(line)
+        if step is None or int(step[1]) in self.seen:
+            return
+        told = _TOLD.search(line)
+        seconds: float | None = None
+        if told is not None:
+            seconds = float(told[1]) / 1e3 if told[1] else float(told[2]) / (1e3 if told[3] == "ms" else 1.0)
+        self.seen[int(step[1])] = (at, seconds)
+
+    @property
+    def count(self) -> int:
+        """Steps that count."""
+        if self.own is not None:
+            return max(0, len(self.own_values) - self.warmup)
+        steps = sorted(self.seen)
+        return max(0, steps[-1] - steps[0] - self.warmup) if steps else 0
+
+    @property
+    def value(self) -> float:
+        """Mean of the steps that count: their time, or the number of the user's own line."""
+        if self.own is not None:
+            return statistics.fmean(self.own_values[self.warmup :])
+        steps = sorted(self.seen)
+        counted = [step for step in steps if step >= steps[0] + self.warmup]
+        told = [seconds for step in counted[1:] if (seconds := self.seen[step][1]) is not None]
+        if told:
+            return statistics.fmean(told)
+        return (self.seen[counted[-1]][0] - self.seen[counted[0]][0]) / (counted[-1] - counted[0])
+
+
+def training_objective(line: str, better: Better) -> TuneObjective:
+    """The time of a step, or the number of the user's own line: a rate where more is better, else a time."""
+    if not line:
+        return TuneObjective(metric="step_time", better=Better.LOWER, unit="s", text="time of a step")
+    text = f"the number of {line!r}"
+    if better is Better.HIGHER:
+        return TuneObjective(metric="throughput", better=better, unit="1/s", text=text)
+    return TuneObjective(metric="run_time", better=better, unit="s", text=text)
+
+
+@dataclass(slots=True, kw_only=True)
+class TrainingEvaluator:
+    """Measures configurations of a training run.
+
+    Attributes:
+        script: The user's.
+        base: Environment of all runs.
+        folder: Where logs are kept.
+        mark: Of the tune.
+        silence_s: A run that says nothing for so long is given up.
+        steps: Steps that count.
+        warmup: First steps that do not.
+        line: The user's own expression with one group, a number; empty for the time of a step.
+        better: Direction of that number.
+    """
+
+    script: LaunchScript
+    base: Mapping[str, str]
+    folder: Path
+    mark: str
+    silence_s: float
+    steps: int = 20
+    warmup: int = 3
+    line: str = ""
+    better: Better = Better.LOWER
+
+    def __post_init__(self) -> None:
+        """Refuse an expression that tells no number.
+
+        Raises:
+            InputError: It is none, or has no group.
+        """
+        try:
+            groups = re.compile(self.line).groups if self.line else 1
+        except re.error as fault:
+            raise InputError(f"--line {self.line!r}: {fault}") from None
+        if groups != 1:
+            raise InputError(f"--line {self.line!r}: it needs one group", hint=r"such as 'tokens/s: (\S+)'")
+
+    @property
+    def objective(self) -> TuneObjective:
+        """The time of a step, or the user's own number."""
+        return training_objective(self.line, self.better)
+
+    @property
+    def finds_rates(self) -> bool:
+        """A run has no rates."""
+        return False
+
+    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
+        """See :class:`TuneEvaluator`."""
+        began = time.monotonic()
+        text, _ = self.script.with_edits(edits)
+        given = {} if self.script.program else edits.variables
+        log = self.folder / f"{number:03d}" / "train.log"
+        process = EngineProcess.start(
+            self.script.command(text),
+            folder=self.script.folder,
+            environment={"PYTHONUNBUFFERED": "1", **self.base, **given},
+            log=log,
+            mark=self.mark,
+            grace_s=self.script.engine.grace_s,
+        )
+        try:
+            course, dropped, first_s = self._followed(process, log, bar, cancel)
+        except StartError as fault:
+            return TuneResult(status=Status.FAILED, reason=str(fault), cost_s=time.monotonic() - began)
+        finally:
+            process.stop()
+        others = {} if course.loss is None else {"loss": course.loss}
+        return TuneResult(
+            value=None if dropped else course.value,
+            reason=dropped,
+            is_dropped=bool(dropped),
+            probes=1,
+            others=others,
+            ready_s=first_s,
+            cost_s=time.monotonic() - began,
+            load_s=max(0.0, time.monotonic() - began - first_s),
+        )
+
+    def confirm(
+        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
+    ) -> TuneResult:
+        """See :class:`TuneEvaluator`; the data of a run are its own."""
+        del seed, rates
+        return self.evaluate(edits, number=number, bar=None, cancel=cancel)
+
+    def _followed(
+        self, process: EngineProcess, log: Path, bar: float | None, cancel: Event
+    ) -> tuple[_Course, str, float]:
+        """The course of a run, why it was dropped, and the seconds to its first step.
+
+        Raises:
+            StartError: It ended or fell silent before enough steps.
+            CancelledError: ``cancel`` was set.
+        """
+        own = re.compile(self.line) if self.line else None
+        course = _Course(warmup=self.warmup, own=own, seen={}, own_values=[])
+        began = heard = time.monotonic()
+        first_s, rest = 0.0, ""
+        with log.open(encoding="utf-8", errors="replace") as stream:
+            while True:
+                end, now = process.end, time.monotonic()
+                *lines, rest = (rest + stream.read()).split("\n")
+                for line in lines:
+                    heard = now
+                    course.read(line, now)
+                    first_s = first_s or (now - began if course.seen or course.own_values else 0.0)
+                if course.loss is not None and not math.isfinite(course.loss):
+                    raise StartError(f"its loss is {course.loss}")
+                if course.count >= self.steps:
+                    return course, "", first_s
+                if bar is not None and course.count >= max(2, self.steps // 3):
+                    gain = self.objective.gain(course.value, bar)
+                    if gain < _DROP:
+                        return (
+                            course,
+                            f"{course.value:.4g} {self.objective.unit} so far, the best has {bar:.4g}",
+                            first_s,
+                        )
+                if end or (process.process.poll() == 0 and not process.pids):
+                    if course.count >= max(2, self.steps // 2):
+                        return course, "", first_s
+                    raise StartError(
+                        f"it ended after {course.count} steps that count ({end or 'exit code 0'})"
+                    )
+                if now - heard > self.silence_s:
+                    raise StartError(f"silent for {self.silence_s:.0f} s; it said last: {telling_line(log)}")
+                if cancel.wait(_TICK_S):
+                    raise CancelledError("the run was interrupted")

@@ -1,0 +1,121 @@
+"""What one start of a configuration gave, and who gives such numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from kg.nouns.codec import JsonNoun, in_json
+from kg.nouns.entities import Better, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from threading import Event
+
+    from ingest.questions.patches.script_edits import ScriptEdits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneResult(JsonNoun):
+    """One evaluation of a configuration: a start with its probes.
+
+    Attributes:
+        value: Of the objective; None where it failed or was dropped.
+        status: What became of it.
+        reason: Why it failed, or was dropped; empty if neither.
+        is_dropped: Whether its first probe missed what the incumbent keeps.
+        kept: Whether the limits were kept.
+        nearest: The smallest share of requests within a limit; 1 without limits.
+        probes: Loads that were put on it.
+        void: Why probes were repeated.
+        disturbed: Probes that count although they were disturbed.
+        others: Further numbers by name, in seconds, tokens and parts.
+        answers: To the fixed prompts.
+        wavers: Whether it answers differently when it is asked twice.
+        ready_s: From its start until it was ready.
+        cost_s: Time of all of it.
+        load_s: Time that its loads ran, warm-up included.
+    """
+
+    value: float | None = None
+    status: Status = Status.OK
+    reason: str = ""
+    is_dropped: bool = False
+    kept: bool = True
+    nearest: float = 1.0
+    probes: int = 0
+    void: tuple[str, ...] = ()
+    disturbed: int = 0
+    others: Mapping[str, float] = field(default_factory=dict)
+    answers: tuple[str, ...] = ()
+    wavers: bool = False
+    ready_s: float = field(default=0.0, metadata=in_json(digits=3))
+    cost_s: float = field(default=0.0, metadata=in_json(digits=3))
+    load_s: float = field(default=0.0, metadata=in_json(digits=3))
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether it has a value."""
+        return self.status is Status.OK and self.value is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneObjective:
+    """What a tune improves.
+
+    Attributes:
+        metric: Canonical name.
+        better: Its direction.
+        unit: Symbol.
+        text: In words.
+    """
+
+    metric: str
+    better: Better
+    unit: str
+    text: str
+
+    def gain(self, value: float, than: float) -> float:
+        """By which factor a value is better than another."""
+        if min(value, than) <= 0:
+            return 0.0 if value <= 0 else float("inf")
+        return value / than if self.better is Better.HIGHER else than / value
+
+
+class TuneEvaluator(Protocol):
+    """Starts a configuration and measures it."""
+
+    @property
+    def objective(self) -> TuneObjective:
+        """What it measures."""
+
+    @property
+    def finds_rates(self) -> bool:
+        """Whether its values are the highest rates that keep limits."""
+
+    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
+        """Measure a configuration.
+
+        Args:
+            edits: What it changes in the script.
+            number: Of the evaluation, from 0: its log is kept under it.
+            bar: Value of the incumbent; None for none.
+            cancel: Ends it when set.
+
+        Raises:
+            CancelledError: ``cancel`` was set.
+            WorkspaceError: The machine does not let anything be measured.
+        """
+
+    def confirm(
+        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
+    ) -> TuneResult:
+        """Measure a configuration for a comparison: the same seed gives both sides the same requests.
+
+        Args:
+            edits: As above.
+            number: As above.
+            seed: Of the requests.
+            rates: Rates at which the limits are looked at; empty where one load decides.
+            cancel: As above.
+        """

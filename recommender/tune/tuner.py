@@ -1,0 +1,357 @@
+"""The loop of a tune: baseline, one change at a time, the winner confirmed. All of it stands in the journal.
+
+The loop is a function of what was measured: a tune that goes on walks it again, takes from the journal what
+was measured before, and measures on where that ends. So the budget is counted once, however often it was
+killed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ingest.questions.patches.script_edits import ScriptEdits
+from kg.errors import InfeasibleError, InputError, WorkspaceError
+from kg.nouns.codec import JsonNoun
+from recommender.experiment.mixture import least_pairs
+from recommender.experiment.verdict import Verdict
+from recommender.tune.candidates import TuneChange, digest_of, further
+from recommender.tune.confirmation import CONTROL, TREATMENT, Confirmation, ladder
+from recommender.tune.launch_script import joined
+from recommender.tune.quality import QualityFinding, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+    from threading import Event
+
+    from kg.nouns.values import Settings
+    from recommender.experiment.metadata import ExperimentSubject
+    from recommender.experiment.standing import ExperimentState
+    from recommender.tune.tune_journal import TuneJournal
+    from recommender.tune.tune_result import TuneEvaluator, TuneResult
+
+ACCEPTED = 1.02
+"""Factor from which a candidate becomes the incumbent: below it a restart alone moves a probe. A choice; what
+is accepted by luck is refused by the confirmation."""
+LEAST_PAIRS = 6
+_MOST_PAIRS = 40
+_TURNS = 2
+"""Times that a gain must show on a machine that others use too; a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget(JsonNoun):
+    """What a tune may use.
+
+    Attributes:
+        evaluations: Starts at most; None for any number.
+        seconds: Time of all starts and loads at most; None for any.
+    """
+
+    evaluations: int | None = None
+    seconds: float | None = None
+
+    def has(self, starts: int, each_s: float, used: int, used_s: float) -> bool:
+        """Whether so many more starts of so many seconds fit into what is left."""
+        return (self.evaluations is None or used + starts <= self.evaluations) and (
+            self.seconds is None or used_s + starts * each_s <= self.seconds
+        )
+
+    def pairs(self, each_s: float, used: int, used_s: float) -> int:
+        """Pairs of starts that fit into what is left."""
+        left = [_MOST_PAIRS]
+        if self.evaluations is not None:
+            left.append((self.evaluations - used) // 2)
+        if self.seconds is not None:
+            left.append(int((self.seconds - used_s) / (2 * max(each_s, 1e-3))))
+        return max(0, min(left))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneStep:
+    """One evaluation of the search.
+
+    Attributes:
+        change: What was tried; None for the baseline.
+        result: What it gave.
+        gain: Factor over the incumbent; None without a value.
+        is_accepted: Whether it became the incumbent.
+        quality: What became of the answers; None where they were not compared.
+    """
+
+    change: TuneChange | None
+    result: TuneResult
+    gain: float | None = None
+    is_accepted: bool = False
+    quality: QualityFinding | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneOutcome:
+    """The end of a tune.
+
+    Attributes:
+        steps: The evaluations of the search, the baseline first.
+        accepted: The changes of the winner; none where nothing was better.
+        edits: What the winner writes.
+        state: Of its confirmation; None where none was run.
+        why: Why it ended as it did, in words.
+        starts: Starts in all.
+        cost_s: Time of all of them.
+        load_s: Time that loads ran in the search.
+        quality: Of the winner's answers.
+    """
+
+    steps: tuple[TuneStep, ...]
+    accepted: tuple[TuneChange, ...] = ()
+    edits: ScriptEdits = field(default_factory=ScriptEdits)
+    state: ExperimentState | None = None
+    why: str = ""
+    starts: int = 0
+    cost_s: float = 0.0
+    load_s: float = 0.0
+    quality: QualityFinding | None = None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Of the confirmation; None where none was run."""
+        return None if self.state is None else self.state.verdict
+
+    @property
+    def is_better(self) -> bool:
+        """Whether a winner is confirmed."""
+        return self.verdict is Verdict.BETTER
+
+
+@dataclass(slots=True, kw_only=True)
+class TuneLoop:
+    """Tunes a script.
+
+    Attributes:
+        evaluator: Starts and measures.
+        candidates: Changes to try, in this order.
+        budget: What it may use.
+        journal: Where everything is noted; entered already.
+        experiment: Log of the confirmation.
+        settings_of: What edits set, by name, for the record.
+        subject: What the winner tries on which problem; None if the graph is to learn nothing.
+        alpha: Chance of a wrong verdict.
+        margin: Log ratio that does not matter.
+        seed: Of requests and orders.
+        on_step: Told after each evaluation of the search.
+        on_try: Told before each start: what is tried.
+        on_round: Told after each round of the confirmation.
+        keeps_limits: Whether there are limits that the baseline must come near.
+    """
+
+    evaluator: TuneEvaluator
+    candidates: Iterable[TuneChange]
+    budget: Budget
+    journal: TuneJournal
+    experiment: Path
+    settings_of: Callable[[ScriptEdits], Settings]
+    subject: Callable[[tuple[TuneChange, ...], Settings], ExperimentSubject | None] = lambda _c, _s: None
+    alpha: float = 0.05
+    margin: float = 0.01
+    seed: int = 0
+    on_step: Callable[[TuneStep], None] = field(default=lambda _: None)
+    on_try: Callable[[str], None] = field(default=lambda _: None)
+    on_round: Callable[[ExperimentState], None] = field(default=lambda _: None)
+    keeps_limits: bool = False
+    steps: list[TuneStep] = field(default_factory=list)
+    accepted: list[TuneChange] = field(default_factory=list)
+    _known: dict[str, TuneResult] = field(default_factory=dict)
+    _used: int = 0
+    _used_s: float = 0.0
+
+    @property
+    def best(self) -> TuneResult:
+        """What the incumbent gave."""
+        return next(item.result for item in reversed(self.steps) if item.is_accepted)
+
+    @property
+    def each_s(self) -> float:
+        """Time of an evaluation, as those so far had it."""
+        full = [item.result.cost_s for item in self.steps if item.result.is_ok]
+        return sum(full) / len(full) if full else 0.0
+
+    def run(self, cancel: Event) -> TuneOutcome:
+        """Tune until the candidates or the budget end, then confirm.
+
+        Raises:
+            CancelledError: ``cancel`` was set; it can go on.
+            InputError: The script does not start as it is, or the budget is shorter than one start.
+            InfeasibleError: It keeps the limits at no load.
+            WorkspaceError: The machine does not let anything be measured.
+        """
+        self._known = dict(self.journal.measured())
+        self._baseline(cancel)
+        self._search(cancel)
+        if not self.accepted:
+            return self._ended(None, "nothing that was tried is better than the script as it is")
+        reserve = self._pairs()
+        noted = self.journal.last("confirming")
+        pairs = int(noted.facts["pairs"]) if noted is not None else reserve
+        if pairs < max(LEAST_PAIRS, least_pairs(self.alpha)):
+            need = 2 * max(LEAST_PAIRS, least_pairs(self.alpha))
+            return self._ended(
+                None, f"the budget left no room to confirm it, which takes {need} starts at least"
+            )
+        if noted is None:
+            self.journal.note("confirming", pairs=pairs)
+        state = self._confirmed(pairs, cancel)
+        return self._ended(state, state.stop)
+
+    def _baseline(self, cancel: Event) -> None:
+        found = self._measured(ScriptEdits(), None, cancel)
+        if not found.is_ok:
+            if found.is_dropped and self.keeps_limits:
+                raise InfeasibleError(
+                    f"the script keeps the limits at no load: {found.reason}",
+                    hint=f"at best {found.nearest:.0%} of the requests stay within them; raise the limits",
+                )
+            raise WorkspaceError(f"the script as it is does not run: {found.reason}", hint="mend that first")
+        if self.budget.seconds is not None and found.cost_s > self.budget.seconds:
+            raise InputError(
+                f"the budget of {self.budget.seconds:g} s is shorter than one start, {found.cost_s:.0f} s"
+            )
+        self._add(TuneStep(change=None, result=found, is_accepted=True))
+
+    def _search(self, cancel: Event) -> None:
+        queue, tried = list(self.candidates), {digest_of(ScriptEdits())}
+        first = self.steps[0].result
+        while queue:
+            change = queue.pop(0)
+            edits = joined(ScriptEdits(), [*(item.edits for item in self.accepted), change.edits])
+            if digest_of(edits) in tried or self._is_settled(change):
+                continue
+            reserve = 1 + (2 * max(LEAST_PAIRS, least_pairs(self.alpha)) if self._can_confirm() else 0)
+            is_known = digest_of(edits) in self._known
+            if not is_known and not self.budget.has(reserve, self.each_s, self._used, self._used_s):
+                return
+            tried.add(digest_of(edits))
+            found, gain = self._beside_the_best(edits, change, cancel)
+            quality = None
+            if gain is not None and first.answers and found.answers:
+                quality = compare(first.answers, found.answers, wavers=first.wavers)
+            is_accepted = gain is not None and gain >= ACCEPTED and not (quality and quality.is_fault)
+            self._add(
+                TuneStep(change=change, result=found, gain=gain, is_accepted=is_accepted, quality=quality)
+            )
+            if is_accepted:
+                self.accepted.append(change)
+                if (more := further(change)) is not None:
+                    queue.insert(0, more)
+
+    def _beside_the_best(
+        self, edits: ScriptEdits, change: TuneChange, cancel: Event
+    ) -> tuple[TuneResult, float | None]:
+        """What a candidate gives, and its factor over the incumbent; None where it has none.
+
+        On a machine that others use, the incumbent's old value is of another moment: there the incumbent is
+        started again right after the candidate, and a gain counts if it shows twice; the smaller one does.
+        """
+        best = self.best
+        bar = None if best.disturbed else best.value
+        found = self._measured(edits, change, cancel, bar=bar)
+        if not found.is_ok or found.value is None or best.value is None:
+            return found, None
+        gain = self.evaluator.objective.gain(found.value, best.value)
+        if not (best.disturbed or found.disturbed):
+            return found, gain
+        gain, incumbent = math.inf, joined(ScriptEdits(), [item.edits for item in self.accepted])
+        for turn in range(_TURNS):
+            again = found if not turn else self._measured(edits, change, cancel, turn=turn)
+            beside = self._measured(incumbent, None, cancel, turn=len(self.steps) * _TURNS + turn)
+            if again.value is None or beside.value is None:
+                return found, None
+            gain = min(gain, self.evaluator.objective.gain(again.value, beside.value))
+            if gain < ACCEPTED:
+                break
+        return found, gain
+
+    def _is_settled(self, change: TuneChange) -> bool:
+        """Whether another value of the same setting was accepted already, and this is no step beyond it."""
+        before = [item for item in self.accepted if change.key and item.key == change.key]
+        if not before or change.why == "asked for":
+            return False
+        return further(before[-1]) is None or change.name != getattr(further(before[-1]), "name", "")
+
+    def _can_confirm(self) -> bool:
+        """Whether the whole budget has room for a baseline, one candidate and a confirmation."""
+        need = 2 + 2 * max(LEAST_PAIRS, least_pairs(self.alpha))
+        return self.budget.has(need, self.each_s, 0, 0.0)
+
+    def _pairs(self) -> int:
+        return self.budget.pairs(self.each_s, self._used, self._used_s)
+
+    def _measured(
+        self,
+        edits: ScriptEdits,
+        change: TuneChange | None,
+        cancel: Event,
+        *,
+        bar: float | None = None,
+        turn: int = 0,
+    ) -> TuneResult:
+        """What a configuration gives, from the journal where it was measured before."""
+        key = digest_of(edits) + (f"#{turn}" if turn else "")
+        found = self._known.get(key)
+        if found is None:
+            again = "the best so far again" if self.accepted else "the script as it is again"
+            name = change.name if change is not None else again if turn else "the script as it is"
+            number = self._start(name)
+            found = self.evaluator.evaluate(edits, number=number, bar=bar, cancel=cancel)
+            self.journal.note("measured", digest=key, name=name, result=found.to_json())
+        self._used, self._used_s = self._used + 1, self._used_s + found.cost_s
+        return found
+
+    def _start(self, name: str) -> int:
+        number = self.journal.starts
+        self.journal.note("start", number=number, name=name)
+        self.on_try(name)
+        return number
+
+    def _add(self, step: TuneStep) -> None:
+        self.steps.append(step)
+        self.on_step(step)
+
+    def _confirmed(self, pairs: int, cancel: Event) -> ExperimentState:
+        edits = joined(ScriptEdits(), [item.edits for item in self.accepted])
+        arms = {CONTROL: self.settings_of(ScriptEdits()), TREATMENT: self.settings_of(edits)}
+        first, best = self.steps[0].result.value, self.best.value
+        finds = self.evaluator.finds_rates and first is not None and best is not None
+        test = Confirmation(
+            evaluator=self.evaluator,
+            edits={CONTROL: ScriptEdits(), TREATMENT: edits},
+            arms=arms,
+            rates=ladder(first, best) if finds and first is not None and best is not None else (),
+            alpha=self.alpha,
+            margin=self.margin,
+            seed=self.seed,
+            path=self.experiment,
+            subject=self.subject(tuple(self.accepted), arms[TREATMENT]),
+            on_start=lambda arm: self._start("the script as it is" if arm == CONTROL else "the winner"),
+            on_measured=lambda arm, found: self.journal.note("compared", arm=arm, result=found.to_json()),
+            on_round=self.on_round,
+        )
+        return test.run(pairs, cancel)
+
+    def _ended(self, state: ExperimentState | None, why: str) -> TuneOutcome:
+        compared = [event.facts["result"] for event in self.journal.events if event.name == "compared"]
+        outcome = TuneOutcome(
+            steps=tuple(self.steps),
+            accepted=tuple(self.accepted),
+            edits=joined(ScriptEdits(), [item.edits for item in self.accepted]),
+            state=state,
+            why=why,
+            starts=self._used + len(compared),
+            cost_s=self._used_s + sum(item["cost_s"] for item in compared),
+            load_s=sum(item.result.load_s for item in self.steps) + sum(item["load_s"] for item in compared),
+            quality=next((item.quality for item in reversed(self.steps) if item.is_accepted), None),
+        )
+        verdict = None if outcome.verdict is None else str(outcome.verdict)
+        self.journal.note("ended", verdict=verdict, why=why, starts=outcome.starts)
+        return outcome

@@ -1,0 +1,256 @@
+"""Tunes: what is tried by what is known, the run, and what the graph learns of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kg.errors import TuningError
+from kg.nouns.entities import Baseline, Case, Kind, Measurement, Objective, Source, Status
+from recommender.experiment.journal import path_of
+from recommender.experiment.metadata import ExperimentSubject
+from recommender.measuring.marks import end_marked
+from recommender.measuring.masking import has_mask
+from recommender.measuring.outcome import CancelledError
+from recommender.ranking.change import Change
+from recommender.tune.candidates import (
+    TuneChange,
+    configuration_of,
+    named_changes,
+    plan_changes,
+    script_changes,
+)
+from recommender.tune.launch_script import joined
+from recommender.tune.request import TuneRequest, mark_of
+from recommender.tune.tune_journal import TuneJournal, folder_of, new_name, read_events
+from recommender.tune.tuner import TuneLoop
+from recommender.workspace.ask import AskDesk
+from recommender.workspace.desk import Desk
+from recommender.workspace.launches import LaunchDesk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from threading import Event
+
+    from ingest.questions.patches.script_edits import ScriptEdits
+    from kg.nouns.entities import Problem
+    from recommender.answers.answer import Answer
+    from recommender.experiment.standing import ExperimentState
+    from recommender.tune.launch_script import LaunchScript
+    from recommender.tune.tuner import TuneOutcome, TuneStep
+
+
+__all__ = ["CancelledError", "PreparedTune", "TuneDesk", "TuneWatch", "is_masked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedTune:
+    """A tune that can run.
+
+    Attributes:
+        request: What is asked.
+        script: The user's.
+        candidates: What is tried, in this order.
+        notes: Why there is no plan, and what else is to be known.
+    """
+
+    request: TuneRequest
+    script: LaunchScript
+    candidates: tuple[TuneChange, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneWatch:
+    """Whoever wants to know how a tune goes.
+
+    Attributes:
+        on_try: Told before each start what is tried.
+        on_step: Told after each evaluation of the search.
+        on_round: Told after each round of the confirmation.
+    """
+
+    on_try: Callable[[str], None] = lambda _: None
+    on_step: Callable[[TuneStep], None] = lambda _: None
+    on_round: Callable[[ExperimentState], None] = lambda _: None
+
+
+class TuneDesk(Desk):
+    """Tunes of a workspace."""
+
+    __slots__ = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where they are."""
+        return self.workspace.layout.tunes
+
+    def begun(self, name: str = "") -> tuple[str, TuneRequest]:
+        """A tune that was begun, the newest without a name.
+
+        Raises:
+            UnknownEntityError: There is none.
+            WorkspaceError: Its journal is damaged.
+        """
+        folder = folder_of(self.folder, name)
+        return folder.name, TuneRequest.from_json(read_events(folder)[0].facts["about"])
+
+    def prepare(self, request: TuneRequest) -> PreparedTune:
+        """Read the script and say what is tried on it.
+
+        Raises:
+            InputError: The script, its load or a change cannot be read.
+        """
+        script = request.read_script()
+        request.load_of()
+        answer, notes = self._plan(request, script)
+        planned = [] if answer is None else list(plan_changes(answer, script))
+        own = list(script_changes(script))
+        named = list(named_changes(request.changes, script, planned)) if request.changes else []
+        found: dict[str, TuneChange] = {}
+        for item in named or [*planned, *own]:
+            found.setdefault(item.digest, item)
+        candidates = tuple(found.values())
+        return PreparedTune(request=request, script=script, candidates=candidates, notes=notes)
+
+    def _plan(self, request: TuneRequest, script: LaunchScript) -> tuple[Answer | None, tuple[str, ...]]:
+        """The plan for a script; without one, why."""
+        if not script.program:
+            return None, ()
+        try:
+            problem, notes = AskDesk(self.workspace).problem(request.question)
+            answer = LaunchDesk(self.workspace).recommend(problem, script.settings, notes=notes)
+        except TuningError as fault:
+            return None, (f"no plan, the script's own settings are tried: {fault}",)
+        if answer.abstention is not None:
+            return None, (f"no plan, the script's own settings are tried: {answer.abstention.reason}",)
+        return answer, ()
+
+    def run(
+        self, prepared: PreparedTune, cancel: Event, watch: TuneWatch, name: str = ""
+    ) -> tuple[str, TuneOutcome]:
+        """Run a tune, or go on with one; its name and how it ended.
+
+        Args:
+            prepared: The tune.
+            cancel: Ends it when set; it can go on.
+            watch: Is told how it goes.
+            name: Of one that was begun; empty for a new one.
+
+        Raises:
+            CancelledError: ``cancel`` was set.
+            TuningError: As :meth:`TuneLoop.run`.
+        """
+        request, script = prepared.request, prepared.script
+        name = name or new_name(self.folder)
+        folder = self.folder / name
+        with TuneJournal(folder, request.about()) as journal:
+            end_marked(mark_of(folder), script.engine.grace_s)  # of a session that was killed
+            noted = journal.last("planned")
+            if noted is None:
+                journal.note("planned", candidates=[item.to_json() for item in prepared.candidates])
+                candidates: Sequence[TuneChange] = prepared.candidates
+            else:
+                candidates = [TuneChange.from_json(item) for item in noted.facts["candidates"]]
+            tuner = TuneLoop(
+                evaluator=request.evaluator(script, journal),
+                candidates=candidates,
+                budget=request.budget,
+                journal=journal,
+                experiment=path_of(self.workspace.layout.experiments, name),
+                settings_of=lambda edits: configuration_of(edits, script),
+                subject=lambda changes, settings: self._subject(request, changes, settings),
+                alpha=request.alpha,
+                margin=request.margin,
+                seed=request.seed,
+                on_try=watch.on_try,
+                on_step=watch.on_step,
+                on_round=watch.on_round,
+                keeps_limits=bool(request.limits),
+            )
+            return name, tuner.run(cancel)
+
+    def _subject(
+        self, request: TuneRequest, changes: tuple[TuneChange, ...], settings: object
+    ) -> ExperimentSubject | None:
+        """What a winner tries on which problem; None where the problem cannot be told."""
+        del settings
+        if self._problem(request) is None:
+            return None
+        only = changes[0] if len(changes) == 1 else None
+        single = Change() if only is None else Change(id=only.recommendation, strategy=only.strategy)
+        return ExperimentSubject(question=dict(request.question), single=single)
+
+    def _problem(self, request: TuneRequest) -> Problem | None:
+        try:
+            return AskDesk(self.workspace).problem(request.question)[0]
+        except TuningError:
+            return None
+
+    def tell(self, prepared: PreparedTune, name: str, outcome: TuneOutcome) -> int:
+        """Teach the graph what was measured; the rows that are new.
+
+        Raises:
+            WorkspaceError: Another process is writing.
+        """
+        problem = self._problem(prepared.request)
+        if problem is None:
+            return 0
+        cases = self._cases(prepared, problem, name, outcome)
+        with self.workspace.edit(command="tune") as editor:
+            rows = editor.add_cases(cases).rows if cases else 0
+        self.workspace.refresh()
+        return rows
+
+    def _cases(self, prepared: PreparedTune, problem: Problem, name: str, outcome: TuneOutcome) -> list[Case]:
+        script = prepared.script
+        objective = prepared.request.objective(script)
+        asked = replace(
+            problem,
+            objective=Objective(metric=objective.metric, better=objective.better, unit=objective.unit),
+        )
+        first = outcome.steps[0].result
+        edits: list[ScriptEdits] = []
+        cases: list[Case] = []
+        for step in outcome.steps:
+            tried = joined_edits([*edits, *([step.change.edits] if step.change is not None else [])])
+            if step.is_accepted and step.change is not None:
+                edits.append(step.change.edits)
+            result = step.result
+            if result.is_dropped or (result.is_ok and step.change is None):
+                continue
+            measurement = (
+                Measurement(metric=objective.metric, unit=objective.unit, value=result.value)
+                if result.is_ok
+                else Measurement(metric=objective.metric, status=Status.FAILED, reason=result.reason[:300])
+            )
+            baseline = None
+            if first.value is not None and result.is_ok:
+                baseline = Baseline(
+                    value=first.value, configuration=configuration_of(joined_edits([]), script)
+                )
+            cases.append(
+                Case(
+                    problem=asked,
+                    configuration=configuration_of(tried, script),
+                    measurement=measurement,
+                    kind=Kind.MEASURED,
+                    source=Source(title=f"tune {name}"),
+                    baseline=baseline,
+                    strategy="" if step.change is None else step.change.strategy,
+                )
+            )
+        return cases
+
+
+def is_masked(text: str) -> bool:
+    """Whether a text of a journal lacks a secret."""
+    return has_mask(text)
+
+
+def joined_edits(parts: Sequence[ScriptEdits]) -> ScriptEdits:
+    """Edits one after the other."""
+    from ingest.questions.patches.script_edits import ScriptEdits
+
+    return joined(ScriptEdits(), parts)

@@ -1,0 +1,261 @@
+"""``tunegraph tune`` with real processes: an engine that speaks real HTTP, with faults to order."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_engine import install
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/environ").exists(), reason="processes are found by /proc"
+)
+
+SCRIPT = (
+    "#!/bin/bash\nexport API_KEY=sk-very-secret\nvllm serve /models/tiny --max-num-seqs 4 --enforce-eager\n"
+)
+LOAD = (
+    "--load",
+    "concurrency=4",
+    "--input-len",
+    8,
+    "--output-len",
+    6,
+    "--requests",
+    16,
+    "--probe-time",
+    "0.2s",
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with a script, and an engine in a folder of programs."""
+    install(tmp_path / "bin")
+    (tmp_path / "serve.sh").write_text(SCRIPT)
+    return tmp_path
+
+
+@pytest.fixture
+def tune(run: Any, place: Path, empty_path: Path) -> Any:
+    """Runs ``tunegraph tune`` in that folder, with the engine on the path; a fault may be ordered."""
+
+    def call(*words: object, fault: str = "") -> Any:
+        path = f"{place / 'bin'}:{os.environ['PATH']}"
+        return run(
+            "tune", *words, workspace=empty_path, folder=place, environment={"PATH": path, "FAULT": fault}
+        )
+
+    return call
+
+
+def engines() -> list[int]:
+    """The engines that run."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"fake_engine.py" in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def journal(workspace: Path) -> list[dict[str, Any]]:
+    """The events of the newest tune."""
+    newest = max((workspace / "tunes").iterdir(), key=lambda path: path.name)
+    return [json.loads(line) for line in (newest / "journal.jsonl").read_text().splitlines()]
+
+
+def test_a_harmful_setting_is_found_and_taken_away(tune: Any, place: Path, empty_path: Path) -> None:
+    only = ("--change", "--enforce-eager=", "--change", "--max-num-seqs=2")
+    ran = tune("serve.sh", *LOAD, *only, "--write", "tuned.sh", "--seed", 1, "--json")
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert (found["verdict"], found["accepted"]) == ("better", ["without --enforce-eager"])
+    assert found["confirmation"]["treatments"][0]["ratio_low"] > 1
+    assert found["quality"]["state"] == "same"
+    assert found["steps"][2]["accepted"] is False
+    assert (place / "tuned.sh").read_text() == SCRIPT.replace(" --enforce-eager", "")
+    assert (place / "serve.sh").read_text() == SCRIPT
+    assert engines() == []
+    kept = "".join(path.read_text() for path in (empty_path / "tunes").rglob("*.jsonl"))
+    assert "sk-very-secret" not in kept
+
+
+def test_a_dry_run_starts_nothing_and_shows_every_start(tune: Any, place: Path, empty_path: Path) -> None:
+    ran = tune("serve.sh", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert "--max-num-seqs 8" in ran.out
+    assert "without --enforce-eager" in ran.out
+    assert "Nothing was started" in ran.out
+    assert not (empty_path / "tunes").exists()
+
+
+def test_nothing_better_is_a_result(tune: Any, place: Path, empty_path: Path) -> None:
+    ran = tune("serve.sh", *LOAD, "--change", "--max-num-seqs=1")
+    assert ran.code == 3, ran.err
+    assert "Nothing better" in ran.out
+
+
+def test_a_port_that_is_taken_names_its_holder(tune: Any, place: Path, empty_path: Path) -> None:
+    """The script of a command that nothing here knows keeps its own port, which an old server holds."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        url = f"http://127.0.0.1:{held.getsockname()[1]}/health"
+        (place / "own.sh").write_text("./my-server --listen\n")
+        ran = tune("own.sh", *LOAD, "--ready", url, "--change", "THREADS=2")
+    assert ran.code == 1
+    assert "is taken by process" in ran.err
+    assert "which tunegraph did not start" in ran.err
+
+
+def test_an_old_server_on_the_port_of_the_script_is_left_alone(
+    tune: Any, place: Path, empty_path: Path
+) -> None:
+    decoy = subprocess.Popen(
+        [str(place / "bin" / "vllm"), "serve", "x", "--port", "18991"], stdout=subprocess.PIPE
+    )
+    try:
+        assert decoy.stdout is not None
+        decoy.stdout.readline()
+        (place / "serve.sh").write_text(SCRIPT.replace("--max", "--port 18991 --max"))
+        ran = tune("serve.sh", *LOAD, "--change", "--max-num-seqs=1")
+        assert ran.code == 3, ran.err  # it was measured on a port of its own
+        assert decoy.poll() is None
+    finally:
+        decoy.kill()
+        decoy.wait()
+        decoy.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("dies", "it ended before it was ready (exit code 1: RuntimeError: NPU out of memory"),
+        ("silent", "not ready after"),
+        ("mute", "it ended under the load (exit code 1: CUDA error: an illegal memory access"),
+    ],
+)
+def test_a_script_that_does_not_run_says_so_in_one_line(tune: Any, fault: str, says: str) -> None:
+    ran = tune("serve.sh", *LOAD, "--start-time", "2s", fault=fault)
+    assert ran.code == 1
+    assert says in " ".join(ran.err.split())
+    assert engines() == []
+
+
+def test_answers_that_are_noise_are_a_loss(tune: Any) -> None:
+    """The fast setting answers something else from the first token on: it is no winner."""
+    only = ("--change", "--enforce-eager=")
+    ran = tune("serve.sh", *LOAD, *only, "--json", fault="wrong")
+    assert ran.code == 3, ran.err
+    assert ran.json["steps"][1]["gain"] > 1.5
+    assert ran.json["steps"][1]["quality"]["state"] == "fault"
+    assert ran.json["accepted"] == []
+
+
+def test_the_users_own_command_judges_accuracy(tune: Any, place: Path, empty_path: Path) -> None:
+    only = ("--change", "--enforce-eager=", "--accuracy", "echo score .31 at $TUNEGRAPH_URL; exit 1")
+    ran = tune("serve.sh", *LOAD, *only, "--json")
+    assert ran.code == 3, ran.err
+    assert "--accuracy: exit code 1: score .31 at http://127.0.0.1:" in ran.json["steps"][1]["reason"]
+
+
+def test_limits_that_nothing_keeps(tune: Any, place: Path, empty_path: Path) -> None:
+    limits = ("--limit", "ttft_p90<=1ms", "--requests", 16, "--probe-time", "0.2s", "--output-len", 4)
+    ran = tune("serve.sh", *limits, "--input-len", 8)
+    assert ran.code == 4, ran.err
+    assert "keeps the limits at no load" in ran.err
+
+
+def test_a_budget_shorter_than_one_start(tune: Any, place: Path, empty_path: Path) -> None:
+    ran = tune("serve.sh", *LOAD, "--budget", "0.1s")
+    assert ran.code == 2
+    assert "shorter than one start" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("missing.sh",), "missing.sh: no such file"),
+        (("serve.sh", "--limit", "quality<=3"), "quality<=3"),
+        (("serve.sh", "--load", "much"), "concurrency=64, 20/s, or find"),
+        (("serve.sh", "--load", "find"), "the highest rate needs limits"),
+        (("serve.sh", "--change", "speed"), "no change of the plan"),
+        (("serve.sh", "--budget", "soon"), "'soon' is no time"),
+        (("two.sh",), "it starts 2 programs"),
+        (("box.sh",), "docker starts it where tunegraph can neither mark nor end it"),
+        (("odd.sh",), "no launch is found"),
+        (("serve.sh", "--resume"), "a script to tune, or --resume"),
+    ],
+)
+def test_bad_input_is_one_line(
+    tune: Any, place: Path, empty_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    (place / "two.sh").write_text("vllm serve /m/a --port 1 &\nvllm serve /m/b --port 2 --max-num-seqs 9\n")
+    (place / "box.sh").write_text("docker run -p 8000:8000 vllm/vllm-openai:v0.9.0 --model /m/a\n")
+    (place / "odd.sh").write_text("echo hello\n")
+    ran = tune(*words)
+    assert ran.code == 2, ran.err
+    assert says in " ".join(ran.err.split())
+    assert not list((empty_path / "tunes").glob("*")) if (empty_path / "tunes").exists() else True
+
+
+def _begin(place: Path, workspace: Path) -> subprocess.Popen[str]:
+    words = ["--workspace", str(workspace), "tune", "serve.sh", *map(str, LOAD), "--seed", "3"]
+    words += ["--change", "--enforce-eager=", "--change", "--max-num-seqs=2,3"]
+    return subprocess.Popen(
+        [str(Path(sys.executable).with_name("tunegraph")), *words],
+        cwd=place,
+        env={**os.environ, "PATH": f"{place / 'bin'}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _started(workspace: Path, starts: int) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if (workspace / "tunes").exists():
+            try:
+                if sum(item["event"] == "start" for item in journal(workspace)) >= starts and engines():
+                    return
+            except (ValueError, OSError):
+                pass
+        time.sleep(0.02)
+    raise AssertionError("it does not start")
+
+
+def test_ctrl_c_leaves_no_process_and_says_the_best(place: Path, empty_path: Path) -> None:
+    process = _begin(place, empty_path)
+    _started(empty_path, 2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Best so far, not confirmed: the script as it is" in " ".join(err.split())
+    assert "Go on: tunegraph tune --resume" in err
+    assert engines() == []
+
+
+def test_what_was_killed_goes_on_and_leaves_nothing_behind(tune: Any, place: Path, empty_path: Path) -> None:
+    process = _begin(place, empty_path)
+    _started(empty_path, 3)
+    process.kill()
+    process.communicate()
+    before = [item for item in journal(empty_path) if item["event"] == "measured"]
+    ran = tune("--resume", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["accepted"] == ["without --enforce-eager"]
+    after = [item for item in journal(empty_path) if item["event"] == "measured"]
+    assert after[: len(before)] == before
+    assert len({item["digest"] for item in after}) == len(after)
+    assert engines() == []

@@ -1,0 +1,207 @@
+"""The loop by a machine of formulas: what is accepted, what a budget allows, and 40 kills that change nothing."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from ingest.questions.patches.script_edits import ScriptEdits
+from kg.errors import InfeasibleError, InputError, WorkspaceError
+from kg.nouns.entities import Better, Status
+from kg.nouns.values import Settings
+from recommender.experiment.verdict import Verdict
+from recommender.tune.candidates import TuneChange, digest_of
+from recommender.tune.tune_journal import TuneJournal
+from recommender.tune.tune_result import TuneObjective, TuneResult
+from recommender.tune.tuner import Budget, TuneLoop, TuneOutcome
+
+GAINS = {"--good": 1.5, "--small": 1.1, "--bad": 0.7, "--same": 1.0}
+
+
+class Killed(BaseException):
+    """What a kill is to a process: nothing runs behind it."""
+
+
+@dataclass
+class Machine:
+    """Gives values by a formula with noise; may be killed at a start."""
+
+    noise: float = 0.01
+    disturbed: int = 0
+    fails: tuple[str, ...] = ()
+    other_answers: tuple[str, ...] = ()
+    kill_at: int | None = None
+    base: float | None = 100.0
+    starts: int = 0
+    luck: int = 0
+    seen: list[tuple[str, ...]] = field(default_factory=list)
+    objective = TuneObjective(
+        metric="throughput", better=Better.HIGHER, unit="tokens/s", text="tokens a second"
+    )
+    finds_rates = False
+
+    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
+        return self._value(edits, self.luck, bar)
+
+    def confirm(
+        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
+    ) -> TuneResult:
+        return self._value(edits, seed, None)
+
+    def _value(self, edits: ScriptEdits, luck: int, bar: float | None) -> TuneResult:
+        if self.kill_at is not None and self.starts >= self.kill_at:
+            raise Killed
+        self.starts += 1
+        self.seen.append(tuple(edits.flags))
+        if self.base is None:
+            return TuneResult(is_dropped=True, reason="at no load", nearest=0.4, cost_s=1.0)
+        if set(self.fails) & set(edits.flags):
+            return TuneResult(status=Status.FAILED, reason="out of memory", cost_s=1.0)
+        rng = random.Random(f"{luck}/{sorted(edits.flags)}")
+        value = (
+            self.base * math.prod(GAINS[name] for name in edits.flags) * math.exp(rng.gauss(0, self.noise))
+        )
+        if bar is not None and value < 0.9 * bar:
+            return TuneResult(is_dropped=True, reason="below the best", cost_s=0.5)
+        says = "other" if set(self.other_answers) & set(edits.flags) else "as ever"
+        return TuneResult(value=value, cost_s=1.0, disturbed=self.disturbed, answers=(says,) * 8)
+
+
+def change(name: str) -> TuneChange:
+    return TuneChange(name=name, edits=ScriptEdits(flags={name: ()}), why="asked for", key=name)
+
+
+def tune(
+    folder: Path,
+    machine: Machine,
+    names: tuple[str, ...] = ("--bad", "--good", "--small", "--same"),
+    **more: object,
+) -> TuneOutcome:
+    with TuneJournal(folder / "tune", {"of": "a test"}) as journal:
+        loop = TuneLoop(
+            evaluator=machine,
+            candidates=[change(name) for name in names],
+            budget=more.pop("budget", Budget()),  # type: ignore[arg-type]  of the tests below
+            journal=journal,
+            experiment=folder / "experiments" / "tune.jsonl",
+            settings_of=lambda edits: Settings(
+                dict.fromkeys((name.strip("-") for name in edits.flags), True)
+            ),
+            **more,  # type: ignore[arg-type]  likewise
+        )
+        return loop.run(Event())
+
+
+def test_changes_that_help_add_up_and_are_confirmed(tmp_path: Path) -> None:
+    found = tune(tmp_path, Machine())
+    assert [item.name for item in found.accepted] == ["--good", "--small"]
+    assert found.verdict is Verdict.BETTER
+    assert found.state is not None
+    interval = found.state.comparisons[0].interval
+    assert interval.low < math.log(1.65) < interval.high
+    assert found.steps[1].result.is_dropped  # by its first probe
+
+
+def test_one_change_at_a_time_on_top_of_what_was_accepted(tmp_path: Path) -> None:
+    machine = Machine()
+    tune(tmp_path, machine)
+    assert machine.seen[:5] == [
+        (), ("--bad",), ("--good",), ("--good", "--small"), ("--good", "--small", "--same"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_same_under_another_name_is_no_gain(tmp_path: Path, seed: int) -> None:
+    """What is taken for better by luck is refused by its confirmation: an A/A tune reports no gain."""
+    found = tune(tmp_path, Machine(noise=0.08, luck=seed), ("--same",), seed=seed)
+    assert not found.is_better
+
+
+def test_a_disturbed_gain_must_show_twice_beside_the_best(tmp_path: Path) -> None:
+    machine = Machine(disturbed=1)
+    found = tune(tmp_path, machine, ("--same", "--good"))
+    assert [item.name for item in found.accepted] == ["--good"]
+    assert machine.seen.count(()) > 3  # the script as it is was started again beside the candidates
+
+
+def test_a_failure_and_a_fault_of_quality_are_losses(tmp_path: Path) -> None:
+    found = tune(tmp_path, Machine(fails=("--good",), other_answers=("--small",)), ("--good", "--small"))
+    assert not found.accepted
+    assert found.steps[1].result.reason == "out of memory"
+    assert found.steps[2].quality is not None
+    assert found.steps[2].quality.is_fault
+
+
+def test_a_budget_keeps_room_for_the_confirmation(tmp_path: Path) -> None:
+    machine = Machine()
+    found = tune(tmp_path, machine, budget=Budget(evaluations=17))
+    assert found.starts <= 17
+    assert machine.starts <= 17
+    assert found.state is not None
+    assert [item.name for item in found.accepted] == ["--good", "--small"]
+
+
+def test_a_budget_without_that_room_says_so(tmp_path: Path) -> None:
+    found = tune(tmp_path, Machine(), budget=Budget(evaluations=5))
+    assert found.verdict is None
+    assert found.starts == 5
+    assert "takes 12 starts at least" in found.why
+
+
+def test_a_script_that_does_not_run_or_keeps_no_limit_ends_the_tune(tmp_path: Path) -> None:
+    broken = Machine()
+    broken.base = 1.0
+    broken.noise = 0.0
+    broken.evaluate = lambda *_, **__: TuneResult(status=Status.FAILED, reason="no such flag")  # type: ignore[method-assign]
+    with pytest.raises(WorkspaceError, match="the script as it is does not run: no such flag"):
+        tune(tmp_path / "one", broken)
+    with pytest.raises(InfeasibleError, match="keeps the limits at no load"):
+        tune(tmp_path / "two", Machine(base=None), keeps_limits=True)
+    with pytest.raises(InputError, match="shorter than one start"):
+        tune(tmp_path / "three", Machine(), budget=Budget(seconds=0.5))
+
+
+def test_kills_at_random_starts_change_nothing_and_the_budget_is_exact(tmp_path: Path) -> None:
+    whole = tune(tmp_path / "whole", Machine(), budget=Budget(evaluations=30))
+    rng, kills = random.Random(0), 0
+    for turn in range(4):
+        outcome, starts, lost = None, 0, 0
+        while outcome is None:
+            machine = Machine(kill_at=rng.randint(1, 4))
+            try:
+                outcome = tune(tmp_path / f"killed-{turn}", machine, budget=Budget(evaluations=30))
+            except Killed:
+                lost += 1
+            starts += machine.starts
+        kills += lost
+        assert [item.name for item in outcome.accepted] == [item.name for item in whole.accepted]
+        assert [item.result for item in outcome.steps] == [item.result for item in whole.steps]
+        assert outcome.verdict is whole.verdict
+        assert starts <= whole.starts + lost  # a kill costs the pair that it cut off, and nothing else
+        with TuneJournal(tmp_path / f"killed-{turn}" / "tune", {"of": "a test"}) as journal:
+            assert sum(event.name == "measured" for event in journal.events) == len(whole.steps)
+    assert kills >= 20
+
+
+def test_kills_in_pairs_that_go_on(tmp_path: Path) -> None:
+    """A pair that is cut off is measured again as a whole, so every second start may be lost and it still ends."""
+    kills, outcome = 0, None
+    while outcome is None:
+        try:
+            outcome = tune(tmp_path, Machine(kill_at=2), budget=Budget(evaluations=40))
+        except Killed:
+            kills += 1
+            assert kills < 60
+    assert kills >= 8
+    assert outcome.is_better
+
+
+def test_edits_have_one_digest_whatever_their_order() -> None:
+    one = ScriptEdits(flags={"--a": ("1",), "--b": ()}, removed=("--x", "--y"))
+    other = ScriptEdits(flags={"--b": (), "--a": ("1",)}, removed=("--y", "--x"))
+    assert digest_of(one) == digest_of(other)
