@@ -132,6 +132,10 @@ _PANELS: dict[str, str] = {
     "--recommendation",
     "From files": "--from-command --config-json --smi --trace --from-profile --space --log --file --known "
     "--sensitivity",
+    "Load": "--load --input-len --output-len --requests --probe-time",
+    "What is tried": "--change --ready --start-time --accuracy",
+    "A training run": "--train --steps --line",
+    "The tune": "--dry-run",
     "Size a service": "--rate --pareto --price",
     "Run for least carbon": "--by --lasts --region --power-limit --weigh",
     "What to estimate": "--set --sweep --compare --constants",
@@ -146,6 +150,9 @@ _PANELS: dict[str, str] = {
 """Heading to the last names of its options, in the order of a help."""
 _HEADINGS = {name: heading for heading, names in _PANELS.items() for name in names.split()}
 _OWN = {
+    **{("tune", name): "Load" for name in ("--limit", "--rate", "--trace")},
+    ("tune", "--better"): "A training run",
+    **{("tune", name): "The tune" for name in ("--budget", "--resume", "--name")},
     ("estimate", "--pareto"): "What to estimate",
     ("run", "--price"): "What it is worth",
     ("record", "--price"): "What it is worth",

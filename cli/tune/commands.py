@@ -105,7 +105,9 @@ def tune(
     seed: Annotated[int | None, typer.Option("--seed", help="Of requests and orders.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tune a script: start it, put a load on it, try one change at a time, confirm and write the winner.
+    """Tune a script by running it, one change at a time.
+
+    It is started, loaded, changed and measured; a winner is written where restarts in turn confirm it.
 
     Example: tunegraph tune serve.sh --limit 'ttft_p99<=2s' --budget 1h --write tuned.sh
     """

@@ -103,12 +103,7 @@ def show_launches(prepared: PreparedTune, *, as_json: bool) -> None:
     rows = [{"name": "the script as it is", "starts": script.shown(ScriptEdits(), {}), "why": "baseline"}]
     for item in prepared.candidates:
         expected = "" if item.expected is None else f", {item.expected:.2f}x expected"
-        text, unwritten = script.with_edits(item.edits)
-        left = f"; not written: {'; '.join(unwritten)}" if unwritten else ""
-        del text
-        rows.append(
-            {"name": item.name, "starts": script.shown(item.edits, {}) + left, "why": item.why + expected}
-        )
+        rows.append({"name": item.name, "starts": script.shown(item.edits, {}), "why": item.why + expected})
     if as_json:
         output.as_json({"launches": rows, "objective": prepared.request.objective(script).text})
         return

@@ -109,10 +109,15 @@ class TuneDesk(Desk):
         own = list(script_changes(script))
         named = list(named_changes(request.changes, script, planned)) if request.changes else []
         found: dict[str, TuneChange] = {}
+        left: list[str] = []
         for item in named or [*planned, *own]:
-            found.setdefault(item.digest, item)
-        candidates = tuple(found.values())
-        return PreparedTune(request=request, script=script, candidates=candidates, notes=notes)
+            _, unwritten = script.with_edits(item.edits)
+            left += [f"left out: {item.name}: {reason}" for reason in unwritten]
+            if not unwritten:
+                found.setdefault(item.digest, item)
+        return PreparedTune(
+            request=request, script=script, candidates=tuple(found.values()), notes=(*notes, *left)
+        )
 
     def _plan(self, request: TuneRequest, script: LaunchScript) -> tuple[Answer | None, tuple[str, ...]]:
         """The plan for a script; without one, why."""
