@@ -115,7 +115,7 @@ def _taken(
         place = None if item.where in _FIELDS else item.where
         found = release.look_up(item.key, place, suggest=False)
         why = _refused(item, found)
-        if framework in COMMANDS and item.origin is not Origin.CURRENT:
+        if framework in COMMANDS and not (item.origin is Origin.CURRENT and release.note):
             why = why or _unwritable(item, found, release)
         if why:
             said.append(f"{item.key} is left out: {why}")
@@ -140,11 +140,11 @@ def _refused(item: PlanSetting, found: LookUp) -> str:
 
 
 def _unwritable(item: PlanSetting, found: LookUp, release: ReleaseSettings) -> str:
-    """Why the command of a server cannot hold a setting of ours; empty where it can."""
+    """Why the command of a server cannot hold a setting; empty where it can."""
     if item.where is SettingPlace.JSON and not item.file and found.standing is Standing.UNKNOWN:
         found = release.look_up(carrying_flag(item), SettingPlace.FLAG, suggest=False)
     if item.where in {SettingPlace.FLAG, SettingPlace.JSON} and found.standing is Standing.UNKNOWN:
-        return f"{found.release} has none of that name"
+        return f"{release.registry.software} {found.release} has none of that name"
     is_off = item.where is SettingPlace.FLAG and show(item.value).lower() == "false" and not item.negation
     if is_off and found.setting is not None and found.setting.type == "bool":
         return "it has no flag that switches it off"
