@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.variables import visible_devices
 from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Condition, Truth
-from kg.terms.dialects import positive, statement
+from kg.terms.dialects import layout_of, positive, statement
 from kg.terms.purposes import plain_key
 from recommender.audit.finding import SettingFinding
 from recommender.audit.registry_findings import registry_findings
@@ -36,7 +38,7 @@ def judge_settings(case: AuditCase, rules: Sequence[AuditRule]) -> tuple[Setting
         rules: Shipped ones, and those of a user, which win over shipped ones of the same id.
     """
     by_id = {rule.id: rule for rule in rules}
-    found = [*registry_findings(case), *_limits(case)]
+    found = [*registry_findings(case), *_limits(case), *_devices(case)]
     settled = {item.setting for item in found if item.kind in {FindingKind.REFUSED, FindingKind.IGNORED}}
     for rule in by_id.values():
         found += [item for item in _by_rule(case, rule) if item.setting not in settled]
@@ -90,6 +92,41 @@ def default_text(case: AuditCase, setting: RunningSetting) -> str:
         return ""
     text = "true" if default.value is True else "false" if default.value is False else str(default.value)
     return f"{answer.setting.key}={text}" if answer.setting is not None else ""
+
+
+_SPREAD = frozenset(
+    {
+        "nnodes", "node_rank", "dist_init_addr", "headless", "data_parallel_size_local", "data_parallel_rank",
+        "data_parallel_address", "data_parallel_start_rank", "data_parallel_external_lb",
+        "data_parallel_hybrid_lb",
+    }
+)  # fmt: skip
+"""Settings of servers that spread one launch over several commands or machines."""
+
+
+def _devices(case: AuditCase) -> Iterator[SettingFinding]:
+    """That a server divides over more devices than its variables show it."""
+    names = {name: value for forms in case.forms.values() for name, value in forms.items()}
+    if case.facts.get("phase") == "training" or _SPREAD & names.keys() or "ray" in names.values():
+        return
+    needed = layout_of(
+        {item.key: item.value for item in case.settings if item.is_known}, case.program
+    ).devices
+    for setting in case.settings:
+        shown = visible_devices({setting.key: setting.value}) if setting.place is SettingPlace.ENV else None
+        if shown is not None and needed > shown:
+            yield SettingFinding(
+                rule="fewer-devices-than-layout",
+                kind=FindingKind.REFUSED,
+                level=FindingLevel.ERROR,
+                setting=setting,
+                says={
+                    "en": f"it shows {shown} devices, and the launch divides over {needed}",
+                    "zh": f"它只暴露 {shown} 张卡，而启动按 {needed} 张卡切分",
+                },
+                cost={"en": "the engine does not start", "zh": "引擎无法启动"},
+                remedy=f"{setting.key}={','.join(map(str, range(needed)))}",
+            )
 
 
 def _limits(case: AuditCase) -> Iterator[SettingFinding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import StrEnum
@@ -36,6 +36,7 @@ from ingest.questions.launches.variables import batch_job, reaching, settings_am
 from ingest.questions.releases import release_of_image
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.setting import SettingPlace
+from kg.terms.dialects import layout_of
 from kg.terms.meanings import long_names, plain_name, programs
 from kg.terms.setting_registry import registry, softwares
 
@@ -176,12 +177,16 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
 
 
 def _on_job(launch: Launch, nodes: int, each: int) -> LaunchFacts:
-    """The facts of a trainer with all devices of its job, where it does not itself state them."""
-    if launch.started.signs.reader == "server" or launch.started.devices("all"):
-        return launch.facts
-    stated = launch.started.devices("nodes")
-    count = (launch.started.devices("each") or each) * (stated or nodes)
-    return replace(launch.facts, question={**launch.facts.question, "count": count})
+    """The facts of a launch on a job: a trainer has all its devices, where it does not itself state them."""
+    facts, started = launch.facts, launch.started
+    if started.signs.reader != "server" and not started.devices("all"):
+        count = (started.devices("each") or each) * (started.devices("nodes") or nodes)
+        facts = replace(facts, question={**facts.question, "count": count})
+    needed = facts.question.get("count")
+    if not isinstance(needed, int) or needed <= nodes * each:
+        return facts
+    note = f"#SBATCH asks for {nodes * each} devices, and the launch divides over {needed}"
+    return replace(facts, notes=(*facts.notes, note))
 
 
 def _started(
@@ -289,10 +294,19 @@ def _facts(
     else:
         facts = trainers.read_trainer(started, given, environment)
     notes = tuple(note for note in facts.notes if note.removeprefix(f"{NOT_READ} ") not in read)
-    facts = replace(facts, notes=notes)
+    facts = replace(facts, notes=(*notes, *_undivided(facts.question, signs.id)))
     if visible is None or "count" in facts.question:
         return facts
     return replace(facts, question={**facts.question, "count": visible})
+
+
+def _undivided(question: Mapping[str, object], program: str) -> Iterator[str]:
+    """That the devices which a launcher starts are not those that the program divides over."""
+    count, current = question.get("count"), question.get("current")
+    if isinstance(count, int) and isinstance(current, dict) and program in programs():
+        needed = layout_of(current, program).devices
+        if count % needed:
+            yield f"it divides over {needed} devices, and is started on {count}"
 
 
 def _add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> set[str]:

@@ -2,11 +2,12 @@
 
 import pytest
 
-from ingest.questions.launches.running import running_settings
+from ingest.questions.launches.running import RunningSetting, running_settings
 from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import FactValue
 from recommender.audit.audit import shipped_rules
-from recommender.audit.case import AuditCase
+from recommender.audit.case import AuditCase, audit_case
 from recommender.audit.finding import SettingFinding
 from recommender.audit.judge import judge_settings
 
@@ -110,3 +111,27 @@ def test_a_finding_says_what_the_release_does_without_it() -> None:
     assert found.default == "--enable-prefix-caching=true"
     assert judged("vllm serve m --gpu-memory-utilization 0.3")["memory-share-low"].default.endswith("=0.92")
     assert judged("NCCL_DEBUG=TRACE vllm serve m")["nccl-debug"].default == ""
+
+
+@pytest.mark.parametrize(
+    ("visible", "words", "found"),
+    [
+        ("0,1,2,3", {"--tensor-parallel-size": "8"}, True),
+        ("0,1,2,3", {"--tensor-parallel-size": "4"}, False),
+        ("0,1,2,3,4,5,6,7", {"-tp": "4"}, False),
+        ("0,1,2,3", {"-tp": "2", "-dp": "4"}, True),
+        ("0,1,2,3", {"-tp": "2", "-dp": "4", "-dpl": "2"}, False),
+        ("0,1,2,3", {"-tp": "8", "--distributed-executor-backend": "ray"}, False),
+        ("$DEVICES", {"-tp": "8"}, False),
+    ],
+)
+def test_a_server_divides_over_no_more_devices_than_it_sees(
+    visible: str, words: dict[str, str], found: bool
+) -> None:
+    running = [
+        RunningSetting(key="ASCEND_RT_VISIBLE_DEVICES", value=visible, place=SettingPlace.ENV),
+        *(RunningSetting(key=key, value=value, place=SettingPlace.FLAG) for key, value in words.items()),
+    ]
+    case = audit_case(running, {"software": {"vllm-ascend": "0.18.0"}, "phase": "serving"})
+    rules = [item.rule for item in judge_settings(case, ())]
+    assert ("fewer-devices-than-layout" in rules) == found

@@ -298,3 +298,21 @@ def test_a_toml_file_beside_the_launch() -> None:
     assert read_launch(text, "c", beside=files.get).question["shape"] == {"seq_len": 8192}
     with pytest.raises(InputError, match=r"t\.toml"):
         read_launch(text, "c", beside={"t.toml": "= 1"}.get)
+
+
+def test_devices_that_contradict_each_other_are_said() -> None:
+    text = """#SBATCH --nodes=2
+#SBATCH --gpus-per-node=8
+srun torchrun --nproc_per_node 8 --nnodes {nodes} pretrain_gpt.py --tensor-model-parallel-size 8 \\
+  --pipeline-model-parallel-size {stages} --num-layers 32 --hidden-size 4096 --num-attention-heads 32
+"""
+    told = read_launch(text.format(nodes=4, stages=16), "j")
+    assert told.question["count"] == 32
+    assert told.notes == (
+        "j: it divides over 128 devices, and is started on 32",
+        "j: #SBATCH asks for 16 devices, and the launch divides over 32",
+    )
+    assert read_launch(text.format(nodes=2, stages=2), "j").notes == ()
+    assert read_launch("#SBATCH -N 1\n#SBATCH --gpus-per-node=4\nvllm serve a/B -tp 8\n", "j").notes == (
+        "j: #SBATCH asks for 4 devices, and the launch divides over 8",
+    )
