@@ -9,7 +9,7 @@ from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, in_json, plain
 from kg.nouns.entities import WorkloadKind
 from kg.nouns.gain import factor_text, rounded_factor
-from kg.nouns.situation import Situation
+from kg.nouns.situation import FactOrigin, Situation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -204,6 +204,7 @@ class Answer:
         removed = [key for item in gone if item.setting.line is not None for key in item.taken]
         elsewhere = [item.setting.key for item in gone if item.setting.line is None]
         raised = {item.setting.key: item.raised for item in findings if item.is_below_told}
+        told = [name for name, fact in self.situation.facts.items() if fact.origin is FactOrigin.TOLD]
         return tuned_script(
             self.plan,
             script,
@@ -212,6 +213,7 @@ class Answer:
             removed=removed,
             elsewhere=elsewhere,
             raised=raised,
+            stated={name.removeprefix("current.") for name in told},
             server=server,
             beside=beside,
         )

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from ingest.questions.launches.launch import LaunchForm, read_launch
+from ingest.questions.launches.launch import LaunchForm, read_launch, read_launches
+from ingest.questions.launches.variables import visible_devices
 from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited
 from kg.errors import InputError
 from kg.nouns.gain import factor_text
@@ -23,10 +24,10 @@ from recommender.ranking.plan_setting import Origin
 from recommender.ranking.starts.drafting import DRAFT_MODEL, DRAFTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ingest.questions.launches.launch import Beside
+    from ingest.questions.launches.launch import Beside, Launch
     from recommender.ranking.change import Change
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.plan_setting import PlanSetting
@@ -82,19 +83,21 @@ def tuned_script(
     removed: Sequence[str] = (),
     elsewhere: Sequence[str] = (),
     raised: Mapping[str, str] | None = None,
+    stated: Container[str] = (),
     server: int | None = None,
     beside: Beside = lambda _: None,
 ) -> TunedScript:
     """The start of a plan, and its changes with a gain and no condition, written into a launch script.
 
     Args:
-        plan: The plan; what runs now in it is left as the script has it.
+        plan: The plan; what runs now in it is left as the script has it, unless it was told otherwise.
         script: The script; without one a new one is written.
         name: Of the script, for the diff.
         new_name: Of the new script, for the diff; that of the old one if empty.
         removed: Flags and variables that are taken away.
         elsewhere: Those of them that stand in a file which the script names.
         raised: New values of flags whose limits are below what is told.
+        stated: Names of settings in use that were told beside the script, and win over it.
         server: Number of the launch among several, from 1; None for the first, and for all that are like it.
         beside: Reads the files that the script names.
 
@@ -103,7 +106,11 @@ def tuned_script(
     """
     if not plan.fits:
         raise InputError("there is nothing to write: the model does not fit on these devices")
-    settings = [item for item in plan.start.settings if item.origin is not Origin.CURRENT]
+    settings = [
+        item
+        for item in plan.start.settings
+        if item.origin is not Origin.CURRENT or item.name in stated or item.key.rpartition(".")[2] in stated
+    ]
     chosen = [change for change in plan.changes if _is_written(change)]
     wanted = {(item.where, item.key): item for item in settings}
     for change in chosen:
@@ -113,7 +120,7 @@ def tuned_script(
     proof, kept, diff = "", list[str](), ""
     files: dict[str, str] = {}
     if script:
-        _check_engine(script, plan.start.framework, server)
+        unwritten += _unseen_devices(_launch(script, plan.start.framework, server), plan)
         drafts = any(item.value == DRAFT_MODEL for item in wanted.values())
         drafted = {
             item.key.partition(".")[0]
@@ -197,11 +204,11 @@ def _parsed(text: str, name: str) -> str:
     return "; bash parses it"
 
 
-def _check_engine(script: str, framework: str, server: int | None) -> None:
-    """Refuse a plan for another engine than the script launches.
+def _launch(script: str, framework: str, server: int | None) -> Launch:
+    """The launch that a plan is written into.
 
     Raises:
-        InputError: It launches another one.
+        InputError: There is none, or it is of another engine.
     """
     launched = read_launch(script, "the script", server=server).question.get("software")
     engine = next(iter(launched), "") if isinstance(launched, dict) else ""
@@ -209,6 +216,15 @@ def _check_engine(script: str, framework: str, server: int | None) -> None:
         raise InputError(
             f"the script launches {engine}, the plan is for {framework}", hint=f"--software {engine}"
         )
+    return read_launches(script, "")[(server or 1) - 1]
+
+
+def _unseen_devices(launch: Launch, plan: Plan) -> Iterator[str]:
+    """That a server sees fewer devices than a plan takes: which others it may have nobody said."""
+    shown = visible_devices(launch.variables) if launch.started.signs.reader == "server" else None
+    layout, names = plan.start.layout, {item.name for item in plan.start.settings}
+    if shown and layout and layout.devices > shown and not names & {"data_parallel_size_local", "nnodes"}:
+        yield f"devices that the script does not show: it shows {shown}, the plan takes {layout.devices}"
 
 
 def _is_built_on(framework: str, engine: str) -> bool:

@@ -55,8 +55,18 @@ def assumed_sequence(tokens: float) -> StatedFact:
     return _assumed("shape.seq_len", int(tokens), f"sequences of {tokens:,.0f} tokens", "--shape seq_len=N")
 
 
-def task_lengths(model: str, stated: Container[str]) -> Iterator[StatedFact]:
-    """The lengths that follow from the task that a model is named for, where they are not stated."""
+def task_lengths(model: str, stated: Container[str], role: str = "") -> Iterator[StatedFact]:
+    """The lengths that follow from the task that a model is named for, or from its role.
+
+    Args:
+        model: Its id.
+        stated: Names that win, but not over a role.
+        role: The part of a deployment.
+    """
+    if role == "prefill":
+        yield _assumed(
+            "shape.output_len", 1, f"{LENGTHS['output_len']} of 1 token (prefill)", "--trait role=mixed"
+        )
     task = task_of(model)
     for name, tokens in TASK_LENGTHS.get(task, {}).items():
         if name not in stated:

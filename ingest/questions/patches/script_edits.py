@@ -116,6 +116,11 @@ def edited(
         ]
         unwritten += [f"{edit}: {reason}" for edit, reason in tried if reason]
         plain, commands, written = editor.text, editor.commands, written + editor.edits
+    for number, edit in _to_peers(launches, chosen, edits):
+        editor = _editor(plain, number)
+        if reason := editor.make(edit):
+            unwritten.append(f"{edit} of launch {number + 1}: {reason}")
+        plain, written = editor.text, written + editor.edits
     return EditedScript(
         text=plain.replace("\n", ends),
         unwritten=tuple(dict.fromkeys(unwritten)),
@@ -138,6 +143,22 @@ def _make(
     said = editor.make(edit) if is_removal else ""  # it may stand in both
     reason = said or held.make(edit)
     return reason if is_removal or not reason else editor.make(held.in_command(edit))
+
+
+def _to_peers(
+    launches: Sequence[Launch], chosen: Sequence[int], edits: ScriptEdits
+) -> Iterator[tuple[int, SettingEdit]]:
+    """The sizes of a role that change, for the connectors of its peers, which have to say the same."""
+    role, extra = launches[chosen[0]].role, "kv_connector_extra_config"
+    for flag, content in edits.fields.items():
+        sizes = content.get(extra, {}).get(role)
+        for number, launch in enumerate(launches):
+            current = launch.facts.question.get("current")
+            held = (
+                [name for name in current if f"{extra}.{role}." in name] if isinstance(current, dict) else []
+            )
+            if sizes and held and number not in chosen:
+                yield number, SettingEdit(name=flag, fields={extra: {role: sizes}})
 
 
 def _named(launch: Launch) -> Iterator[tuple[str, str]]:

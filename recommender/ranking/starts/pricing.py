@@ -69,7 +69,7 @@ def layout_question(
         question = replace(question, engine=situation.framework.id, version=situation.framework.version)
     settings = {**_drafts(draft, question), **question.settings, "precision": _precision(draft, question)}
     if not situation.is_training and not question.model.encodes:
-        for fact in task_lengths(situation.model.id, settings):
+        for fact in task_lengths(situation.model.id, settings, situation.phase):
             settings[fact.name.rpartition(".")[2]] = fact.value
             draft.assumed.append(fact)
     if situation.phase == "decode" and NETWORK_FACTS & question.machine.network.facts.keys():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
@@ -9,6 +10,8 @@ from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.layout_flags import VLLM, flag_settings, spelt_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
     from recommender.ranking.starts.situation import StartSituation
@@ -69,6 +72,18 @@ def server_settings(
         PlanSetting(where=SettingPlace.JSON, key=key, value=value, origin=Origin.KNOWLEDGE)
         for key, value in fields.items()
     ]
+
+
+def with_own_sizes(
+    settings: Iterable[PlanSetting], situation: StartSituation, layout: ParallelLayout | None
+) -> Iterator[PlanSetting]:
+    """The settings, those by which a connector tells the sizes of its own role as the layout has them."""
+    own = f".{situation.phase}."
+    for item in settings:
+        size = item.key.rpartition(own)[2] if layout is not None and own in item.key else ""
+        value = {} if layout is None else {"tp_size": layout.tp, "dp_size": layout.dp}
+        is_other = size in value and item.value != value[size]
+        yield replace(item, value=value[size], origin=Origin.KNOWLEDGE) if is_other else item
 
 
 def server_lines(

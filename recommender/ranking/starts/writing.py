@@ -31,7 +31,7 @@ from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 from recommender.ranking.starts.screening import SIXTEEN_BIT
-from recommender.ranking.starts.server_flags import server_lines, server_settings
+from recommender.ranking.starts.server_flags import server_lines, server_settings, with_own_sizes
 from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ def written(
     if not any("rope_" in item.key for item in settings):
         settings += stretched_positions(situation, screen.release())
     settings = with_current(settings, situation, screen, is_divided=is_anew)
+    settings = [*with_own_sizes(settings, situation, layout)]
     settings = list(switched(settings, screen.release()))
     checkpoint = _checkpoint(settings, chosen, draft)
     is_other = any(line.startswith(UNNAMED) for line in checkpoint)

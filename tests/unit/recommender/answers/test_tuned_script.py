@@ -7,6 +7,7 @@ import pytest
 
 from kg.errors import InputError
 from kg.nouns.gain import Gain
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from recommender.answers.tuned_script import tuned_script
@@ -139,3 +140,33 @@ def test_what_could_not_be_taken_away_is_not_said_to_be_gone() -> None:
     made = tuned_script(plan, "vllm serve m ${EXTRA:---enforce-eager}\n", removed=["--enforce-eager"])
     assert made.diff == ""
     assert not any("taken away" in line for line in made.reasons)
+
+
+def test_what_was_told_beside_the_script_is_written_over_what_it_says() -> None:
+    told = PlanSetting(where=SettingPlace.FLAG, key="--seed", value=5, origin=Origin.CURRENT)
+    plan = replace(PLAN, start=replace(PLAN.start, settings=(told,)))
+    script = "vllm serve m --seed 4\n"
+    assert "--seed 4" in tuned_script(plan, script).text
+    assert "--seed 5" in tuned_script(plan, script, stated={"seed"}).text
+
+
+def test_devices_that_a_plan_takes_beyond_those_that_are_shown_are_said() -> None:
+    plan = replace(PLAN, start=replace(PLAN.start, layout=ParallelLayout(tp=4)))
+    made = tuned_script(plan, "ASCEND_RT_VISIBLE_DEVICES=0,1 vllm serve m\n")
+    assert "devices that the script does not show: it shows 2, the plan takes 4" in made.unwritten
+    assert not tuned_script(plan, "ASCEND_RT_VISIBLE_DEVICES=0,1,2,3 vllm serve m\n").unwritten
+
+
+def test_the_files_of_a_script_are_written_beside_it_and_never_over_others(tmp_path: Path) -> None:
+    script = tmp_path / "serve.sh"
+    script.write_text("vllm serve m --config s.yaml\n")
+    made = tuned_script(
+        PLAN, script.read_text(), "serve.sh", "new.sh", removed=["--enforce-eager"],
+        elsewhere=["--enforce-eager"], beside={"s.yaml": "enforce-eager: true\nseed: 1\n"}.get,
+    )  # fmt: skip
+    made.write(tmp_path / "new.sh", script)
+    assert (tmp_path / "new-s.yaml").read_text() == "seed: 1\n"
+    assert "--config new-s.yaml" in (tmp_path / "new.sh").read_text()
+    assert made.diff.endswith("+++ new-s.yaml\n@@ -1,2 +1 @@\n-enforce-eager: true\n seed: 1\n")
+    with pytest.raises(InputError, match=r"new-s.yaml exists"):
+        made.write(tmp_path / "newer.sh", script)

@@ -204,3 +204,19 @@ def test_a_variable_goes_with_its_comment_and_leaves_no_bare_export() -> None:
     made = edited("export A=1; vllm serve m\n", ScriptEdits(removed=("A",)))
     assert made.text == "export A=1; vllm serve m\n"
     assert made.unwritten
+
+
+def test_the_sizes_of_a_role_are_the_same_in_the_connectors_of_its_peers() -> None:
+    sizes = {"prefill": {"tp_size": 2, "dp_size": 2}, "decode": {"tp_size": 1, "dp_size": 4}}
+    script = "".join(
+        "vllm serve a/B --kv-transfer-config '"
+        + json.dumps({"kv_connector": "M", "kv_role": role, "kv_connector_extra_config": sizes})
+        + "' &\n"
+        for role in ("kv_producer", "kv_consumer")
+    )
+    extra = {"kv_connector_extra_config": {"prefill": {"tp_size": 4, "dp_size": 1}}}
+    made = edited(script, ScriptEdits(fields={"--kv-transfer-config": {"x": 1, **extra}}), 1)
+    first, second = (json.loads(one.command.words[-1]) for one in read_launches(made.text, ""))
+    assert first["kv_connector_extra_config"] == second["kv_connector_extra_config"]
+    assert second["kv_connector_extra_config"] == {**sizes, **extra["kv_connector_extra_config"]}
+    assert ("x" in first, "x" in second, made.edits, made.unwritten) == (True, False, 2, ())

@@ -133,3 +133,11 @@ def test_a_framework_that_does_not_split_is_known(shipped: Workspace) -> None:
     served = asked(shipped, draft())
     assert served is not None
     assert served.splits
+
+
+def test_what_prefills_alone_writes_one_token(shipped: Workspace) -> None:
+    first = draft()
+    made = asked(shipped, first, shape={"output_len": 512}, traits={"disaggregated": True, "role": "prefill"})
+    assert made is not None
+    assert made.question.settings["output_len"] == 1
+    assert "answers of 1 token (prefill)" in [fact.words for fact in first.assumed]

@@ -3,7 +3,9 @@
 from typing import Any
 
 from kg.nouns.layout import ParallelLayout
-from recommender.ranking.starts.server_flags import server_lines, server_settings
+from kg.nouns.setting import SettingPlace
+from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.starts.server_flags import server_lines, server_settings, with_own_sizes
 from tests.unit.recommender.ranking.starts.situations import situation
 
 WIDE = ParallelLayout(tp=4, dp=8)
@@ -55,3 +57,16 @@ def test_a_script_of_pytorch_is_started_once_for_each_device() -> None:
     assert "--nnodes" not in server_lines(one, ParallelLayout(tp=1, dp=8), "torch", transfers=False)[0]
     assert server_lines(one, ParallelLayout(tp=1, dp=1), "torch", transfers=False) == []
     assert server_lines(about, WIDE, "megatron-lm", transfers=False) == []
+
+
+def test_a_connector_tells_the_sizes_of_its_own_role_as_the_layout_has_them() -> None:
+    extra = "kv_transfer_config.kv_connector_extra_config"
+    held = [
+        PlanSetting(where=SettingPlace.JSON, key=f"{extra}.{name}", value=2, origin=Origin.CURRENT)
+        for name in ("prefill.tp_size", "prefill.dp_size", "decode.tp_size", "prefill.other")
+    ]
+    made = [*with_own_sizes(held, situation(role="prefill"), WIDE)]
+    assert [(item.value, item.origin) for item in made] == [
+        (4, Origin.KNOWLEDGE), (8, Origin.KNOWLEDGE), (2, Origin.CURRENT), (2, Origin.CURRENT)
+    ]  # fmt: skip
+    assert [*with_own_sizes(held, situation(), WIDE)] == [*with_own_sizes(held, situation(), None)] == held
