@@ -145,7 +145,7 @@ _PANELS: dict[str, str] = {
     "When to end": "-n --pairs --time --cost --price-per-hour --patience --min-gain",
     "What it is worth": "--device-hours --currency --power --intensity",
     "How to search": "-j --cold --allow-unmeasured-accuracy --evaluate --seed",
-    "Output": "-k --format --write --out --html --plot --ingest --tell --verbose --json",
+    "Output": "-k --format --write --out --html --ingest --tell --verbose --json",
 }
 """Heading to the last names of its options, in the order of a help."""
 _HEADINGS = {name: heading for heading, names in _PANELS.items() for name in names.split()}

@@ -50,10 +50,6 @@ def estimate(
     operators: Annotated[
         bool, typer.Option("--operators", help="List the operators of a decode step and of a prefill.")
     ] = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", help="Write the split of the time (and the roofline) to this SVG file."),
-    ] = None,
     constants: Annotated[
         Path | None, typer.Option("--constants", help="Folder written by tunegraph calibrate.")
     ] = None,
@@ -87,9 +83,6 @@ def estimate(
         output.note(line)
     for text in estimated.notes:
         output.note(text)
-    if plot is not None:
-        first, *others = estimated.plot(plot)
-        output.note(f"wrote {first} and {', '.join(path.name for path in others)}")
     if as_json:
         output.as_json(estimated.to_json())
         return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -52,9 +51,6 @@ WeighOption = Annotated[str, typer.Option("--weigh", help="With --by: weights of
 SpaceOption = Annotated[
     str, typer.Option("--space", help="Search file with the parameters and rules of your own kernel.")
 ]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", help="Write the gains with their intervals to this SVG file.")
-]
 MovedOption = Annotated[str, typer.Option("--rate", "--price", hidden=True, help="Of tunegraph size.")]
 MovedFlag = Annotated[bool, typer.Option("--pareto", hidden=True, help="Of tunegraph size.")]
 
@@ -76,7 +72,6 @@ def recommend(
     form: FormatOption = "",
     write: WriteOption = "",
     html: HtmlOption = None,
-    plot: PlotOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -114,9 +109,6 @@ def recommend(
         from recommender.workspace.pages import PagesDesk
 
         write_all([html], PagesDesk.of(answer, source="recommend"))
-    if plot is not None:
-        written = answer.plot(plot)
-        output.note(f"wrote {plot}" if written else "no plot: no change here has a gain with an interval")
     if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
         write_script(answer, write, question.from_command, question.server, running)
     else:

@@ -27,7 +27,6 @@ from cli.search.options import (
     LogOption,
     NameOption,
     PatienceOption,
-    PlotOption,
     PriceOption,
     SeedOption,
     TimeOption,
@@ -104,7 +103,6 @@ def run(
             "--evaluate/--no-evaluate", help="Only begin the search: workers on other machines run it."
         ),
     ] = True,
-    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a search, warm-started from similar problems.
@@ -132,7 +130,7 @@ def run(
         return
     block = raw.get("environment")
     variables = {str(key): str(item) for key, item in block.items()} if isinstance(block, dict) else {}
-    go_on(context, begun, None, ingest=ingest, plot=plot, as_json=as_json, variables=variables)
+    go_on(context, begun, None, ingest=ingest, as_json=as_json, variables=variables)
 
 
 @app.command()
@@ -152,7 +150,6 @@ def resume(
     gain: GainOption = None,
     jobs: JobsOption = None,
     ingest: IngestOption = True,
-    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Go on with a search that ended or was killed.
@@ -166,7 +163,7 @@ def resume(
         search.check_file(file)
     more = given(stop=search.log.metadata.file.get("stop"), jobs=jobs)
     add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
-    go_on(context, search, more, ingest=ingest, plot=plot, as_json=as_json)
+    go_on(context, search, more, ingest=ingest, as_json=as_json)
 
 
 @app.command()
@@ -266,7 +263,6 @@ def report(
     measure: Annotated[
         bool, typer.Option("--measure", help="Evaluate what contributions need, rather than predict it.")
     ] = False,
-    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show how fast a search converged, and what contributed.
@@ -276,10 +272,8 @@ def report(
     from cli.search import report as search_report
 
     if is_log(log) and (search := own_log(log, name)) is not None:
-        search_report.show_report(
-            search.report(base=dict(os.environ), measure=measure), plot=plot, as_json=as_json
-        )
+        search_report.show_report(search.report(base=dict(os.environ), measure=measure), as_json=as_json)
         return
     with open_workspace(context) as workspace:
         courses = workspace.searches.of_other_tools(Path(log), metric=metric)
-    search_report.show_courses(log, courses, plot=plot, as_json=as_json)
+    search_report.show_courses(log, courses, as_json=as_json)

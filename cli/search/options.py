@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -37,9 +36,6 @@ GainOption = Annotated[
     typer.Option("--min-gain", min=0, help="End when less than this gain is expected; 0.01 is 1 %."),
 ]
 JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Evaluations at the same time.")]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", help="Write the course of the search to this SVG file.")
-]
 LogOption = Annotated[
     str | None,
     typer.Option("--log", help="File or URL of the log; by default NAME.journal in this folder."),

@@ -9,7 +9,6 @@ from cli.output import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from recommender.search.report.result import EvaluatedConfiguration, Result
     from recommender.search.report.search_report import CourseReport, SearchReport
@@ -70,11 +69,8 @@ def _cell(value: float | None, unit: str | None, item: EvaluatedConfiguration | 
     return text.strip()
 
 
-def show_report(report: SearchReport, *, plot: Path | None, as_json: bool) -> None:
+def show_report(report: SearchReport, *, as_json: bool) -> None:
     """Print the report of one of our searches."""
-    if plot is not None:
-        for path in report.plot(plot):
-            output.note(f"wrote {path}")
     if as_json:
         output.as_json(report.to_json())
         return
@@ -114,11 +110,8 @@ def _symptoms(course: CourseReport) -> None:
         output.note(f"not judged: {text}")
 
 
-def show_courses(file: str, courses: Mapping[str, CourseReport], *, plot: Path | None, as_json: bool) -> None:
+def show_courses(file: str, courses: Mapping[str, CourseReport], *, as_json: bool) -> None:
     """Print the report of searches of another tool."""
-    if plot is not None:
-        next(iter(courses.values())).plot(plot)
-        output.note(f"wrote {plot}")
     if as_json:
         searches = {title: course.figures for title, course in courses.items()}
         checkups = {title: course.checkup_json() for title, course in courses.items()}

@@ -143,7 +143,6 @@ def go_on(
     more: Mapping[str, object] | None,
     *,
     ingest: bool,
-    plot: Path | None,
     as_json: bool,
     variables: Mapping[str, str] | None = None,
 ) -> None:
@@ -151,7 +150,6 @@ def go_on(
 
     ``variables`` are those of its file, whose secrets the log has masked.
     """
-    from cli import output
     from cli.progress import ProgressDisplay
 
     base = {**os.environ, **(variables or {})}
@@ -163,9 +161,6 @@ def go_on(
         raise
     result = search.result()
     show_result(result, as_json=as_json)
-    if plot is not None:
-        search.course().plot(plot)
-        output.note(f"wrote {plot}")
     if ingest:
         _take_in(context, search)
 

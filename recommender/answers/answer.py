@@ -13,7 +13,6 @@ from kg.nouns.situation import FactOrigin, Situation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from ingest.questions.launches.launch import Beside
     from kg.nouns.entities import Limit, Problem
@@ -239,21 +238,3 @@ class Answer:
             gain = "" if item.gain is None else f", {factor_text(item.gain)}"
             lines.append(f"{place}. {item.title}{gain}: {' '.join(item.flags)}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The section of a report that shows it, for notebooks."""
-        from recommender.report.notebook import mime_bundle
-
-        return mime_bundle("answer", self.to_json())
-
-    def plot(self, path: Path) -> tuple[Path, ...]:
-        """Write the gains of its changes with their intervals as SVG; none where no gain has a number.
-
-        Raises:
-            InputError: The file cannot be written.
-        """
-        from recommender.report.sections.ladders import gain_ladder
-        from recommender.report.words import Words
-        from recommender.report.writing import write_figures
-
-        return write_figures({path: gain_ladder(self.to_json(), Words())})

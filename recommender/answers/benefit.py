@@ -156,13 +156,9 @@ class Prediction:
         }
 
     def __str__(self) -> str:
-        return self._repr_mimebundle_()["text/plain"]
+        from recommender.report.plain_text import shown
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The section of a report that shows it, for notebooks."""
-        from recommender.report.notebook import mime_bundle
-
-        return mime_bundle("prediction", self.to_json())
+        return shown("prediction", self.to_json())
 
 
 def carbon_g(now: PricedStep, intensity_g_per_kwh: float | None) -> float | None:

@@ -143,14 +143,7 @@ class Capacity(JsonNoun):
     assumed: tuple[StatedFact, ...] = ()
 
     def __str__(self) -> str:
-        return self._repr_mimebundle_()["text/plain"]
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """A row for each deployment, for notebooks."""
-        from recommender.report.notebook import table_bundle
-
-        columns = ("deployment", "devices", "tokens/s each", "tpot", "ttft", "chance")
-        return table_bundle(columns, (item.cells() for item in self.options))
+        return "\n".join("  ".join(item.cells()) for item in self.options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

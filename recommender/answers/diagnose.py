@@ -77,13 +77,9 @@ class DiagnosisAnswer:
         return {**self.to_json(), "heat": heat_map(self.profile)}
 
     def __str__(self) -> str:
-        return self._repr_mimebundle_()["text/plain"]
+        from recommender.report.plain_text import shown
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The section of a report that shows it, for notebooks."""
-        from recommender.report.notebook import mime_bundle
-
-        return mime_bundle("diagnosis", self.page_content())
+        return shown("diagnosis", self.page_content())
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""

@@ -103,41 +103,14 @@ class Estimate:
         }
 
     def __str__(self) -> str:
-        return self._repr_mimebundle_()["text/plain"]
+        from recommender.report.plain_text import shown
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The section of a report that shows it, for notebooks."""
-        from recommender.report.notebook import mime_bundle
-
-        return mime_bundle("estimate", self.page_content())
+        return shown("estimate", self.page_content())
 
     def page_content(self) -> dict[str, Any]:
         """The same with its notes and the points of a front."""
         content = {**self.to_json(), "notes": list(self.notes)}
         return {**content, "front_points": front_of_estimates(content)}
-
-    def plot(self, path: Path) -> tuple[Path, ...]:
-        """Write the split of the time, the roofline and what no other beats as SVG; returns the paths.
-
-        Raises:
-            InputError: A file cannot be written.
-        """
-        from recommender.report.sections.estimate import draw_roofline, split_chart
-        from recommender.report.sections.pareto import front_chart
-        from recommender.report.words import Words
-        from recommender.report.writing import write_figures
-
-        content, words = self.page_content(), Words()
-        roofline, front, rows = content["roofline"], content["front_points"], content["estimates"]
-        return write_figures(
-            {
-                path: split_chart(rows, words),
-                path.with_name(f"{path.stem}-roofline.svg"): draw_roofline(roofline, rows, words)
-                if roofline
-                else None,
-                path.with_name(f"{path.stem}-pareto.svg"): front_chart(front, words) if front else None,
-            }
-        )
 
 
 ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingProxyType(

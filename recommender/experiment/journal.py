@@ -66,12 +66,6 @@ class Logged:
             plain["track"] = [[at + 1, *(float(f"{value:.5g}") for value in item.track[at])] for at in kept]
         return content
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The section of a report that shows it, for notebooks."""
-        from recommender.report.notebook import mime_bundle
-
-        return mime_bundle("experiment", self.page_content())
-
 
 class ExperimentJournal:
     """A log that is being written; a context manager.

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data import text
 from recommender.report.markup import Markup, joined, markup, tag
 from recommender.report.scales import Scale, number
 
@@ -220,11 +219,3 @@ def interval(scale: Scale, low: float, middle: float, high: float, at: float, cl
 def _bars(*shapes: Markup) -> Markup:
     box = f"0 0 {BAR_WIDTH} {BAR_HEIGHT}"
     return tag("svg", *shapes, class_="bar", viewBox=box, preserveAspectRatio="none", aria_hidden="true")
-
-
-def standalone(figure: Markup) -> str:
-    """The drawing of a figure as a file of its own, with its style."""
-    start = figure.index("<svg") + len("<svg")
-    style = tag("style", Markup(text("report/report.css")))
-    inner = figure[start : figure.rindex("</svg>")].replace(">", f">{style}", 1)
-    return f'<svg xmlns="http://www.w3.org/2000/svg"{inner}</svg>\n'

@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING
 
 from kg import whole_files
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
-from recommender.report.charts import standalone
 from recommender.report.page import page
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from recommender.report.document import ReportDocument
-    from recommender.report.markup import Markup
 
 
 FORMS = (".html", ".htm", ".pdf", ".json")
@@ -63,21 +59,6 @@ def check_form(path: Path) -> None:
 def write_text(path: Path, content: str) -> None:
     """Write a file of text; see ``write_bytes``."""
     write_bytes(path, content.encode("utf-8", "backslashreplace"))
-
-
-def write_figures(figures: Mapping[Path, Markup | None]) -> tuple[Path, ...]:
-    """Write figures as SVG files of their own, which follow the reader's light or dark scheme.
-
-    Args:
-        figures: Each with the file to write; None for one that there is not.
-
-    Raises:
-        InputError: A file cannot be written.
-    """
-    drawn = {path: figure for path, figure in figures.items() if figure is not None}
-    for path, figure in drawn.items():
-        write_bytes(path, standalone(figure).encode())
-    return tuple(drawn)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -78,13 +78,8 @@ class Explanation(ABC):
         }
 
     def __str__(self) -> str:
-        return self._repr_mimebundle_()["text/plain"]
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The same in words, for notebooks."""
-        from recommender.report.notebook import told_bundle
-
-        return told_bundle(self.headline, ((section.title, section.lines) for section in self.sections))
+        told = (line for section in self.sections for line in (section.title, *section.lines))
+        return "\n".join([self.headline, *told])
 
     @property
     def _since(self) -> str:

@@ -18,7 +18,7 @@ from recommender.report.charts import (
     line,
     stacked,
 )
-from recommender.report.markup import joined, name, shorten, table, tag
+from recommender.report.markup import joined, name, table, tag
 from recommender.report.scales import Scale, between, number, quantity
 from recommender.report.sections.common import notes
 from recommender.report.sections.pareto import draw_front
@@ -98,39 +98,6 @@ def draw_split(records: Sequence[Mapping[str, Any]], words: Words, front: Sequen
     return joined(
         [tag("h3", words("Where the time of a step goes")), marks, table(columns, rows, numbers=(4, 5))]
     )
-
-
-def split_chart(records: Sequence[Mapping[str, Any]], words: Words) -> Markup:
-    """The parts of the time of each configuration as stacked bars in one drawing, for a file of its own."""
-    records = records[:_MOST]
-    names = [part for part in records[0]["split_s"] if any(record["split_s"].get(part) for record in records)]
-    totals = [sum(record["split_s"].values()) for record in records]
-    x = Scale(0.0, max(totals) or 1.0, _NAMES, WIDTH - _TIMES)
-    body: list[Markup] = []
-    left = 0.0
-    for at, part in enumerate(names):
-        body.append(tag("path", d=f"M{left:g} 6h10v10h-10Z", class_=f"b s{at % 8 + 1}"))
-        body.append(tag("text", words.term(part), x=left + 15, y=15))
-        left += 40 + _LETTER * len(part)
-    for at, (record, total) in enumerate(zip(records, totals, strict=True)):
-        y, start = 30 + _ROW * at, 0.0
-        settings = " ".join(f"{key}={value}" for key, value in record["settings"].items()) or "defaults"
-        body.append(tag("text", shorten(settings, int(_NAMES / _LETTER) - 1), x=0, y=y + 13))
-        for place, part in enumerate(names):
-            seconds = float(record["split_s"].get(part, 0.0))
-            shape = f"M{x(start):g} {y}H{x(start + seconds):g}v{_ROW - 6}H{x(start):g}Z"
-            body.append(
-                tag(
-                    "path",
-                    tag("title", f"{part} {quantity(seconds, 's')}"),
-                    d=shape,
-                    class_=f"b s{place % 8 + 1}",
-                )
-            )
-            start += seconds
-        body.append(tag("text", quantity(total, "s"), x=round(x(total) + 6, 1), y=y + 13))
-    title = words("Where the time of a step goes")
-    return chart(title, "", *body, height=36 + _ROW * len(records))
 
 
 def draw_roofline(roofline: Mapping[str, Any], records: Sequence[Mapping[str, Any]], words: Words) -> Markup:

@@ -248,12 +248,6 @@ class Result:
         ]
         return front_points(rows, objectives) if len(objectives) > 1 and rows else None
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The section of a report that shows it, for notebooks."""
-        from recommender.report.notebook import mime_bundle
-
-        return mime_bundle("search", self.page_content())
-
     def _row(self, item: EvaluatedConfiguration) -> dict[str, object]:
         names = [*(x.metric for x in self.task.objectives), *(x.metric for x in self.task.limits)]
         return {

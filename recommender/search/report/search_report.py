@@ -11,7 +11,6 @@ from recommender.search.report.symptoms import check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from recommender.search.report.contribution import Contribution
     from recommender.search.report.history import History
@@ -52,31 +51,12 @@ class CourseReport:
             "course": course_points(self.history),
         }
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The section of a report that shows it, for notebooks."""
-        from recommender.report.notebook import mime_bundle
-
-        return mime_bundle("search", self.page_content())
-
     def checkup_json(self) -> dict[str, object]:
         """The checkup as JSON."""
         from dataclasses import asdict
 
         checkup = asdict(self.checkup)
         return {"symptoms": list(checkup["symptoms"]), "untold": list(checkup["undetermined"])}
-
-    def plot(self, path: Path) -> None:
-        """Write its course as SVG.
-
-        Raises:
-            InputError: The file cannot be written.
-        """
-        from recommender.report.sections.search import course_chart
-        from recommender.report.words import Words
-        from recommender.report.writing import write_figures
-        from recommender.search.report.point_cloud import course_points
-
-        write_figures({path: course_chart(course_points(self.history), Words())})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,38 +78,9 @@ class SearchReport:
         """Its course."""
         return CourseReport(self.result.history)
 
-    def plot(self, path: Path) -> tuple[Path, ...]:
-        """Write its course as SVG, and beside it its contributions and the front of two objectives.
-
-        Returns:
-            The files.
-
-        Raises:
-            InputError: A file cannot be written.
-        """
-        from recommender.report.sections.ladders import contribution_chart
-        from recommender.report.sections.pareto import front_chart
-        from recommender.report.words import Words
-        from recommender.report.writing import write_figures
-
-        self.course.plot(path)
-        words, front = Words(), self.result.front_points()
-        others = {
-            "contributions": contribution_chart(self._contributions_json(), words),
-            "front": None if front is None else front_chart(front, words),
-        }
-        beside = {path.with_name(f"{path.stem}-{name}{path.suffix}"): it for name, it in others.items()}
-        return (path, *write_figures(beside))
-
     def page_content(self) -> dict[str, object]:
         """The same with the points of its course and of its front."""
         return {**self.result.page_content(), **self.to_json()}
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The section of a report that shows it, for notebooks."""
-        from recommender.report.notebook import mime_bundle
-
-        return mime_bundle("search", self.page_content())
 
     def to_json(self) -> dict[str, object]:
         """The report as JSON."""

@@ -9,16 +9,13 @@ from tests.cli.search.toy import QUICK, search, task, trials
 
 
 def test_a_search_finds_the_best_and_says_what_it_gained(run: Run, place: Path) -> None:
-    ran = search(
-        run, place, "run", task(place, stop={"evaluations": 18}), "--no-ingest", "--json", "--plot", "a.svg"
-    )
+    ran = search(run, place, "run", task(place, stop={"evaluations": 18}), "--no-ingest", "--json")
     assert ran.code == 0, ran.err
     assert ran.json["best"]["configuration"] == {"x": 3, "y": 0}
     assert ran.json["gain_factor"] == pytest.approx(10)
     assert ran.json["state"] == {"ended": 18, "running": 0, "waiting": 0, "failed": 0}
     assert "evaluation 18 of 18" in ran.err
     assert "; best 1 s" in ran.err
-    assert (place / "a.svg").read_text().startswith("<svg")
     report = search(run, place, "report", "toy.journal", "--json")
     assert report.json["contributions"][0]["parameters"] == ["x"]
     assert report.json["contributions"][0]["factor"] == pytest.approx(10)
@@ -174,13 +171,12 @@ def test_the_founding_scenario_on_the_cost_model(run: Run, place: Path) -> None:
     ]
     for one in front:
         assert not any(a[0] >= one[0] and a[1] <= one[1] and a[2] <= one[2] and a != one for a in front)
-    report = search(run, place, "report", "bert-large-8x910.journal", "--json", "--plot", "b.svg").json
+    report = search(run, place, "report", "bert-large-8x910.journal", "--json").json
     assert all(item["evaluated"] for item in report["contributions"])
     product = 1.0
     for item in report["contributions"]:
         product *= item["factor"]
     assert product == pytest.approx(ran.json["gain_factor"])
-    assert (place / "b-front.svg").is_file()
     shown = search(run, place, "status", "bert-large-8x910.journal")
     assert "Modelled by the cost model, not measured." in shown.out
 

@@ -36,12 +36,6 @@ def test_a_setting_that_the_cost_model_lacks_is_noted(shipped: Workspace) -> Non
     assert "the cost model has no setting for own_knob" in found.notes
 
 
-def test_plots_stand_side_by_side(shipped: Workspace, tmp_path: Path) -> None:
-    paths = estimated(shipped).plot(tmp_path / "split.svg")
-    assert [path.name for path in paths] == ["split.svg", "split-roofline.svg"]
-    assert all(path.read_text().startswith("<svg") for path in paths)
-
-
 def test_an_unknown_phase_is_refused(shipped: Workspace) -> None:
     with pytest.raises(InputError, match="no phase named 'dreaming'"):
         estimated(shipped, phase="dreaming")

@@ -165,13 +165,6 @@ def test_limits_are_listed_as_unchecked_and_notes_are_kept(shipped: Workspace) -
     assert "Ascend 910 is taken as Ascend 910A" in answer.notes
 
 
-def test_an_answer_is_shown_in_a_notebook(shipped: Workspace) -> None:
-    answer = ask(shipped)
-    shown = answer._repr_mimebundle_()
-    assert "<script" not in shown["text/html"]
-    assert all(item.title[:20] in shown["text/plain"] for item in answer)
-
-
 def test_evidence_that_is_too_far_is_no_recommendation(
     layouts: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

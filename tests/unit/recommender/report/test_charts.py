@@ -1,4 +1,4 @@
-"""Charts: marks at their places, and drawings that are files of their own."""
+"""Charts: marks at their places."""
 
 import re
 from itertools import pairwise
@@ -17,18 +17,15 @@ from recommender.report.charts import (
     interval,
     points,
     stacked,
-    standalone,
     steps,
 )
 from recommender.report.markup import Markup
 from recommender.report.scales import Scale
-from recommender.report.sections.estimate import draw_roofline, split_chart
+from recommender.report.sections.estimate import draw_roofline
 from recommender.report.sections.pareto import front_chart
 from recommender.report.sections.search import course_chart
 from recommender.report.words import Words
 from tests.unit.recommender.report import contents
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.mark.parametrize(
@@ -36,17 +33,15 @@ SVG = "{http://www.w3.org/2000/svg}"
     [
         course_chart(contents.search()["course"], Words()),
         front_chart(contents.front(), Words()),
-        split_chart(contents.estimate()["estimates"], Words()),
         draw_roofline(contents.estimate()["roofline"], contents.estimate()["estimates"], Words("zh")),
     ],
-    ids=["course", "front", "split", "roofline"],
+    ids=["course", "front", "roofline"],
 )
-def test_a_drawing_is_a_file_of_its_own(figure: Markup) -> None:
-    svg = ElementTree.fromstring(standalone(figure))  # noqa: S314  made here
-    assert svg.tag == f"{SVG}svg"
+def test_a_drawing_says_what_it_shows(figure: Markup) -> None:
+    svg = ElementTree.fromstring(figure[figure.index("<svg") : figure.rindex("</svg>") + 6])  # noqa: S314  made here
+    assert svg.tag == "svg"
     assert svg.get("aria-label")
-    assert svg.find(f"{SVG}style") is not None
-    assert len(list(svg.iter(f"{SVG}path"))) >= 3
+    assert len(list(svg.iter("path"))) >= 3
 
 
 def test_there_is_a_mark_for_each_evaluation_and_each_failure() -> None:
@@ -55,18 +50,6 @@ def test_there_is_a_mark_for_each_evaluation_and_each_failure() -> None:
     assert dots is not None
     assert dots[1].count("h0") == 3
     assert len(re.findall('class="l s8"', chart)) == 1
-
-
-def test_the_split_adds_up() -> None:
-    svg = ElementTree.fromstring(standalone(split_chart(contents.estimate()["estimates"], Words())))  # noqa: S314
-    spans = [
-        (float(found[1]), float(found[2]))
-        for path in svg.iter(f"{SVG}path")
-        if (found := re.match(r"M([\d.]+) [\d.]+H([\d.]+)v", path.get("d", "")))
-    ]
-    first, second = spans[:2]
-    assert first[1] == second[0]
-    assert first[1] - first[0] == pytest.approx(second[1] - second[0], abs=0.2)
 
 
 def test_labels_that_would_touch_or_be_cut_are_left_out() -> None:

@@ -65,7 +65,7 @@ def test_a_worker_counts_its_share(search: LoggedSearch) -> None:
     assert notes == [f"joined toy in {search.storage}, of which 1 evaluations have ended"]
 
 
-def test_a_report_splits_the_gain_over_the_parameters(search: LoggedSearch, tmp_path: Path) -> None:
+def test_a_report_splits_the_gain_over_the_parameters(search: LoggedSearch) -> None:
     search.run(base={}, more={"stop": {"evaluations": 8}})
     report = search.report(base={})
     gain = report.result.gain()
@@ -73,11 +73,6 @@ def test_a_report_splits_the_gain_over_the_parameters(search: LoggedSearch, tmp_
     assert sum(item.log_gain for item in report.contributions) == pytest.approx(gain)
     assert {name for item in report.contributions for name in item.names} == {"tile", "warps"}
     assert report.to_json()["contributions"] != []
-    assert report.plot(tmp_path / "course.svg") == (
-        tmp_path / "course.svg",
-        tmp_path / "course-contributions.svg",
-    )
-    assert (tmp_path / "course.svg").read_text().startswith("<svg")
 
 
 def test_without_a_default_a_report_says_what_is_missing(search: LoggedSearch) -> None:
