@@ -132,11 +132,6 @@ class WorkspaceFiles:
         return self.graph / "live"
 
     @property
-    def unfinished(self) -> Path:
-        """Number of the batch that is being written to the live graph in several steps; gone once it is."""
-        return self.graph / "unfinished"
-
-    @property
     def trials(self) -> Path:
         """The trial store."""
         return self.root / "trials.sqlite3"
@@ -260,7 +255,7 @@ class WorkspaceFiles:
                 f"{self.manifest} is not what was written",
                 hint="restore the workspace, or put back what was changed by hand",
             )
-        graph = () if self.unfinished.exists() else (self.live, self.live / "CURRENT")  # it is made again
+        graph = (self.live, self.live / "CURRENT")
         for part in (*graph, self.trials) if for_writing else ():
             if not part.exists():
                 hint = (

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import tempfile
-import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +19,6 @@ from recommender.service import openapi, reply
 from recommender.service.access import Access, read_body
 from recommender.service.lane import BusyError, Lane, snapshot_state
 from recommender.service.lingering import LingeringClose
-from recommender.service.meters import Meters
 from recommender.service.problem_details import MEDIA_TYPE, RefusedError, details, status_of
 from recommender.service.upload import discard, received, unpacked
 from recommender.service.writes import WriteQueue, add_writes, without_folder
@@ -50,14 +48,12 @@ class TuningService:
         access: Who may ask.
         answers: Answers questions.
         diagnoses: Reads profiles, which takes seconds: it keeps no question waiting.
-        meters: Counters.
         writes: Takes in cases and outcomes; None where the server only reads.
     """
 
     access: Access
     answers: Lane
     diagnoses: Lane
-    meters: Meters = field(default_factory=Meters)
     writes: WriteQueue | None = None
 
     @classmethod
@@ -141,7 +137,6 @@ def make_app(service: TuningService, version: str) -> FastAPI:
 
     @app.middleware("http")
     async def door(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        began = time.perf_counter()
         try:
             service.access.check(request)
             response = await call(request)
@@ -149,8 +144,6 @@ def make_app(service: TuningService, version: str) -> FastAPI:
             response = error_response(error)
         if response.status_code >= 400 and _has_body(request):
             response.headers["Connection"] = "close"  # its body may not have been read to the end
-        route = getattr(request.scope.get("route"), "path", "none")
-        service.meters.count(route, response.status_code, time.perf_counter() - began)
         return response
 
     app.add_middleware(LingeringClose)
@@ -311,13 +304,6 @@ def _add_upkeep(app: FastAPI, service: TuningService) -> None:
     async def ready() -> Response:
         state = await service.answers.run(snapshot_state)
         return Response(json.dumps({"status": "ready", **state}), media_type="application/json")
-
-    @app.get("/metrics", summary="Counters for Prometheus.", responses={200: {"content": {"text/plain": {}}}})
-    async def metrics() -> Response:
-        state = await service.answers.run(snapshot_state)
-        gauges = {name: float(str(state[name])) for name in ("snapshot_age_s", "batch")}
-        text = service.meters.text(gauges)
-        return Response(text, media_type="text/plain; version=0.0.4")
 
 
 def _has_body(request: Request) -> bool:

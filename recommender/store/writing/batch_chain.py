@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from kg.errors import WorkspaceError
 from kg.rows import seals
 from kg.triples.finders import batch_records
 from kg.triples.serialisation import describe, newest_batch
@@ -17,7 +16,6 @@ from kg.triples.tables.descriptions import TextDescriptions
 from recommender.store.upkeep.learned import sweep_learned
 from recommender.store.upkeep.marks import Marks, note_in_manifest
 from recommender.store.versions import sweep_versions
-from recommender.store.writing.bulk_writing import BULK_TRIPLES, is_unfinished, write_in_bulk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,14 +78,7 @@ class BatchChain:
         """Go on after a batch that failed: sweep what it left, as the next writer would.
 
         The graph is asked anew: the failure may have come just after it acknowledged.
-
-        Raises:
-            WorkspaceError: It was written in several steps; only the next writer can take it back.
         """
-        if is_unfinished(self._layout):
-            raise WorkspaceError(
-                f"batch {self.newest + 1} was cut off while it was written", hint="open the workspace again"
-            )
         self.newest = newest_batch(self._graph)
         self._seal = _seal_of(self._graph, self.newest)
         self._sweep()
@@ -114,17 +105,7 @@ class BatchChain:
         seals.record(rows, activity.number, seal, vectors)
         texts = TextDescriptions()
         describe(replace(activity, seal=seal), texts)
-        statements, rest = 0, iter(added)
-        for text in rest:
-            texts.append(text)
-            statements += text.count("\n")
-            if statements >= BULK_TRIPLES:
-                if self._is_ahead:
-                    self.publish()
-                write_in_bulk(self._layout, self._graph, activity.number, removed, chain(texts, rest))
-                break
-        else:
-            self._graph.replace_plain(removed, dict.fromkeys(texts))  # problems of one task share a workload
+        self._graph.replace_plain(removed, dict.fromkeys(chain(texts, added)))  # problems share workloads
         if self._durable:
             self._graph.flush()
         self.newest, self._seal = activity.number, seal
@@ -137,8 +118,6 @@ class BatchChain:
 
     def publish(self) -> None:
         """Let readers see what was acknowledged."""
-        if is_unfinished(self._layout):  # readers keep the state before it, from which it is made anew
-            return
         if self._is_ahead:
             publish(self._graph, self._layout.graph)
             self._is_ahead = False

@@ -36,7 +36,6 @@ from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
 from recommender.store.upkeep.imports import import_to_undo, save_import
 from recommender.store.writing.batch_chain import BatchChain
-from recommender.store.writing.bulk_writing import take_back
 from recommender.store.writing.completions import keep_completions
 from recommender.store.writing.problem_vectors import ProblemVectors
 from recommender.store.writing.source_trusts import SourceTrusts
@@ -133,7 +132,6 @@ class Writer:
         self._lock = WriterLock(self.layout.lock, command=self._command or None, now=self._clock())
         with ExitStack() as undo:
             undo.callback(self._lock.release)
-            take_back(self.layout)
             self.graph = undo.enter_context(OxigraphStore(self.layout.live))
             self.trials = undo.enter_context(TrialStore(self.layout.trials))
             self._trusts = SourceTrusts(self.graph, self.trials)
