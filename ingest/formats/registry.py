@@ -40,7 +40,7 @@ from ingest.formats.models import (
     serving_recipes,
     training_tables,
 )
-from ingest.formats.outputs import results
+from ingest.formats.outputs import kernel_profiles, kernel_tables, results
 from ingest.formats.outputs.tool import tools
 from ingest.formats.recipes import ascend_ci, recipe_jsonl, recipe_scripts
 from ingest.formats.trackers import (
@@ -79,6 +79,8 @@ FORMATS: tuple[Format, ...] = tuple(
         aiter_csv,
         triton_autotune,
         cann_operators,
+        kernel_tables,
+        kernel_profiles,
         aiconfigurator,
         aiconfigurator_notes,
         gptune,

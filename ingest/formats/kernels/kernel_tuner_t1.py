@@ -41,6 +41,9 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Pow: operator.pow,
 }
 
+MAXIMUM_STEPS = 1 << 21
+"""Steps of the evaluation of one expression: a list of the longest kind, and its elements."""
+
 _LISTS = ast.List | ast.Tuple
 _TYPES = {"float", "double", "half", "float32", "float64", "float16"}
 
@@ -97,7 +100,7 @@ def read(content: Content, records: Records) -> Iterator[SearchSpaceFile | Fault
 def _values(raw: object) -> tuple[Value, ...] | None:
     if isinstance(raw, str) and len(raw) <= MAXIMUM_LIST:
         try:
-            raw = _evaluated(ast.parse(raw.strip(), mode="eval").body, {})
+            raw = _evaluated(ast.parse(raw.strip(), mode="eval").body, {}, iter(range(MAXIMUM_STEPS)))
         except (ValueError, SyntaxError, MemoryError, RecursionError, ArithmeticError, TypeError):
             return None
     if not isinstance(raw, list | tuple):
@@ -108,8 +111,13 @@ def _values(raw: object) -> tuple[Value, ...] | None:
         return None
 
 
-def _evaluated(node: ast.expr, names: dict[str, object]) -> object:
+def _evaluated(node: ast.expr, names: dict[str, object], steps: Iterator[int]) -> object:
     """The value of an expression of numbers, ranges and comprehensions, as T1 files write lists of values.
+
+    Args:
+        node: The expression.
+        names: Values of the names in it.
+        steps: As many as may be taken: who wrote the file is not known.
 
     Raises:
         ValueError: It has anything else in it, or is larger than any list of values.
@@ -117,7 +125,7 @@ def _evaluated(node: ast.expr, names: dict[str, object]) -> object:
     """
 
     def scalar(part: ast.expr, known: dict[str, object] = names) -> object:
-        found = _evaluated(part, known)
+        found = _evaluated(part, known, steps)
         if isinstance(found, list):
             raise TypeError("lists that multiply")
         return found
@@ -128,13 +136,17 @@ def _evaluated(node: ast.expr, names: dict[str, object]) -> object:
             raise ValueError("no number")
         return found
 
+    if next(steps, None) is None:
+        raise ValueError("more work than a list of values is worth")
     match node:
         case ast.Constant(value=value):
             return value
         case ast.Name(id=name) if name in names:
             return names[name]
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            return [_evaluated(part, names) if isinstance(part, _LISTS) else scalar(part) for part in parts]
+            return [
+                _evaluated(part, names, steps) if isinstance(part, _LISTS) else scalar(part) for part in parts
+            ]
         case ast.UnaryOp(op=ast.USub(), operand=part):
             return -number(part)
         case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATIONS:
@@ -147,10 +159,10 @@ def _evaluated(node: ast.expr, names: dict[str, object]) -> object:
                 raise ValueError("a range beyond reason")
             return list(steps)
         case ast.Call(func=ast.Name(id="list"), args=[part], keywords=[]):
-            return _evaluated(part, names)
+            return _evaluated(part, names, steps)
         case ast.ListComp(
             elt=item, generators=[ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])]
-        ) if isinstance(values := _evaluated(over, names), list):
+        ) if isinstance(values := _evaluated(over, names, steps), list):
             return [scalar(item, {**names, name: value}) for value in values]
     raise ValueError("no list of values")
 

@@ -111,6 +111,9 @@ def _attributes(database: sqlite3.Connection, table: str, key: str, owner: int) 
 
 
 def _trials(database: sqlite3.Connection, study_id: int, place: str) -> Iterator[OptunaTrial | Fault]:
+    columns = {str(row[1]) for row in database.execute("PRAGMA table_info(trial_values)")}
+    kinds = "value_type" if "value_type" in columns else "'FINITE'"  # Optuna 2 keeps finite values alone
+    values = f"SELECT objective, value, {kinds} FROM trial_values WHERE trial_id = ?"  # noqa: S608 - constants
     for trial_id, number, state in database.execute(_TRIALS, (study_id,)):
         trial = OptunaTrial(number=number if isinstance(number, int) else trial_id, state=str(state))
         try:
@@ -120,9 +123,7 @@ def _trials(database: sqlite3.Connection, study_id: int, place: str) -> Iterator
                 (trial_id,),
             ):
                 trial.parameters[str(name)] = decode(internal, str(distribution))
-            for objective, value, kind in database.execute(
-                "SELECT objective, value, value_type FROM trial_values WHERE trial_id = ?", (trial_id,)
-            ):
+            for objective, value, kind in database.execute(values, (trial_id,)):
                 trial.values[objective] = _value(value, kind)
             trial.attributes = _attributes(database, "trial_user_attributes", "trial_id", trial_id)
         except ContentError as fault:

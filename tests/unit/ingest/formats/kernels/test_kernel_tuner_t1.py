@@ -94,6 +94,7 @@ def test_values_that_are_expressions_are_evaluated(
             "open('a')",
             "[1/0]",
         ),
+        "[i for i in " * 9 + "range(2**20)" + "]" * 9,
         *("[[0 for i in range(2**20)] for j in range(2**20)]", "[list(range(9)), list(range(9))]"),
     ],
 )

@@ -1,6 +1,8 @@
 """Optuna studies in SQLite files."""
 
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,15 @@ def test_a_damaged_database_gives_a_fault(
     for item in read([tmp_path], names):
         if isinstance(item, FileReport) and item.path.name == "s.db":
             assert item.bad or item.skipped
+
+
+def test_a_database_that_optuna_2_wrote_is_read(names: NameResolver, tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with closing(sqlite3.connect(path)) as written:  # made by optuna 2.10.1, dumped as SQL
+        written.executescript(Path("tests/samples/optuna_2_10_1.sql").read_text())
+    cases, report = ingest(names, path)
+    assert (report.good, report.bad) == (8, 0)
+    assert cases[0].measurement.value == pytest.approx(2.8574047126536906e-3)
+    assert cases[3].measurement.status is not Status.OK, "it was pruned"
+    first = {"block": 64, "stages": 2, "ratio": 0.21740471265369044, "lr": 2.3407464805767515e-05, "q": 0.0}
+    assert dict(cases[0].configuration) == first
