@@ -57,8 +57,10 @@ def open_workspace(context: typer.Context) -> Workspace:
     opened.upkeep.keep_completions()
     if language() != "en":
         from kg.terms.facts import FACTS
+        from kg.terms.meanings import chinese_phrases
 
         use_terms({fact.label: fact.label_zh for fact in FACTS.values()})
+        use_terms(chinese_phrases())
         use_terms(opened.knowledge.terms(language()))
     return opened
 

@@ -12,10 +12,14 @@ from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.output import say
 from kg.errors import InputError
+from kg.terms.meanings import phrase_of
 from kg.terms.parts import part_of
+from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kg.nouns.recipe import Recipe
     from kg.nouns.setting import Setting
 
@@ -62,7 +66,8 @@ def list_(
         taken = ", ".join(_TAKEN.get(kind, _OF_NAMES))
         raise InputError(f"{strays[0]} is not for kb list {kind}", hint=f"it takes {taken}")
     if kind == "settings":
-        show_settings(software, as_json=as_json)
+        with open_workspace(context) as workspace:
+            show_settings(software, workspace.knowledge.labels_of_settings(), as_json=as_json)
         return
     if kind != "recipes":
         with open_workspace(context) as workspace:
@@ -114,8 +119,22 @@ LONGEST = 40
 """Characters of a default that a table shows."""
 
 
-def show_settings(software: str, *, as_json: bool) -> None:
+_WHOSE = {
+    Purpose.LAYOUT: "divides the work over devices",
+    Purpose.MODEL: "says what the network is",
+    Purpose.TRAINING: "says what is learned, and how",
+    Purpose.SITE: "belongs to the site: names, paths, logs, waiting times",
+}
+"""What is said of a setting that is none of tuning."""
+
+
+def show_settings(software: str, labels: Mapping[str, str], *, as_json: bool) -> None:
     """Print the settings of ``software`` (``name=release``), or without one the programs there are.
+
+    Args:
+        software: The program, with a release or without.
+        labels: Names of strategies by the plain names of what they set.
+        as_json: Print JSON.
 
     Raises:
         UnknownEntityError: No settings of that program ship, or the release is none.
@@ -127,26 +146,39 @@ def show_settings(software: str, *, as_json: bool) -> None:
     found = registry(name).at(release)
     if found.note:
         output.note(found.note)
+    means = {item: meant(item, labels) for item in found}
     if as_json:
-        settings = [to_json(item, found.release) for item in found]
+        settings = [to_json(item, found.release, text) for item, text in means.items()]
         output.as_json({"software": found.registry.software, "release": found.release, "settings": settings})
         return
     output.table(
-        ("place", "setting", "takes", "default", "since"),
+        ("place", "setting", "means", "takes", "default", "since"),
         (
-            (item.place, item.key, item.takes, in_short(item.default_text(found.release)), item.since or "")
-            for item in found
+            (one.place, one.key, text, one.takes, in_short(one.default_text(found.release)), one.since or "")
+            for one, text in means.items()
         ),
     )
 
 
-def to_json(setting: Setting, release: str) -> dict[str, object]:
-    """A setting as one release has it; what is not known is left out."""
+def meant(setting: Setting, labels: Mapping[str, str]) -> str:
+    """A setting in words: what it says, what strategy switches it on, or whose it is; else empty.
+
+    Args:
+        setting: The setting.
+        labels: Names of strategies by the plain names of what they set.
+    """
+    said = phrase_of(setting.key, setting.software) or labels.get(plain_key(setting.key))
+    return said or _WHOSE.get(purpose(setting.key), "")
+
+
+def to_json(setting: Setting, release: str, means: str) -> dict[str, object]:
+    """A setting as one release has it, with what it means; what is not known is left out."""
     default = setting.default_in(release)
     part = part_of(setting.key, None, setting.software)
     fields: dict[str, object] = {
         "key": setting.key,
         "place": setting.place.value,
+        "means": means,
         "in": setting.carrier,
         "aliases": list(setting.aliases),
         "off": setting.negation,

@@ -228,6 +228,12 @@ class Assignment:
     software: str = ""
 
     @property
+    def key(self) -> str:
+        """Its key in the registry: a flag, a variable, or the path of a field with what carries it."""
+        inside = f"{self.carrier.lstrip('-').replace('-', '_')}.{self.parameter}"
+        return inside if self.carrier.startswith("-") else self.flag or self.parameter
+
+    @property
     def text(self) -> str:
         """The assignment as people paste it into a shell: an ``export``, a flag, or ``name=value``."""
         value = "" if self.value is None else show(self.value)

@@ -192,6 +192,21 @@ def kinds() -> dict[str, str]:
     return dict(table("meanings")["facts"])
 
 
+def phrase_of(setting: str, program: str = "") -> str:
+    """What a setting says, in English words; empty where neither its fact nor a pattern is known."""
+    meaning, known = meaning_of(setting, program), table("meanings")
+    if meaning is not None:
+        return str(known["words"][meaning.fact][0])
+    plain = plain_name(setting)
+    return next((words[0] for pattern, words in known["phrases"].items() if fnmatchcase(plain, pattern)), "")
+
+
+def chinese_phrases() -> dict[str, str]:
+    """The Chinese of every phrase by its English."""
+    known = table("meanings")
+    return dict([*known["words"].values(), *known["phrases"].values()])
+
+
 @lru_cache(maxsize=8192)
 def _meaning(setting: str, program: str) -> Meaning | None:
     plain = plain_name(setting)

@@ -67,7 +67,7 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
     hardware = facts.get("hardware")
     names = {str(name) for name in hardware} if isinstance(hardware, AbstractSet) else set()
     if term in OF_MODEL:
-        return (_is_plain(facts) if term == PLAIN else _is_writer(facts)) or None
+        return _is_plain(facts) or (term != PLAIN and _is_writer(facts)) or None
     if term.startswith("platform == "):
         platform = next((_PLATFORMS[name] for name in names & _PLATFORMS.keys()), None)
         return None if platform is None else term.endswith(f" {platform}")

@@ -58,6 +58,19 @@ class KnowledgeDesk(Desk):
         """Names of strategies, bottlenecks, devices and the like in a language, by their English names."""
         return labels_by_english(self.graph, language)
 
+    def labels_of_settings(self) -> dict[str, str]:
+        """The English name of the smallest strategy that switches a setting on, by its plain name."""
+        from kg.nouns.knowledge import Strategy
+        from kg.terms.purposes import plain_key
+        from kg.triples.serialisation import all_of
+
+        return {
+            plain_key(one.key): strategy.label
+            for strategy in sorted(all_of(self.graph, Strategy), key=lambda item: -len(item.sets))
+            for one in strategy.sets
+            if str(one.value).lower() in {"1", "true"}
+        }
+
     def support(self, program: str = "", hardware: str = "") -> list[ProgramSupport]:
         """How well programs are supported: measured, recipe, modelled, read only or unknown.
 

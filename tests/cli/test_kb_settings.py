@@ -55,6 +55,17 @@ def test_an_unknown_program_or_release_is_one_line(run: Any) -> None:
     assert (other.code, other.fault) == (2, "no list of 'things'")
 
 
+def test_a_setting_is_said_in_words_where_they_are_known(run: Any) -> None:
+    said = ("kb", "list", "settings", "--software", "vllm=0.33")
+    means = {item["key"]: item["means"] for item in run(*said, "--json").json["settings"] if "means" in item}
+    assert means["--max-num-seqs"] == "requests at once in an engine at most"  # a fact
+    assert means["VLLM_ROCM_USE_AITER"] == "AITER kernels on AMD"  # what switches it on
+    assert "speculative_config.method" not in means  # a strategy sets one of its values
+    assert means["--mm-encoder-tp-mode"] == "how the vision encoder is divided"  # a pattern
+    assert means["--host"].startswith("belongs to the site")  # its purpose
+    assert "单引擎最大并发请求数" in run("--lang", "zh", *said).out
+
+
 def test_two_releases_are_compared(run: Any) -> None:
     said = ("kb", "diff", "--software", "vllm=0.18", "--software", "vllm=0.33")
     found = run(*said, "--json").json

@@ -20,13 +20,7 @@ RUNNING: dict[str, dict[str, Value]] = {
 
 def settings_of(strategy: Strategy) -> dict[str, Value]:
     """What a strategy sets, by the keys of the registry."""
-    found: dict[str, Value] = {}
-    for one in strategy.sets:
-        key = one.flag or one.parameter
-        if one.carrier.startswith("-"):
-            key = f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
-        found[key] = True if one.value is None else one.value
-    return found
+    return {one.key: True if one.value is None else one.value for one in strategy.sets}
 
 
 @pytest.mark.parametrize("software", softwares())

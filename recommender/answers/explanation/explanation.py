@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kg.nouns.gain import factor_text
+from kg.terms.meanings import phrase_of
 from recommender.answers.explanation.summary import ExplanationSummary, shortened, summary
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class StartExplanation(Explanation):
         """Titles with their lines."""
         yield "What was asked", question_lines(self.answer)
         yield "Why this", self._why()
-        yield "What it sets", iter(self.start.paste_lines)
+        yield "What it sets", iter((*self.start.paste_lines, *self._meanings()))
         yield "What it rests on", self._origins()
         yield "Why not another", self._others()
         yield "What would change the answer", self._change()
@@ -138,6 +139,12 @@ class StartExplanation(Explanation):
                 f"{value.high:.4g}, {value.tier}"
             )
         yield from self.start.because
+
+    def _meanings(self) -> Iterator[str]:
+        """What its settings say in words."""
+        for item in self.start.settings:
+            if phrase := phrase_of(item.key, self.start.framework):
+                yield f"{item.key} sets {phrase}"
 
     def _origins(self) -> Iterator[str]:
         """Its settings by what they come from."""

@@ -64,6 +64,14 @@ def test_what_a_model_takes_is_known_of_plain_decoders(attention: set[str], defa
     assert is_default(found(*cases, kind="bool"), "true", facts) is default
 
 
+@pytest.mark.parametrize(("kind", "default"), [("decoder", True), ("multimodal", False)])
+def test_what_every_writer_takes_a_plain_decoder_takes_that_gives_vectors(kind: str, default: bool) -> None:
+    cases = (ResolvedCase(when="text writer", value=True), ResolvedCase(computed=True))
+    facts = {**H100, "model": frozenset({kind}), "attention": frozenset({"grouped"}), "pooling": True}
+    assert is_default(found(*cases, kind="bool"), "true", facts) is default
+    assert is_default(found(*cases, kind="bool"), "true", {**facts, "pooling": False})
+
+
 def test_other_settings_count_as_nobody_told_them() -> None:
     shipped = found(ResolvedCase(when="--performance-mode == throughput", value=512), ResolvedCase(value=256))
     here = LookUp(standing=Standing.TAKEN, release="0.32.0", setting=shipped.setting)
