@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch import LaunchForm, read_launch, read_launches
+from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.launches.variables import visible_devices
 from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited
 from kg.errors import InputError
@@ -223,7 +224,7 @@ def _unseen_devices(launch: Launch, plan: Plan) -> Iterator[str]:
     """That a server sees fewer devices than a plan takes: which others it may have nobody said."""
     shown = visible_devices(launch.variables) if launch.started.signs.reader == "server" else None
     layout, names = plan.start.layout, {item.name for item in plan.start.settings}
-    if shown and layout and layout.devices > shown and not names & {"data_parallel_size_local", "nnodes"}:
+    if shown and layout and layout.devices > shown and not names & {*ADDRESSES}:
         yield f"devices that the script does not show: it shows {shown}, the plan takes {layout.devices}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.launches.variables import visible_devices
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace
@@ -94,13 +95,13 @@ def default_text(case: AuditCase, setting: RunningSetting) -> str:
     return f"{answer.setting.key}={text}" if answer.setting is not None else ""
 
 
-_SPREAD = frozenset(
-    {
-        "nnodes", "node_rank", "dist_init_addr", "headless", "data_parallel_size_local", "data_parallel_rank",
-        "data_parallel_address", "data_parallel_start_rank", "data_parallel_external_lb",
-        "data_parallel_hybrid_lb",
-    }
-)  # fmt: skip
+_SPREAD = {
+    *ADDRESSES,
+    "data_parallel_rank",
+    "data_parallel_external_lb",
+    "data_parallel_hybrid_lb",
+    "headless",
+}
 """Settings of servers that spread one launch over several commands or machines."""
 
 
