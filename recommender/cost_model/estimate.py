@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
+from kg.nouns.layout import ParallelLayout
 from recommender.cost_model.anchors import StepKey
 from recommender.cost_model.facts.model import NETWORK
+from recommender.cost_model.layout_domain import UNEVEN, fullest
 from recommender.cost_model.operators.kinds import Operators, shipped
 from recommender.cost_model.question import check_phase
 from recommender.cost_model.settings.engine_defaults import engine_defaults
@@ -61,6 +63,8 @@ def estimate(
         raise InputError("no configuration to estimate")
     defaults = {**engine_defaults(phase, engine, version), "precision": machine.device.sixteen_bit}
     held = columns(settings, defaults)
+    if phase != "training" and engine in UNEVEN and len(spread := {*held.get("expert_parallel", ())}) == 1:
+        model = fullest(model, ParallelLayout(ep=int(spread.pop())))
     devices = np.full(len(settings), float(machine.count))
     calibrated = operators or shipped()
     facts = (calibrated, machine.device, machine.network, model, held, devices)

@@ -26,7 +26,7 @@ from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes, memory_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Limit
     from recommender.cost_model.facts.model import ModelSizes
@@ -250,21 +250,36 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
         return
     chosen = [configurations[i] for i in fitting]
     held_by = question.machine.device.memory_capacity
-    try:
-        priced = price(replace(question, model=model), chosen)
-    except MissingFactError:
-        priced = [PricedStep(layout=ParallelLayout()) for _ in fitting]
-    for step, i in zip(priced, fitting, strict=True):
+    layouts = [ParallelLayout.of_degrees(rows[i]) for i in fitting]
+    priced = _prices(replace(question, model=model), chosen, layouts)
+    for step, layout, i in zip(priced, layouts, fitting, strict=True):
         settings = {name: value for name, value in _spelt(rows[i]).items() if name not in DEGREES.values()}
         yield replace(
             step,
-            layout=ParallelLayout.of_degrees(rows[i]),
+            layout=layout,
             settings=settings,
             log_merit=_merit(asked, step.results),
             beyond_limits=max((_beyond(limit, step.results) for limit in asked.limits), default=0.0),
             memory_bytes=float(needed[i]),
             capacity_bytes=held_by if math.isfinite(held_by) else None,
         )
+
+
+def _prices(
+    question: Question, configurations: Sequence[Mapping[str, object]], layouts: Sequence[ParallelLayout]
+) -> list[PricedStep]:
+    """The prices of configurations; of servers none for a layout alone that needs a fact which is missing.
+
+    A step of training exchanges between servers in most layouts: those that do not are not the best for it.
+    """
+    try:
+        return price(question, configurations)
+    except MissingFactError:
+        if question.phase == "training" or len({*layouts}) == 1:
+            return [PricedStep(layout=layouts[0]) for _ in configurations]
+    pairs = itertools.groupby(zip(layouts, configurations, strict=True), key=lambda pair: pair[0])
+    groups = [(layout, [one for _, one in group]) for layout, group in pairs]
+    return [step for layout, group in groups for step in _prices(question, group, [layout])]
 
 
 def _merit(asked: LayoutQuestion, results: Mapping[str, float]) -> float | None:

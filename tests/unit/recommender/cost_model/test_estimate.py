@@ -1,5 +1,7 @@
 """The entry of the cost model."""
 
+from dataclasses import replace
+
 import pytest
 
 from kg.errors import InputError, MissingFactError
@@ -50,3 +52,18 @@ def test_a_sweep_is_every_combination() -> None:
     found = sweep({"seq_len": 1}, {"tp": [1, 2], "pp": [1, 2, 4]})
     assert len(found) == 6
     assert {"seq_len": 1, "tp": 2, "pp": 4} in found
+
+
+def test_experts_that_do_not_divide_are_as_many_as_the_fullest_device_holds_where_the_engine_spreads_them() -> (
+    None
+):
+    uneven: dict[str, object] = {"data_parallel": 6, "expert_parallel": 6, "tensor_parallel": 1, "batch": 8}
+    mixture, place = model("deepseek-v2-lite"), machine_of("h100-sxm", 6, "")
+    said = estimate(model=mixture, machine=place, phase="serving", settings=[uneven], engine="vllm")
+    more = replace(mixture, experts=66.0)
+    assert (
+        said.time_s
+        == estimate(model=more, machine=place, phase="serving", settings=[uneven], engine="vllm").time_s
+    )
+    with pytest.raises(InputError, match="must divide the experts"):
+        estimate(model=mixture, machine=place, phase="serving", settings=[uneven], engine="tensorrt-llm")

@@ -243,3 +243,15 @@ def test_degrees_are_those_that_the_model_splits_into(name: str, count: int) -> 
         assert option.layout.devices == count
         assert asked.question.model.heads % option.layout.tp == 0
     assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(("phase", "some"), [("serving", True), ("training", False)])
+def test_a_server_without_a_fact_of_networks_prices_what_needs_none(phase: str, some: bool) -> None:
+    place = machine_of("instinct-mi300x", 16, "")
+    question = Question(
+        model=model("llama-3-70b"), machine=place, phase=phase, settings=LENGTHS[phase], engine="vllm"
+    )
+    options = layout_options(LayoutQuestion(question=question, objective="throughput"))
+    priced = {str(one.layout) for one in options if one.log_merit is not None}
+    assert ("DP 16" in priced, len(priced) < len(options)) == (some, True)
+    assert some or not priced
