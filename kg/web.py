@@ -18,11 +18,6 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """Names of this machine."""
 
 
-def is_address(place: str) -> bool:
-    """Whether a text is an address of the web, as against a path."""
-    return urlsplit(place).scheme in {"http", "https"}
-
-
 def is_safe(address: str) -> bool:
     """Whether an address may be asked: https, or http of this machine itself."""
     parts = urlsplit(address)

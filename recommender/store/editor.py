@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -202,19 +201,6 @@ class Editor:
             others |= {iris.name_of(node) for node in stating}
         there = set(self._known_ids()["strategies"])
         return [from_graph(graph, Strategy, name) for name in sorted(others & there - set(own))]
-
-    def import_from(self, address: str, *, token: str = "") -> int:
-        """Take in the graph that a SPARQL 1.1 store holds; see :meth:`import_graph`.
-
-        Raises:
-            FetchError: The store does not answer, or refuses.
-        """
-        from kg.triples.remote.publication import copy_graph
-
-        with tempfile.TemporaryDirectory(prefix="tunegraph-import-") as folder:
-            path = Path(folder) / "store.nt"
-            copy_graph(address, path, token=token)
-            return self.import_graph(path, address)
 
     def import_graph(self, path: Path, place: str = "") -> int:
         """Take in an exported graph as a batch of its own: all of it or, where it has a fault, nothing.

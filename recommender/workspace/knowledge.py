@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kg.nouns.recipe import Recipe
     from kg.rows.trial_rows import ProblemRow
     from kg.triples.queries import NamedQuery
-    from kg.triples.remote.publication import GraphPublication
     from kg.triples.user_queries.sparql import QueryRows
     from kg.triples.validation import Violation
     from recommender.store.ingestion import IngestSummary, Options
@@ -163,23 +162,6 @@ class KnowledgeDesk(Desk):
 
         cases = listings.as_published(all_cases(self.graph, self.trials, wanted), self.graph)
         return listings.write_cases(path, cases, form, force=force)
-
-    def publish(
-        self, address: str, *, token: str = "", knowledge_only: bool = False, force: bool = False
-    ) -> GraphPublication:
-        """Put the graph in the place of what a SPARQL 1.1 store holds, as one change.
-
-        Raises:
-            InputError: The store holds something else and ``force`` is not given.
-            FetchError: It does not answer, or refuses.
-        """
-        from kg.rows.interchange import interchange
-        from kg.triples.remote.publication import publish_graph
-        from kg.triples.remote.store import RemoteStore
-        from kg.triples.validation import knowledge_part
-
-        triples = knowledge_part(self.graph) if knowledge_only else interchange(self.graph, self.trials)
-        return publish_graph(RemoteStore(address, token), triples, force=force)
 
     def try_out(
         self,

@@ -11,8 +11,6 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import publish
 from kg.triples.vocabulary import RDF_TYPE, TG
 from recommender.files import WorkspaceFiles
-from recommender.workspace.workspace import Workspace
-from tests.oxigraph_server import oxigraph_server, program
 
 
 def test_stats_count_what_is_there(run: Any) -> None:
@@ -100,34 +98,6 @@ def test_what_is_exported_can_be_imported(run: Any, toy_path: Path, tmp_path: Pa
     imported = run("kb", "import", graph, workspace=toy_path)
     assert (imported.code, imported.out) == (0, "")
     assert "triples" in imported.err
-
-
-@pytest.mark.long
-def test_the_graph_goes_through_a_store(run: Any, toy_path: Path, tmp_path: Path) -> None:
-    if program() is None:
-        pytest.skip("no program oxigraph: pip install '.[test]'")
-    other = tmp_path / "other"
-    Workspace.create(other, cache=tmp_path / "cache", text_model=None, with_shipped=False)
-    with oxigraph_server() as address:
-        assert run("kb", "import", address, workspace=other).fault == f"{address}: the store is empty"
-        exported = run("kb", "export", address, workspace=toy_path)
-        assert (exported.code, exported.out) == (0, "")
-        assert f"{address} holds" in exported.err
-        assert ": 0 came" in run("kb", "export", address, workspace=toy_path).err
-        cases = run("kb", "export", address, "--format", "csv", workspace=toy_path)
-        assert (cases.code, cases.fault) == (2, "a store takes the graph, not cases")
-        assert run("kb", "import", address, workspace=other).code == 0
-    with Workspace.open(other, cache=tmp_path / "cache") as workspace:
-        assert any(workspace.graph.triples(hardware_iri("acme-one")))
-
-
-@pytest.mark.long
-def test_addresses_that_lead_nowhere_are_told(run: Any, toy_path: Path) -> None:
-    nobody, unsafe = "http://127.0.0.1:1", "http://store.example/team"
-    for command in ("export", "import"):
-        lost = run("kb", command, nobody, workspace=toy_path)
-        assert (lost.code, "does not answer" in lost.fault) == (1, True)
-        assert run("kb", command, unsafe, workspace=toy_path).code == 2
 
 
 def test_recipes_are_listed_by_what_they_are_for(run: Any) -> None:

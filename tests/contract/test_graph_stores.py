@@ -1,4 +1,4 @@
-"""What every graph store does alike: Oxigraph in memory, on disk and as a server, rdflib in memory."""
+"""What every graph store does alike: Oxigraph in memory and on disk, rdflib in memory."""
 
 import io
 from collections.abc import Iterator
@@ -11,8 +11,6 @@ from kg.errors import InputError
 from kg.triples.graph import GraphStore, bind
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
-from kg.triples.remote.store import RemoteStore
-from tests.oxigraph_server import oxigraph_server, program
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -38,16 +36,7 @@ ALL = [
 NAMED = [triple for triple in ALL if isinstance(triple.subject, NamedNode)]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The address of an Oxigraph server."""
-    if program() is None:
-        pytest.skip("no program oxigraph: pip install '.[test]'")
-    with oxigraph_server() as address:
-        yield address
-
-
-@pytest.fixture(params=["oxigraph-memory", "oxigraph-disk", "rdflib", "remote"])
+@pytest.fixture(params=["oxigraph-memory", "oxigraph-disk", "rdflib"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GraphStore]:
     opened: GraphStore
     match request.param:
@@ -55,18 +44,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GraphStore
             opened = OxigraphStore()
         case "oxigraph-disk":
             opened = OxigraphStore(tmp_path / "graph")
-        case "remote":
-            opened = RemoteStore(request.getfixturevalue("server"))
-            opened.update("CLEAR ALL")
         case _:
             opened = RdflibStore()
     yield opened
     opened.close()
-
-
-def every(store: GraphStore) -> list[Triple]:
-    """What the store can hold: another machine gives a node without a name a new label each time."""
-    return NAMED if isinstance(store, RemoteStore) else ALL
 
 
 def content(store: GraphStore) -> set[str]:
@@ -74,20 +55,20 @@ def content(store: GraphStore) -> set[str]:
 
 
 def test_terms_come_back_as_they_went_in(store: GraphStore) -> None:
-    store.extend(every(store))
-    assert content(store) == {str(triple) for triple in every(store)}
-    assert len(store) == len(every(store))
+    store.extend(ALL)
+    assert content(store) == {str(triple) for triple in ALL}
+    assert len(store) == len(ALL)
 
 
 def test_adding_twice_changes_nothing(store: GraphStore) -> None:
-    store.extend(every(store))
-    store.extend(every(store))
-    assert len(store) == len(every(store))
+    store.extend(ALL)
+    store.extend(ALL)
+    assert len(store) == len(ALL)
 
 
 def test_a_failing_iterator_writes_nothing(store: GraphStore) -> None:
     def failing() -> Iterator[Triple]:
-        yield from every(store)
+        yield from ALL
         raise RuntimeError("the source broke")
 
     with pytest.raises(RuntimeError, match="the source broke"):
@@ -117,7 +98,7 @@ def test_an_integer_finds_itself_alone(store: GraphStore) -> None:
 def test_patterns(
     store: GraphStore, pattern: tuple[NamedNode | None, NamedNode | None, Literal | None], expected: int
 ) -> None:
-    store.extend(every(store))
+    store.extend(ALL)
     assert len(list(store.triples(*pattern))) == expected
 
 
@@ -141,7 +122,7 @@ def test_replace_keeps_odd_text_whole(store: GraphStore) -> None:
 
 
 def test_an_update_that_fails_half_way_changes_nothing(store: GraphStore) -> None:
-    store.extend(every(store))
+    store.extend(ALL)
     before = content(store)
     with pytest.raises(Exception, match=r".+"):
         store.update("DELETE WHERE { ?s ?p ?o } ; LOAD <file:///does/not/exist>")
@@ -163,7 +144,7 @@ def test_update_with_bindings(store: GraphStore) -> None:
 
 
 def test_select_returns_the_projection_in_order_with_gaps(store: GraphStore) -> None:
-    store.extend(every(store))
+    store.extend(ALL)
     rows = list(
         store.select(
             "SELECT ?label ?none ?s WHERE { ?s ?p ?label OPTIONAL { ?s ?missing ?none } }",
@@ -176,7 +157,7 @@ def test_select_returns_the_projection_in_order_with_gaps(store: GraphStore) -> 
 
 
 def test_a_bound_variable_is_returned_and_reaches_into_sub_selects(store: GraphStore) -> None:
-    store.extend(every(store))
+    store.extend(ALL)
     rows = list(
         store.select(
             """SELECT DISTINCT ?s (STR(?s) AS ?name) ?n WHERE {
@@ -205,13 +186,13 @@ def test_a_bound_variable_is_returned_and_reaches_into_sub_selects(store: GraphS
     ],
 )
 def test_a_hostile_binding_is_only_text(store: GraphStore, hostile: str) -> None:
-    store.extend(every(store))
+    store.extend(ALL)
     query = "SELECT ?s WHERE { ?s ?p ?wanted }"
     assert list(store.select(query, wanted=Literal(hostile))) == []
     store.extend([Triple(iri("h"), iri("text"), Literal(hostile))])
     assert list(store.select(query, wanted=Literal(hostile))) == [(iri("h"),)]
     store.update("DELETE { ?s ?p ?wanted } WHERE { ?s ?p ?wanted }", wanted=Literal(hostile))
-    assert len(store) == len(every(store))
+    assert len(store) == len(ALL)
 
 
 def test_a_hostile_iri_is_no_term() -> None:
@@ -239,12 +220,12 @@ def test_select_refuses_other_forms(store: GraphStore) -> None:
     "format_", [RdfFormat.N_TRIPLES, RdfFormat.N_QUADS, RdfFormat.TURTLE, RdfFormat.TRIG, RdfFormat.JSON_LD]
 )
 def test_dump_and_load(store: GraphStore, format_: RdfFormat) -> None:
-    store.extend(every(store))
+    store.extend(ALL)
     stream = io.BytesIO()
     store.dump(stream, format_)
     copy = RdflibStore()
     copy.load(io.BytesIO(stream.getvalue()), format_)
-    assert len(copy) == len(every(store))
+    assert len(copy) == len(ALL)
     named = {str(triple) for triple in NAMED}
     assert named <= content(copy)
     again = len(store)

@@ -14,10 +14,7 @@ import httpx
 import pytest
 import yaml
 
-from kg.triples.remote.store import RemoteStore
-from kg.triples.vocabulary import RDF_TYPE, TG
 from recommender.search.log.study import SearchLog
-from tests.oxigraph_server import program
 from tests.postgres_server import PASSWORD, USER, PostgresServer
 
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -82,35 +79,24 @@ def answers(address: str) -> bool:
         return False
 
 
-def test_the_service_and_the_store(shipped_path: Path, tmp_path: Path, start: Start) -> None:
-    oxigraph = program()
-    if oxigraph is None:
-        pytest.skip("no program oxigraph: pip install '.[test]'")
+def test_the_service(shipped_path: Path, tmp_path: Path, start: Start) -> None:
     (tmp_path / "token").write_text(TOKEN)
     (tmp_path / "token").chmod(0o600)
-    port, store = free_port(), f"127.0.0.1:{free_port()}"
+    port = free_port()
     places = {
         "/workspace/knowledge": str(copytree(shipped_path, tmp_path / "knowledge")),
         "/run/secrets/token": str(tmp_path / "token"),
-        "0.0.0.0:7878": store,
-        "127.0.0.1:7878": store,
         "=0.0.0.0": "=127.0.0.1",
         "=8740": f"={port}",
-        "/data": str(tmp_path / "triples"),
     }
     served = start(TUNEGRAPH, *command("service", places), folder=tmp_path)
-    kept = start(oxigraph, *command("store", places), folder=tmp_path)
     until(lambda: answers(f"http://127.0.0.1:{port}/readyz"), served)
-    until(lambda: answers(f"http://{store}/"), kept)
     question = {"model": "qwen3-32b", "phase": "serving", "hardware": "ascend-910b3", "count": 4}
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client:
         assert client.post("/v1/recommend", json=question).status_code == 401
         headers = {"Authorization": f"Bearer {TOKEN}", "Host": "service"}
         answer = client.post("/v1/recommend", json=question, headers=headers)
     assert answer.json()["start"]["fits"] is True
-    published = start(TUNEGRAPH, *command("publish", places), folder=tmp_path)
-    assert published.wait(180) == 0, published.communicate()
-    assert len(list(RemoteStore(f"http://{store}").triples(None, RDF_TYPE, TG.STRATEGY))) > 100
 
 
 def test_two_workers_do_a_search(postgres: PostgresServer, url: str, tmp_path: Path, start: Start) -> None:

@@ -1,1 +1,0 @@
-"""Stores of triples on other machines."""
