@@ -1,12 +1,20 @@
-"""Tables as CSV: a header, then a row a line. Each line stands for itself, so a bad one spoils no other."""
+"""Tables as CSV: a header, then a row a line. Each line stands for itself, so a bad one spoils no other.
+
+Where the header is parted by semicolons or tabs, so are the rows; with semicolons a comma is a decimal point,
+as spreadsheets of half of the world write them.
+"""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 
 from ingest.files.content import MAXIMUM_LINE, Content, ContentError
 from kg.errors import Fault
+
+_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+")
+"""A number with a decimal comma, perhaps with points between its thousands."""
 
 
 def csv_rows(content: Content) -> Iterator[tuple[str, dict[str, str] | Fault]]:
@@ -14,13 +22,15 @@ def csv_rows(content: Content) -> Iterator[tuple[str, dict[str, str] | Fault]]:
 
     The first line that is not blank is the header. Cells are stripped of white space around them.
     """
-    number = 0
+    number, delimiter = 0, ","
     header: list[str] | None = None
     try:
         for number, line in content.lines():
             place = f"line {number}"
             try:
-                cells = _cells(line)
+                if header is None:
+                    delimiter = delimiter_of("" if line is None else line.decode(errors="replace"))
+                cells = _cells(line, delimiter)
             except ContentError as fault:
                 yield place, Fault(place=place, reason=str(fault))
                 if header is None:
@@ -48,13 +58,21 @@ def header_of(text: str) -> list[str]:
     for line in text.splitlines():
         if line.strip():
             try:
-                return [cell.strip() for cell in next(csv.reader([line], strict=True), [])]
+                return [
+                    cell.strip()
+                    for cell in next(csv.reader([line], delimiter=delimiter_of(line), strict=True), [])
+                ]
             except csv.Error:
                 return []
     return []
 
 
-def _cells(line: bytes | None) -> list[str]:
+def delimiter_of(header: str) -> str:
+    """What parts the cells of a header: a comma unless it has none, and semicolons or tabs."""
+    return next((mark for mark in ",;\t" if mark in header), ",")
+
+
+def _cells(line: bytes | None, delimiter: str) -> list[str]:
     if line is None:
         raise ContentError(f"longer than {MAXIMUM_LINE >> 20} MiB")
     try:
@@ -64,6 +82,13 @@ def _cells(line: bytes | None) -> list[str]:
     if not text.strip():
         return []
     try:
-        return [cell.strip() for cell in next(csv.reader([text.rstrip("\r")], strict=True), [])]
+        reader = csv.reader([text.rstrip("\r")], delimiter=delimiter, strict=True)
+        cells = [cell.strip() for cell in next(reader, [])]
     except csv.Error as fault:
         raise ContentError(f"no CSV: {fault}") from fault
+    if delimiter != ";":
+        return cells
+    return [
+        cell.replace(".", "").replace(",", ".") if _COMMA.fullmatch(cell) is not None else cell
+        for cell in cells
+    ]

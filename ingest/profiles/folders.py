@@ -305,7 +305,10 @@ def conversion_of(files: Iterable[Path]) -> tuple[Path, str] | None:
 
 def _is_nsight_compute(path: Path) -> bool:
     """True if a table lists metrics of kernels, one a row, as ``ncu --csv`` prints them."""
-    return path.is_file() and all(name in read_head(path).text for name in ('"Kernel Name"', '"Metric Name"'))
+    if not path.is_file():
+        return False
+    text = read_head(path).text
+    return '"Kernel Name"' in text and ('"Metric Name"' in text or '"Host Name"' in text)
 
 
 def is_rocpd(path: Path) -> bool:

@@ -12,6 +12,7 @@ from ingest.door.columns import quantity
 from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows
 from ingest.formats.cases.mapping import MAPPING_FORMAT, VERSION
+from ingest.formats.trackers.experiments import parse_number
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension
@@ -46,7 +47,7 @@ _SHAPE = {
 }
 _DERIVED = re.compile(r"speed_?up|ratio|improvement|gain|vs_\w+")
 """Columns that other columns give."""
-_TIMED = re.compile(r"(?P<of>[A-Za-z][\w-]*?)[_ (]+(?P<unit>ns|us|ms)\)?")
+_TIMED = re.compile(r"(?P<of>[^\W\d_][\w-]*?)[_ (\[]+(?P<unit>ns|us|ms)[)\]]?")
 """A time of something that is no metric: of one of several implementations side by side."""
 _STATUSES = {
     "ok": {"ok", "success", "succeeded", "finished", "done", "complete", "completed", "passed", "correct"},
@@ -214,8 +215,8 @@ class _Draft:
 def _numbers(cells: Iterable[str]) -> list[float] | None:
     """Cells as numbers; None if one is none, or there are none."""
     try:
-        return [float(cell) for cell in cells] or None
-    except ValueError:
+        return [parse_number(cell, "") for cell in cells] or None
+    except ContentError:
         return None
 
 

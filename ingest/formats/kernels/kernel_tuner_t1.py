@@ -154,10 +154,10 @@ def _evaluated(node: ast.expr, names: dict[str, object], steps: Iterator[int]) -
                 raise ValueError("a power beyond reason")
             return _OPERATIONS[type(operation)](number(left), number(right))
         case ast.Call(func=ast.Name(id="range"), args=parts, keywords=[]):
-            steps = range(*(int(number(part)) for part in parts))
-            if len(steps) > MAXIMUM_LIST:
+            listed = range(*(int(number(part)) for part in parts))
+            if len(listed) > MAXIMUM_LIST:
                 raise ValueError("a range beyond reason")
-            return list(steps)
+            return list(listed)
         case ast.Call(func=ast.Name(id="list"), args=[part], keywords=[]):
             return _evaluated(part, names, steps)
         case ast.ListComp(

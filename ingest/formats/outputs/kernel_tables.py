@@ -59,6 +59,7 @@ class TimingTable:
     after: tuple[str, ...] = ()
     device: str = ""
     rates: tuple[str, ...] = ()
+    long: tuple[str, ...] = ()
 
     def is_header(self, line: str) -> bool:
         """Whether a line names its columns."""
@@ -82,7 +83,7 @@ def timing_tables() -> tuple[TimingTable, ...]:
 
 
 def _timing_table(row: Mapping[str, Any]) -> TimingTable:
-    lists = ("header", "time", "formats", "traits", "settings", "after", "rates")
+    lists = ("header", "time", "formats", "traits", "settings", "after", "rates", "long")
     fields: dict[str, Any] = {name: tuple(item) if name in lists else item for name, item in row.items()}
     return TimingTable(**fields)
 
@@ -98,6 +99,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     header: list[str] = []
     device, place = "", ""
     row: dict[str, str] = {}
+    units: dict[str, str] = {}
     for number, raw in content.lines():
         line = "" if raw is None else raw[:_LONGEST].decode(errors="replace")
         for named in (_groups(one.device, line) for one in timing_tables() if one.device):
@@ -112,9 +114,19 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
         cells = _cells(line)
         if after:
             row |= after if row else {}
+        elif len(cells) == len(header) and not cells[0]:
+            units = dict(zip(header, cells, strict=True))  # Nsight Compute has a row of units
+        elif len(cells) == len(header) and table.long and table.long[1] in header:
+            one = dict(zip(header, cells, strict=True))
+            key, name, symbol, value = (one[column] for column in table.long)
+            if row.get(table.long[0]) != key:
+                yield from _cases(table, row, place, device, content, records)
+                row, place = one, f"line {number}"
+            row |= {name: value, f"{name} unit": symbol}
         elif len(cells) == len(header):
             yield from _cases(table, row, place, device, content, records)
             row, place = dict(zip(header, cells, strict=True)), f"line {number}"
+            row |= {f"{name} unit": symbol for name, symbol in units.items() if symbol}
         elif len(cells) > len(header) // 2:
             yield Fault(place=f"line {number}", reason=f"{len(cells)} cells under {len(header)} columns")
     yield from _cases(table, row, place, device, content, records)
@@ -179,9 +191,10 @@ def _timed(
     Raises:
         ContentError: A number is none.
     """
-    outcome: dict[str, object] = {"metric": "kernel_time", "unit": table.time[1], "value": None}
-    failed = [f"{name}: {row[name]}" for name, good in table.success.items() if row.get(name) not in good]
     column = table.time[0]
+    symbol = row.get(f"{column} unit", table.time[1]).replace("second", "s")  # nsecond of older ones
+    outcome: dict[str, object] = {"metric": "kernel_time", "unit": symbol, "value": None}
+    failed = [f"{name}: {row[name]}" for name, good in table.success.items() if row.get(name) not in good]
     if failed:
         yield table.chosen(row), outcome | {"status": "failed", "reason": "; ".join(failed)}
     elif row.get(column):
@@ -218,7 +231,7 @@ def _groups(pattern: str, line: str) -> dict[str, str]:
 
 FORMAT = Format(
     name="kernel-tables",
-    title="tables of kernel times: CUTLASS profiler, hipblaslt-bench, Tensile",
+    title="tables of kernel times: CUTLASS profiler, Nsight Compute, hipblaslt-bench, Tensile",
     sniff=sniff,
     read=read,
 )

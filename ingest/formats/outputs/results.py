@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _PROTOCOLS = re.compile(r"openai.*|custom|http|grpc|tgi|none")
 """Words for how a benchmark speaks, not for what serves."""
 _OPERATORS = {"serving": "serve", "training": "train"}
+_LOAD = re.compile(r"concurrency[_=-]?(\d+)")
+"""A load in the name of a file or of its folder, as AIPerf names its folders."""
 _SIZES = ("concurrency", "depth", "global_batch", "seq_len")
 _WARM = 1.5
 """First steps that take so many times the median are those in which memory is laid out and kernels are
@@ -57,15 +59,15 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
         if isinstance(run, Fault):
             yield run
         elif tool is not None:
-            yield from _cases(run, tool, content.reference, records)
+            yield from _cases(run, tool, content, records)
 
 
-def _cases(run: StatedRun, tool: Tool, path: str, records: Records) -> Iterator[Case | Fault]:
+def _cases(run: StatedRun, tool: Tool, content: Content, records: Records) -> Iterator[Case | Fault]:
     outcomes = list(_outcomes(run, tool, records))
     if reason := _why_none(run, tool, outcomes):
         yield Fault(place=run.place, reason=reason)
         return
-    record = launched(_record(run, tool, path, records), records)
+    record = launched(_record(run, tool, content, records), records)
     if isinstance(record, str):
         yield Fault(place=run.place, reason=record)
         return
@@ -170,13 +172,22 @@ def _spread(run: StatedRun, names: Sequence[str]) -> dict[str, object]:
     return {"std": deviation, **counted}
 
 
-def _record(run: StatedRun, tool: Tool, path: str, records: Records) -> dict[str, object]:
+def _record(run: StatedRun, tool: Tool, content: Content, records: Records) -> dict[str, object]:
     """The run's record without its outcome, as far as the file states it."""
     facts = tool.facts
     shape: dict[str, object] = {}
     for name in _SIZES:
         if size := run.number(facts.get(name, ())):
             shape[name] = round(size)
+    stated = {name for name in ("concurrency", "request_rate") if run.first(facts.get(name, ())) is not None}
+    named = (
+        None
+        if stated or tool.phase == "training"
+        else _LOAD.search("/".join(content.path.absolute().parts[-2:]))
+    )
+    if named is not None:
+        shape["concurrency"] = int(named[1])
+        records.guess("the file states no load; the number of requests at once is taken from its name")
     completed = run.number(facts.get("completed", ()))
     for name in ("input", "output"):
         total = run.number(facts.get(f"{name}_total", ()))
@@ -208,7 +219,7 @@ def _record(run: StatedRun, tool: Tool, path: str, records: Records) -> dict[str
     record: dict[str, object] = {
         "task": task,
         "config": {name: value for name, value in given if value is not None},
-        "source": {"title": tool.title.partition(" (")[0], "path": path},
+        "source": {"title": tool.title.partition(" (")[0], "path": content.reference},
     }
     engine = tool.engine or str(run.first(facts.get("engine", ())) or "").lower()
     if engine and not _PROTOCOLS.fullmatch(engine):

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ingest.files.content import ContentError
+from ingest.files.documents import SMALL
+from ingest.files.safe_yaml import load_yaml
 from ingest.files.sniffing import read_head
 from ingest.formats.outputs.tool import plain
 from kg.errors import Fault
@@ -112,6 +114,8 @@ def runs_of(content: Content, tool: Tool) -> Iterator[StatedRun | Fault]:
     try:
         if _JSON.match(read_head(content.path).text):
             found = _of_json(content, tool, wanted)
+        elif content.path.suffix in {".yaml", ".yml"}:
+            found = _of_document(load_yaml(content.read_all(SMALL)), tool, wanted, "")
         elif tool.header_rows:
             found = _of_rows(content, tool, wanted)
         else:

@@ -16,6 +16,8 @@ from ingest.files.content import ContentError
 from kg.errors import Fault
 from kg.nouns.entities import Case
 
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
 _HARDWARE = (
     *(
         "hardware",
@@ -214,6 +216,6 @@ def parse_number(text: str, name: str) -> float:
         ContentError: It is none.
     """
     try:
-        return float(text)
+        return float(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
     except ValueError as fault:
         raise ContentError(f"{name}: {text[:40]!r} is no number") from fault

@@ -161,3 +161,18 @@ def test_columns_tell_what_they_measure(name: str, metric: str, unit: str) -> No
 @pytest.mark.parametrize("name", ["loss", "block_size_x", "tile (wide)", "", "timestamp", "max_seq_len"])
 def test_columns_that_measure_nothing_known(name: str) -> None:
     assert quantity(name) is None
+
+
+def test_a_spreadsheet_with_decimal_commas_and_thousands_is_read(tmp_path: Path, names: NameResolver) -> None:
+    table = tmp_path / "messung.csv"
+    table.write_text("Block;Laufzeit [ms];Gerät\n64;1.001,25;A100\n128;0,95;A100\n", encoding="utf-8")
+    draft = yaml.safe_load(suggest_mapping(table))
+    assert [(item["column"], item["unit"]) for item in draft["metrics"]] == [("Laufzeit [ms]", "ms")]
+    draft["task"] = {"kind": "kernel", "op": "toy"}
+    draft["hardware"] = {"name": {"column": "Gerät"}}
+    (tmp_path / "messung.mapping.yaml").write_text(yaml.safe_dump(draft))
+    cases, _ = ingest(names, table)
+    assert [case.measurement.value for case in cases] == pytest.approx([1.00125, 0.95e-3])
+    table.write_text('Block,"Laufzeit [ms]",Gerät\n64,"1,001.25",A100\n', encoding="utf-8")
+    cases, _ = ingest(names, table)
+    assert [case.measurement.value for case in cases] == pytest.approx([1.00125])

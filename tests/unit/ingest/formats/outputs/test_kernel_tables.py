@@ -86,3 +86,29 @@ def test_a_table_without_hardware_says_what_is_missing(tmp_path: Path, names: Na
     cases, report = taken(tmp_path / "out.gemm.csv", CUTLASS, names, "")
     assert not cases
     assert "tell it with the option hardware" in str(report.faults[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """==PROF== Connected to process 1
+"ID","Host Name","Kernel Name","Block Size","Grid Size","CC","gpu__time_duration.sum","dram__bytes.sum"
+"","","","","","","nsecond","byte"
+"0","127.0.0.1","add(int, float*)","(128, 1, 1)","(64, 1, 1)","8.0","120,416","9"
+"1","127.0.0.1","sgemm_nn","(128, 1, 1)","(64, 8, 1)","8.0","1,020,416","9"
+""",
+        """"ID","Host Name","Kernel Name","Block Size","Grid Size","CC","Metric Name","Metric Unit","Metric Value"
+"0","127.0.0.1","add(int, float*)","(128, 1, 1)","(64, 1, 1)","8.0","gpu__time_duration.sum","us","120.416"
+"0","127.0.0.1","add(int, float*)","(128, 1, 1)","(64, 1, 1)","8.0","dram__bytes.sum","byte","9"
+"1","127.0.0.1","sgemm_nn","(128, 1, 1)","(64, 8, 1)","8.0","gpu__time_duration.sum","us","1,020.416"
+""",
+    ],
+)
+def test_nsight_compute_has_a_kernel_or_a_metric_of_it_in_each_row(
+    text: str, tmp_path: Path, names: NameResolver
+) -> None:
+    cases, report = taken(tmp_path / "ncu.csv", text, names)
+    assert report.bad == 0
+    assert [case.measurement.value for case in cases] == pytest.approx([120.416e-6, 1020.416e-6])
+    assert [case.problem.workload.operator for case in cases] == ["add(int, float*)", "sgemm_nn"]
+    assert cases[1].configuration["Grid Size"] == "(64, 8, 1)"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ingest.door.records import NameResolver
 from ingest.formats.outputs.tool import tools
@@ -167,3 +168,60 @@ def test_what_the_tools_wrote_here_is_read(shared: Path, names: NameResolver) ->
     reports = {item.path.name: item for item in items if isinstance(item, FileReport)}
     read_here = {name for name, report in reports.items() if report.good and not report.bad}
     assert len(read_here) == 6
+
+
+def test_a_restart_with_another_layout_is_a_run_of_its_own(tmp_path: Path, names: NameResolver) -> None:
+    lines = []
+    for degree, first, rest in ((4, 9000.0, 1000.0), (8, 19000.0, 1500.0)):
+        lines += [
+            "------------------------ arguments ------------------------",
+            f"  tensor_model_parallel_size ...................... {degree}",
+            "-------------------- end of arguments ---------------------",
+            *(
+                f" iteration {at}/ 9 | elapsed time per iteration (ms): {rest if at else first} | lm loss: 8.1 |"
+                for at in range(6)
+            ),
+        ]
+    (tmp_path / "train.log").write_text("\n".join(lines))
+    items = list(read([tmp_path / "train.log"], names, hardware=H100))
+    found = {
+        item.configuration["tensor_model_parallel_size"]: item.measurement.value
+        for item in items
+        if isinstance(item, Case)
+    }
+    assert found == {4: pytest.approx(1.0), 8: pytest.approx(1.5)}
+
+
+def test_a_load_that_only_the_folder_names_keeps_runs_apart(tmp_path: Path, names: NameResolver) -> None:
+    summary = (
+        "Metric,avg,p99\nRequest Latency (ms),20{0}.5,29\n\n"
+        "Metric,Value\nOutput Token Throughput (tokens/sec),{0}1.5\n"
+    )
+    for load in (4, 16):
+        folder = tmp_path / f"qwen-openai-chat-concurrency{load}"
+        folder.mkdir()
+        (folder / "profile_export_aiperf.csv").write_text(summary.format(load))
+    items = list(read([tmp_path], names, hardware=H100))
+    loads = {
+        item.problem.workload.shape["concurrency"]: item.measurement.value
+        for item in items
+        if isinstance(item, Case) and item.measurement.metric == "throughput"
+    }
+    assert loads == {4: 41.5, 16: 161.5}
+
+
+def test_what_guidellm_saves_as_yaml_is_read(tmp_path: Path, names: NameResolver) -> None:
+    metrics = {
+        "output_tokens_per_second": {"successful": {"mean": 812.5}},
+        "time_to_first_token_ms": {"successful": {"mean": 120.5}},
+    }
+    runs = [
+        {"config": {"strategy": {"streams": streams}}, "scheduler_state": {}, "metrics": metrics}
+        for streams in (8, 32)
+    ]
+    document = {"metadata": {"guidellm_version": "0.8.1"}, "benchmarks": runs}
+    (tmp_path / "benchmarks.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    items = list(read([tmp_path / "benchmarks.yaml"], names, hardware=H100))
+    cases = [item for item in items if isinstance(item, Case)]
+    assert {case.problem.workload.shape["concurrency"] for case in cases} == {8, 32}
+    assert {case.measurement.value for case in cases} == {812.5, 0.1205}
