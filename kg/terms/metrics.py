@@ -182,7 +182,7 @@ def is_step_rate(objective: Objective, kind: WorkloadKind) -> bool:
     metric = objective.metric
     return kind in SAME_GAIN and (
         "throughput" in metric
-        or metric in {"step_time", "latency", "run_time"}
+        or metric in {"step_time", "latency", "run_time", "mfu"}
         or (objective.better is Better.HIGHER and metric == "compute_rate")
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.framework import Framework
+from kg.terms.metrics import priced_as
 from kg.terms.purposes import plain_key
 from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
 from kg.triples.serialisation import all_of
@@ -31,6 +32,7 @@ from recommender.ranking.starts.layout_choice import (
     shown_layouts,
 )
 from recommender.ranking.starts.layout_options import (
+    LIMITED,
     layout_options,
     narrower_fit,
     on_devices,
@@ -177,11 +179,22 @@ class StartFinder:
         draft.notes += first.notes
         if layouts:
             draft.assumed += assumed_by(layouts[0], draft)
-            if draft.question is not None and (links := link_note(draft.question.machine)):
-                draft.notes.append(links)
+            draft.notes += self._not_judged(draft)
         starts = self._starts(draft, [one.start for one in found])
         starts = replace(starts, question=first.question, price=first.price)
         return self._kept(starts, pinned, screen, sizes) if pinned else starts
+
+    @staticmethod
+    def _not_judged(draft: StartDraft) -> list[str]:
+        """What the price of layouts does not know of the question."""
+        if draft.question is None:
+            return []
+        problem, links = draft.situation.problem, link_note(draft.question.machine)
+        decides = problem.objective.metric
+        if decides in LIMITED or priced_as(problem.objective, problem.workload.kind):
+            return [links] if links else []
+        by_rate = f"{decides} is not modelled for layouts: they are ordered by throughput"
+        return [by_rate, *([links] if links else [])]
 
     def _pinned(self, draft: StartDraft) -> list[ExactRun]:
         """The measurements of exactly this question, best first."""

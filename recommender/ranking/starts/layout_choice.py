@@ -179,7 +179,7 @@ def likeness(
 
     In training another model needs other stages and spreads its experts otherwise: there the parameters that
     each device holds are compared, where both models are known, in the place of stages and
-    expert parallelism.
+    expert parallelism; between a dense model and one of experts in the place of tensor parallelism too.
 
     Args:
         layout: How a model is divided.
@@ -196,8 +196,11 @@ def likeness(
         return sum(_served_alike(layout, {**published, "tp": way}) for way in ways) / len(ways)
     if not training:
         return _served_alike(layout, published)
-    apart = sum(_doublings(getattr(layout, name), published[name]) for name in ("tp", "cp"))
     is_another = model is not None and model.id != recipe.model
+    mixtures = {item.is_mixture for item in (model, one.model) if item is not None}
+    is_other_kind = is_another and len(mixtures) > 1
+    divided = ("cp",) if is_other_kind else ("tp", "cp")  # experts are spread where tensors are split
+    apart = sum(_doublings(getattr(layout, name), published[name]) for name in divided)
     held = model.held(layout.tp, layout.pp, layout.ep) if model and is_another else None
     same = None if one.model is None else one.model.held(published["tp"], published["pp"], published["ep"])
     if held is not None and same is not None:

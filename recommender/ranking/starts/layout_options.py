@@ -46,11 +46,11 @@ EIGHT_BITS = ("fp8", "int8")
 
 LIMITED = {
     "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s",
-    "latency": "request_s",
+    "latency": "request_s", "e2e_latency": "request_s",
 }  # fmt: skip
 """Result of the cost model by metric of a limit."""
 
-SHORTEST = frozenset({"tpot", "tpot_p99", "latency"})
+SHORTEST = frozenset({"tpot", "tpot_p99", "latency", "e2e_latency"})
 """Metrics of one request: a larger batch only makes them worse."""
 
 

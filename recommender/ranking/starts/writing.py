@@ -300,8 +300,10 @@ def _held(option: PricedStep, memory_bytes: float) -> str:
 
 def _expected(option: PricedStep, problem: Problem) -> tuple[ExpectedValue, ...]:
     """The results of a layout, those with a limit too; what the question asks for comes first."""
-    first = priced_as(problem.objective, problem.workload.kind)
-    names = dict.fromkeys((*_SHOWN, *(limit.metric for limit in problem.limits if limit.metric in LIMITED)))
+    decides = problem.objective.metric
+    first = decides if decides in LIMITED else priced_as(problem.objective, problem.workload.kind)
+    limited = [limit.metric for limit in problem.limits if limit.metric in LIMITED]
+    names = dict.fromkeys((*_SHOWN, *limited, *([first] if first else [])))
     factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
     return tuple(
         ExpectedValue(
