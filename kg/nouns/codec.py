@@ -63,6 +63,8 @@ class FieldForm:
             return self.write(value)
         if self.empty is not Empty.PLAIN and _is_empty(value):
             return None
+        if self.empty is Empty.OMITTED and value is False:
+            return None
         return plain(value, self.digits)
 
 
