@@ -43,10 +43,18 @@ def diagnose(
     ] = False,
     hardware: Annotated[
         str | None,
-        typer.Option("--hardware", help="Where it ran, for matching cases, if the profile is silent."),
+        typer.Option(
+            "--hardware", help="Where it ran, for matching cases and memory, if the file is silent."
+        ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", help="What ran, for matching cases; profiles do not say.")
+        str | None, typer.Option("--model", help="What ran, for matching cases and memory.")
+    ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--beside", help="Beside a log: dmesg, nvidia-smi -q, npu-smi, hccn_tool. May be repeated."
+        ),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Every account of the ledger, not the largest alone.")
@@ -63,7 +71,7 @@ def diagnose(
     from recommender.workspace.pages import PagesDesk
 
     if is_log(path):
-        given = {"--compare": compare, "--html": html, "--hardware": hardware, "--model": model}
+        given = {"--compare": compare, "--html": html}
         if unfit := [name for name, value in given.items() if value is not None]:
             raise InputError(
                 f"{path} is a log, and {', '.join(unfit)} takes a profile",
@@ -72,7 +80,9 @@ def diagnose(
         from cli.diagnosis.log_text import not_understood, show_log
 
         with open_workspace(context) as workspace:
-            read = workspace.profiles.log(path)
+            read = workspace.profiles.log(
+                path, beside=beside or (), hardware=hardware or "", model=model or ""
+            )
         content = {"path": str(path), **read.to_json()}
         if as_json:
             output.as_json(content)
@@ -81,6 +91,8 @@ def diagnose(
         if not read.is_understood:
             raise not_understood(path, read)
         return
+    if beside:
+        raise InputError(f"{path} is a profile, and --beside takes a log", hint="leave it out, or name a log")
     with open_workspace(context) as workspace:
         answer = workspace.profiles.diagnose(
             path,

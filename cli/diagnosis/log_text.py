@@ -35,6 +35,8 @@ _LOAD = {
 def show_log(path: Path, answer: LogAnswer) -> None:
     """What is understood of a log."""
     reading = answer.reading
+    for name, seen in answer.beside.items():
+        _show_beside(name, seen)
     graves = [item for item in reading.statements if item.is_grave]
     causes = [item for item in reading.faults if not is_general(item.fault.id)]
     for fault in causes or reading.faults:
@@ -48,9 +50,25 @@ def show_log(path: Path, answer: LogAnswer) -> None:
         if moves:
             say(f"Against {lack} in {answer.program}")
             _show_moves(moves)
+            if answer.modelled:
+                parts = ", ".join(f"{name} {value:.2f} GiB" for name, value in answer.modelled.items())
+                say_labelled("modelled", parts)
             say()
     if not (reading.names_error or answer.cures):
         _show_states(path, answer)
+
+
+def _show_beside(name: str, seen: tuple[SeenFault, ...]) -> None:
+    """Faults of devices and hosts in a file beside the log."""
+    if not seen:
+        say(f"Beside, {name}: no fault of a device or host.")
+        say()
+    for item in seen:
+        say(f"Beside, {name}: {item.fault.label}, line {_lines(item.lines, item.count)}")
+        say_labelled("seen", item.first)
+        _show_values(item.values)
+        say_labelled("remedy", _in_language(item.fault.remedy))
+        say()
 
 
 def _show_moves(moves: tuple[Move, ...]) -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun
 from kg.nouns.knowledge import Bottleneck, FactKind, FaultPattern, Strategy
 from kg.triples.serialisation import all_of, from_graph
 from recommender.diagnosis.log_programs import owner_of, server_of
-from recommender.diagnosis.logs import MOST_TEXT, read_log
+from recommender.diagnosis.logs import MOST_TEXT, read_faults, read_log
 from recommender.diagnosis.message_moves import MessageMoves
 from recommender.diagnosis.pressures import Move, as_numbers, lacks_of, moves_against
 from recommender.diagnosis.serving import LoadSamples
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from kg.triples.graph import GraphStore
@@ -60,6 +60,8 @@ class LogAnswer:
         lacks: What runs short or holds back, each with the settings against it.
         strategies: For each fault the strategies that go with the program, by fault.
         cures: What messages themselves say of settings, by number of their line.
+        modelled: Memory of the model in GiB that the log does not tell, by the cost model.
+        beside: Faults of devices and hosts in files beside the log, by file.
         block: The largest block that fits, where lines tell what a kernel needs, has, and its block: name,
             size and the largest; None otherwise.
     """
@@ -71,13 +73,15 @@ class LogAnswer:
     lacks: Mapping[str, tuple[Move, ...]]
     strategies: Mapping[str, tuple[str, ...]]
     cures: Mapping[int, Cure]
+    modelled: Mapping[str, float] = field(default_factory=dict)
+    beside: Mapping[str, tuple[SeenFault, ...]] = field(default_factory=dict)
     block: tuple[str, int, int] | None = None
 
     @property
     def is_understood(self) -> bool:
         """Whether something is named, or the log is that of a known program without an unknown error."""
         is_known = self.load is not None or self.reading.has_own_lines
-        is_named = self.reading.names_error or bool(self.lacks) or bool(self.cures)
+        is_named = self.reading.names_error or any((self.lacks, self.cures, *self.beside.values()))
         return is_named or (is_known and not self.reading.unknown)
 
     def to_json(self) -> dict[str, object]:
@@ -95,6 +99,8 @@ class LogAnswer:
             "server": self.server or None,
             "serving": None if self.load is None else self.load.to_json(),
             "lacks": {name: [move.to_json() for move in moves] for name, moves in self.lacks.items()},
+            "modelled": dict(self.modelled),
+            "beside": {name: [item.to_json() for item in seen] for name, seen in self.beside.items()},
             "cures": [item.to_json() for item in self.cures.values()],
             "block": None
             if self.block is None
@@ -102,14 +108,27 @@ class LogAnswer:
         }
 
 
-def answer_log(graph: GraphStore, log: Path) -> LogAnswer:
+def answer_log(
+    graph: GraphStore,
+    log: Path,
+    *,
+    beside: Sequence[Path] = (),
+    modelled: Callable[[Mapping[str, str]], Mapping[str, float]] = lambda _: {},
+) -> LogAnswer:
     """What a log tells, and what to do.
 
+    Args:
+        graph: What is known.
+        log: The log.
+        beside: Logs of the kernel and outputs of tools for devices, from the same time.
+        modelled: Memory in GiB by the arguments of a server.
+
     Raises:
-        InputError: The log cannot be read, or nothing is in it.
+        InputError: A file cannot be read, or nothing is in it.
     """
     samples = LoadSamples()
-    reading = read_log(log, all_of(graph, FaultPattern), samples)
+    patterns = list(all_of(graph, FaultPattern))
+    reading = read_log(log, patterns, samples)
     load = samples.load(_least_free(graph))
     server = server_of(reading.programs) or (load.engine if load is not None else "")
     program = owner_of(reading.programs) or server
@@ -117,7 +136,9 @@ def answer_log(graph: GraphStore, log: Path) -> LogAnswer:
     advice = {item.id: set(item.phases) for item in strategies}
     lacks = lacks_of(item.fault.id for item in reading.faults) if program else []
     given = dict(reading.arguments)
-    numbers = _numbers_of(reading)
+    told = _numbers_of(reading)
+    added = {name: value for name, value in modelled(reading.arguments).items() if name not in told}
+    numbers = told | added
     if load is not None:
         lacks += _lacks_of_load(load, is_short=KV_SHORT in lacks)
         numbers |= load.numbers
@@ -139,6 +160,8 @@ def answer_log(graph: GraphStore, log: Path) -> LogAnswer:
             for item in reading.faults
         },
         cures=_cures(reading, program, given, has_moves=any(against.values())),
+        modelled=added if lacks else {},
+        beside={str(path): read_faults(path, patterns) for path in beside},
         block=_largest_block(reading.faults, reading.sizes),
     )
 

@@ -27,6 +27,8 @@ _MARKS = {
     "torch_npu": r"torch_npu|\bnpu\b",
     "torch": "torch",
     "nccl": r"\bnccl\b",
+    "hccl": r"\bhccl|\bE[IJ]\d{4}:",
+    "cann": r"\bE[EFHKLZ]\d{4}:|\bE[1-4]\d{4}:|\bascendcl\b",
 }
 """Words of a line, or the form of its head, by which it shows a program; more special names first."""
 _BASES = {

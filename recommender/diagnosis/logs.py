@@ -209,7 +209,7 @@ class _Faults:
         if not self._either.search(text):
             return False
         for fault, expression in self._known:
-            if expression.search(text):
+            if expression.search(text) and not _counts_none(fault, line.last):
                 self._seen.setdefault(fault.id, (fault, []))[1].append(line)
         return True
 
@@ -217,6 +217,17 @@ class _Faults:
         """Those found: causes before what only says that something failed, the last one first."""
         found = [_seen_fault(fault, lines) for fault, lines in self._seen.values()]
         return sorted(found, key=lambda item: (is_general(item.fault.id), -item.last))
+
+
+def _counts_none(fault: FaultPattern, text: str) -> bool:
+    """Whether a line tells that a fault was counted no times."""
+    counts = [
+        (values_found(pattern, text) or {}).get("count", "")
+        for pattern in fault.patterns
+        if "{count}" in pattern
+    ]
+    told = [count for count in counts if count]
+    return bool(told) and all(re.fullmatch(r"0+|N/A", count) for count in told)
 
 
 def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
@@ -286,6 +297,19 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
         numbers=numbers,
         following={place: line.last for line in others for place in (*line.numbers, line.last_number)},
     )
+
+
+def read_faults(path: Path, patterns: Iterable[FaultPattern]) -> tuple[SeenFault, ...]:
+    """Known faults in a log or in the output of a tool.
+
+    Raises:
+        InputError: It cannot be read, or nothing is in it.
+    """
+    faults = _Faults(patterns)
+    for kinds in read_lines(path, faults.codes, MAY_TELL, lambda _: None):
+        for line in kinds:
+            faults.take(line)
+    return tuple(faults.seen())
 
 
 def _statements(lines: Sequence[LogLine], marked: set[str]) -> tuple[list[SeenStatement], list[str]]:

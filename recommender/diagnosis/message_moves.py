@@ -34,10 +34,10 @@ _NUMBER = re.compile(
 _NAME = re.compile(r"(--?[A-Za-z][\w.-]*|[A-Za-z_][\w.-]*)[`'\"\])]*\s*(?:=|:|\(|\[|of|is|to)?\s*[`'\"(\[]*$")
 _WORD = r"--?[A-Za-z][\w.-]*\w|[A-Za-z]\w*(?:[_.]\w+)+|[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+"
 _ADVICE = re.compile(
-    r"(?i)\b(?:(?P<higher>increas\w*|rais(?:e|ing)|enlarg\w*|larger|higher|bigger|greater)|"
+    r"(?i)(?<![-\w])(?:(?P<higher>increas\w*|rais(?:e|ing)|enlarg\w*|larger|higher|bigger|greater)|"
     r"(?P<lower>decreas\w*|reduc\w*|lower(?:ing)?|shrink\w*|smaller|fewer)|"
     r"(?P<off>disabl(?:e|ing)|remov(?:e|ing)|unset(?:ting)?|drop(?:ping)?)|"
-    r"(?P<on>enabl(?:e|ing)|set(?:ting)?|us(?:e|ing)|pass(?:ing)?|add(?:ing)?|specify(?:ing)?|provid(?:e|ing)|try))\b"
+    r"(?P<on>enabl(?:e|ing)|set(?:ting)?|us(?:e|ing)|pass(?:ing)?|add(?:ing)?|specify(?:ing)?|provid(?:e|ing)|try))\b(?!-)"
 )
 _IDLE = re.compile(
     r"(?i)(?:\b(?:not|if|when|cannot|can't|never|is|are|was|been|were|be|only|unless|both)\s+(?:\w+\s+)?)$"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from recommender.workspace.desk import Desk
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ingest.profiles.facts.run import Profile
@@ -56,12 +57,27 @@ class ProfileDesk(Desk):
             present=present_of(self.graph, self.names, self.hardware, run, hardware, model),
         )
 
-    def log(self, log: Path) -> LogAnswer:
+    def log(
+        self, log: Path, *, beside: Sequence[Path] = (), hardware: str = "", model: str = ""
+    ) -> LogAnswer:
         """What a log tells: known faults, statements of released programs, the load of a server, what to set.
 
+        Args:
+            log: The log.
+            beside: Logs of the kernel and outputs of tools for devices, from the same time.
+            hardware: Name of the device, for its memory; as far as the log tells if empty.
+            model: Name of the model; the one that a server names if empty.
+
         Raises:
-            InputError: It cannot be read.
+            InputError: A file cannot be read.
+            UnknownEntityError: No such hardware or model is known.
         """
         from recommender.answers.log_answer import answer_log
+        from recommender.answers.log_memory import capacity_of, memory_of_model
 
-        return answer_log(self.graph, log)
+        capacity = capacity_of(self.names, self.hardware, hardware) if hardware else {}
+
+        def modelled(arguments: Mapping[str, str]) -> Mapping[str, float]:
+            return capacity | memory_of_model(self.graph, self.names, arguments, model)
+
+        return answer_log(self.graph, log, beside=beside, modelled=modelled)

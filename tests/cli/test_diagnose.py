@@ -110,7 +110,7 @@ def test_a_page_is_not_written_over_a_folder(run: Any, profile: Path, tmp_path: 
         assert str(place) in ran.fault
 
 
-@pytest.mark.parametrize("option", ["--compare", "--html", "--hardware", "--model"])
+@pytest.mark.parametrize("option", ["--compare", "--html"])
 def test_what_takes_a_profile_is_refused_beside_a_log(run: Any, tmp_path: Path, option: str) -> None:
     log = tmp_path / "train.log"
     log.write_text("step 3\n")
@@ -240,3 +240,31 @@ def test_a_statement_of_a_released_program_is_named_with_its_releases_and_number
     assert ran.code == 0
     assert re.search(r"ValueError, known statement of vllm [\d.]+\S* to [\d.]+, line 1", ran.out)
     assert "long_prefill_token_threshold 9000, max_model_len 8192" in " ".join(ran.out.split())
+
+
+def test_faults_of_devices_stand_beside_a_log(run: Any, tmp_path: Path) -> None:
+    log, kernel, counters = (tmp_path / name for name in ("run.log", "dmesg.txt", "hccn.txt"))
+    log.write_text("[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)\n")
+    kernel.write_text("[1.1] NVRM: Xid (PCI:0000:41:00): 79, pid=1, GPU has fallen off the bus.\n")
+    counters.write_text("mac_rx_bad_pkt_num:0\n")
+    ran = run("diagnose", log, "--beside", kernel, "--beside", counters, "--json")
+    assert ran.code == 0
+    seen = ran.json["beside"]
+    assert [item["fault"] for item in seen[str(kernel)]] == ["xid-fallen-off-the-bus"]
+    assert seen[str(counters)] == []
+    assert "no fault of a device" in run("diagnose", log, "--beside", counters).out
+    assert run("diagnose", log, "--beside", tmp_path / "none.txt").code == 2
+
+
+def test_the_memory_of_a_device_makes_the_value(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "INFO 01-02 03:04:05 [utils.py:9] non-default args: {'gpu_memory_utilization': 0.85, 'max_model_len': 32768}\n"
+        "ERROR 01-02 03:04:06 [core.py:9] ValueError: To serve at least one request with the models's max seq len "
+        "(32768), (6.00 GiB KV cache is needed, which is larger than the available KV cache memory (2.72 GiB).\n"
+    )
+    out = run("diagnose", log, "--hardware", "a100-sxm4-80gb").out
+    assert "--max-model-len 14848 in place of 32768" in out
+    assert "--gpu-memory-utilization 0.9 in place of 0.85" in out
+    assert "--kv-cache-dtype fp8: not enough alone" in out
+    assert "--gpu-memory-utilization higher than 0.85" in run("diagnose", log).out

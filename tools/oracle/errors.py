@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from recommender.diagnosis.statements import FIELDS, GAP, LEVELS, anchors_of
 from tools.oracle.archives import archive_files, tag_files
 from tools.oracle.c_statements import c_statements
-from tools.oracle.python_statements import RAISED, Statement, python_statements
+from tools.oracle.python_statements import RAISED, Statement, percent_template, python_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,7 +38,12 @@ _PASSED = re.compile(
     r"vllm_flash_attn|tool_parsers?|"
     r"function_call|reasoning|kernels?|ops|jit_kernel|triton_ops|fla|cute|flash_attn\w*|templates?|csrc/cutlass|unittest|test_utils)(?:/|$)|(?:^|/)(?:conf)?test_?\w*\.py$"
 )
-_SOURCES = re.compile(r"\.(?:py|cpp|cc|c|h|cu|cuh)$")
+_SOURCES = re.compile(r"\.(?:py|cpp|cc|c|h|cu|cuh)$|error_code\.json$")
+_CODE_TABLE = re.compile(
+    r'"errTitle": *"(?P<title>\w+)", *\n? *"ErrCode": *"(?P<code>\w+)",\s*'
+    r'"ErrMessage": *"(?P<text>(?:[^"\\]|\\.)*)",\s*"Arglist": *"(?P<names>[^"]*)"'
+)
+"""An entry of CANN's tables of codes."""
 _STATE = re.compile(
     r"(?i)memory|cache|running|waiting|preempt|retract|throughput|#|blocks|concurrency|capturing|acceptance|"
     r"tokens|loading|elapsed|queue|GiB|GB|mem\b"
@@ -113,7 +118,7 @@ def is_of_use(statement: Statement) -> bool:
     if statement.level == RAISED and _TENSOR.search(text) and not _RESOURCE.search(text):
         return False
     if statement.level == RAISED:
-        return is_near
+        return is_near or statement.where not in _INNER
     return is_near or statement.level != "warning"
 
 
@@ -187,7 +192,21 @@ def statements_of(
         yield from known[key]
 
 
+def _codes(text: str) -> Iterator[Statement]:
+    """The messages of a table of codes: the code stands before each."""
+    for found in _CODE_TABLE.finditer(text):
+        names = [name.strip() for name in found["names"].split(",")]
+        message = percent_template(re.sub(r"\\.", " ", found["text"]), names)
+        where = f"{found['code']} {found['title']}"
+        yield Statement(level=RAISED, where=where, template=f"{found['code']}: {GAP} {message}")
+
+
 def _read(path: str, text: str, *, info: bool) -> Iterator[Statement]:
+    if '"ErrCode"' in text:
+        for item in _codes(text):
+            if pattern := shorten(item.template):
+                yield Statement(level=item.level, where=item.where, template=pattern)
+        return
     module = Path(path).stem if Path(path).stem != "__init__" else Path(path).parent.name
     try:
         for item in python_statements(text, module) if path.endswith(".py") else c_statements(text, module):

@@ -178,9 +178,8 @@ class _Reader:
 
     def _part(self, part: ast.expr, depth: int) -> str:
         if isinstance(part, ast.FormattedValue):
-            if isinstance(part.value, ast.Name) and (text := self._constant(part.value)) is not None:
-                return literal(text)
-            return slot(_name(part.value))
+            held = self._template(part.value, depth + 1) if isinstance(part.value, ast.Name) else None
+            return slot(_name(part.value)) if held is None else held
         return self._template(part, depth + 1) or ""
 
     def _called(self, node: ast.Call, depth: int) -> str | None:

@@ -73,3 +73,34 @@ def test_the_largest_block_follows_from_what_fits(answer: Any) -> None:
 
 def test_what_is_only_claimed_is_tried_against_no_fault(answer: Any) -> None:
     assert answer("fused operator slower\n").strategies["fused-slower-than-unfused"] == ("larger-tile",)
+
+
+def test_what_only_says_that_something_failed_comes_last(answer: Any) -> None:
+    found = answer(
+        "ValueError: No available memory for the cache blocks\n"
+        "RuntimeError: Engine core initialization failed. See root cause above.\n"
+    )
+    assert [item.fault.id for item in found.reading.faults] == ["vllm-cache-below-length", "engine-died"]
+
+
+def test_the_cost_model_adds_what_the_log_does_not_tell(answer: Any) -> None:
+    found = answer(
+        "INFO 01-02 03:04:05 [utils.py:9] non-default args: {'model': 'Qwen/Qwen2.5-32B-Instruct', "
+        "'max_model_len': 16384}\n"
+        "INFO 01-02 03:04:05 [gpu_worker.py:9] Available KV cache memory: -15.43 GiB\n"
+        "ERROR 01-02 03:04:06 [core.py:9] ValueError: No available memory for the cache blocks.\n"
+    )
+    assert 58 < found.modelled["weights"] < 62
+    assert found.modelled["needed"] == pytest.approx(64 * 2 * 8 * 128 * 2 * 16384 / 2**30)
+    parallel = next(item for item in found.lacks["cache-length"] if item.key == "--tensor-parallel-size")
+    assert parallel.value == "2"
+
+
+def test_an_error_of_no_table_is_met_by_its_own_words(answer: Any) -> None:
+    found = answer(
+        "INFO 01-02 03:04:05 [utils.py:9] hello\n"
+        "ERROR 01-02 03:04:06 [core.py:9] OddError: the odd slots (9) are larger than max_num_seqs (4)\n"
+    )
+    assert found.is_understood
+    [move] = found.cures[2].moves
+    assert (move.key, move.to, move.current) == ("--max-num-seqs", "at least 9", "4")
