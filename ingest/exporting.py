@@ -5,26 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from ingest.formats.cases import case_jsonl, cases_csv, cases_parquet
-from ingest.formats.kernels import t4_writing, triton_tables
-from ingest.formats.trackers import optuna_writing
+from ingest.formats.cases import case_jsonl, cases_csv
+from ingest.formats.kernels import triton_tables
 from kg.errors import InputError
 from kg.nouns.entities import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
     from ingest.formats.kernels.triton_tables import TritonTable
     from kg.nouns.entities import Case
 
 
-FILES = ("cases", "csv", "parquet", "optuna")
+FILES = ("cases", "csv")
 """Forms that are one file."""
-FOLDERS = ("vllm", "sglang", "kernel-tuner")
+FOLDERS = ("vllm", "sglang")
 """Forms that are a folder of files, one for each table or problem."""
 FORMS = (*FILES, *FOLDERS)
-SUFFIXES = {".jsonl": "cases", ".csv": "csv", ".parquet": "parquet"}
+SUFFIXES = {".jsonl": "cases", ".csv": "csv"}
 """File name ending to the form it stands for."""
 
 
@@ -52,16 +50,13 @@ def write_file(form: str, cases: Iterable[Case], stream: IO[bytes]) -> ExportRes
     """Write cases as one table.
 
     Args:
-        form: ``cases``, ``csv`` or ``parquet``.
+        form: ``cases`` or ``csv``.
         cases: The cases.
         stream: The file.
 
     Raises:
-        MissingDependencyError: What the form needs is not installed.
         InputError: The form cannot hold a name.
     """
-    if form == "parquet":
-        return ExportResult(rows=cases_parquet.write(cases, stream), files=1)
     done = ExportResult(files=1, rows=-1 if form == "csv" else 0)  # a table has a header
     for line in cases_csv.write(cases) if form == "csv" else case_jsonl.write(cases):
         stream.write(line.encode())
@@ -69,36 +64,25 @@ def write_file(form: str, cases: Iterable[Case], stream: IO[bytes]) -> ExportRes
     return done
 
 
-def write_study(cases: Iterable[Case], path: Path) -> ExportResult:
-    """Write cases as an Optuna journal.
-
-    Raises:
-        MissingDependencyError: Optuna is not installed.
-        InputError: Not one case fits.
-    """
-    done = ExportResult(files=1)
-    done.rows = optuna_writing.write(_fitting(cases, optuna_writing.check, done), path)
-    return _not_empty("optuna", done)
-
-
 def write_folder(form: str, cases: Iterable[Case]) -> tuple[ExportResult, list[TritonTable]]:
     """The files of a form that is a folder.
 
     Args:
-        form: ``vllm``, ``sglang`` or ``kernel-tuner``.
+        form: ``vllm`` or ``sglang``.
         cases: The cases.
 
     Raises:
         InputError: Not one case fits.
     """
     done = ExportResult()
-    if form == "kernel-tuner":
-        tables = t4_writing.t4(_counted(_fitting(cases, t4_writing.check, done), done))
-    else:
-        fitting = _counted(_fitting(cases, _has_table, done), done)
-        tables = triton_tables.tables(fitting, sglang=form == "sglang")
+    tables = triton_tables.tables(_fitting(cases, done), sglang=form == "sglang")
     done.files = len(tables)
-    return _not_empty(form, done), tables
+    if not done.rows:
+        reasons = "; ".join(done.left_out or ()) or "there are no cases"
+        raise InputError(
+            f"nothing to write as {form}: {reasons[:500]}", hint="choose with --op and --hardware"
+        )
+    return done, tables
 
 
 def _has_table(case: Case) -> None:
@@ -117,26 +101,12 @@ def _has_table(case: Case) -> None:
     triton_tables.size_of(problem)
 
 
-def _fitting(cases: Iterable[Case], check: Callable[[Case], None], done: ExportResult) -> Iterator[Case]:
+def _fitting(cases: Iterable[Case], done: ExportResult) -> Iterator[Case]:
     for case in cases:
         try:
-            check(case)
+            _has_table(case)
         except InputError as reason:
             done.leave_out(str(reason))
         else:
+            done.rows += 1
             yield case
-
-
-def _counted(cases: Iterable[Case], done: ExportResult) -> Iterator[Case]:
-    for case in cases:
-        done.rows += 1
-        yield case
-
-
-def _not_empty(form: str, done: ExportResult) -> ExportResult:
-    if not done.rows:
-        reasons = "; ".join(done.left_out or ()) or "there are no cases"
-        raise InputError(
-            f"nothing to write as {form}: {reasons[:500]}", hint="choose with --op and --hardware"
-        )
-    return done

@@ -16,15 +16,13 @@ def export(
     context: typer.Context,
     path: Annotated[
         Path,
-        typer.Argument(
-            help="Where to; ends in .nq .trig .ttl .nt .jsonld, or .jsonl .csv .parquet for cases."
-        ),
+        typer.Argument(help="Where to; ends in .nq .trig .ttl .nt .jsonld, or .jsonl .csv for cases."),
     ],
     form: Annotated[
         str,
         typer.Option(
             "--format",
-            help="Cases as cases, csv, parquet, optuna, vllm, sglang, kernel-tuner.",
+            help="Cases as cases, csv, vllm, sglang.",
         ),
     ] = "",
     operator: Annotated[str, typer.Option("--op", help="Only cases of this operator.")] = "",

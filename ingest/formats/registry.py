@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ingest.formats.cases import (
     case_jsonl,
     cases_csv,
-    cases_parquet,
     mapped_csv,
 )
 from ingest.formats.intensity.registry import recognise_intensity
@@ -65,7 +64,6 @@ FORMATS: tuple[Format, ...] = tuple(
     for reader in (
         case_jsonl,
         cases_csv,
-        cases_parquet,
         fused_moe,
         kernel_tuner_cache,
         kernel_tuner_t4,

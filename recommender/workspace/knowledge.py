@@ -153,7 +153,6 @@ class KnowledgeDesk(Desk):
 
         Raises:
             InputError: The form is unknown or cannot hold the cases, or something is there already.
-            MissingDependencyError: What the form needs is not installed.
         """
         device = self.names.hardware_or_slug(hardware)[0] if hardware else ""
 

@@ -30,7 +30,7 @@ def test_a_form_that_cannot_hold_the_answer_ends_with_2(run: Any, toy_path: Path
     assert ran.fault.startswith(("no tuning table for 'toy'", "no format 'toml'"))
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
 def test_cases_come_back_from_every_table(run: Any, toy_path: Path, tmp_path: Path, ending: str) -> None:
     out, other = tmp_path / f"out.{ending}", tmp_path / "other"
     ran = run("kb", "export", out, workspace=toy_path)

@@ -290,7 +290,6 @@ SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "aiconfigurator-notes": ("reuse.yaml", lambda: b"reuse:\n- table: gemm\n  from_version: 1.3.0\n"),
     "gptune": ("MFEM.json", lambda: compact(GPTUNE)),
     "cases-csv": ("cases.csv", FLAT_CSV.encode),
-    "cases-parquet": ("cases.parquet", lambda: parquet([FLAT, FLAT | {"config.a": 2}])),
     "mapped-csv": ("t.csv", lambda: MAPPED),
     "optuna": ("studies.sqlite3", study),
     "optuna-journal": ("journal.log", lambda: b"".join(compact(line) + b"\n" for line in JOURNAL)),

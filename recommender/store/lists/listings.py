@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
 
 from ingest.questions.aims import KnownOperator
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
@@ -127,7 +128,7 @@ def write_out(path: Path, triples: Iterator[Triple], *, force: bool) -> int:
     """
     suffix = "".join(path.suffixes[-1:])
     if suffix not in SUFFIXES:
-        endings = ", ".join([*SUFFIXES, ".jsonl", ".csv", ".parquet"])
+        endings = ", ".join([*SUFFIXES, ".jsonl", ".csv"])
         reason = f"no format ends in {suffix!r}" if suffix else "its ending says no format"
         raise InputError(f"{path}: {reason}", hint=f"one of: {endings}")
     number = 0
@@ -165,7 +166,6 @@ def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) ->
 
     Raises:
         InputError: The form is unknown or cannot hold the cases, or something is there already.
-        MissingDependencyError: What the form needs is not installed.
         WorkspaceError: It cannot be written; no file is left half.
     """
     from ingest import exporting  # with the forms of other programs, which no question needs
@@ -175,10 +175,7 @@ def write_cases(path: Path, cases: Iterable[Case], form: str, *, force: bool) ->
     if form not in exporting.FILES:
         raise InputError(f"no form {form!r} for cases", hint=f"one of: {', '.join(exporting.FORMS)}")
     written: list[ExportResult] = []
-    if form == "optuna":
-        _replace_file(path, lambda beside: written.append(exporting.write_study(cases, beside)), force=force)
-    else:
-        _replace(path, lambda stream: written.append(exporting.write_file(form, cases, stream)), force=force)
+    _replace(path, lambda stream: written.append(exporting.write_file(form, cases, stream)), force=force)
     return written[0]
 
 
@@ -192,26 +189,23 @@ def _write_folder(path: Path, cases: Iterable[Case], form: str, *, force: bool) 
         for table in tables:
             file = path / table.name
             file.parent.mkdir(parents=True, exist_ok=True)
-            _replace(file, lambda stream, text=table.text: stream.write(text.encode()), force=force)
+            _replace(file, partial(_put, table.text), force=force)
     except OSError as error:
         raise WorkspaceError(f"cannot write {path}: {error.strerror or error}") from None
     return done
 
 
-def _replace(path: Path, write: Any, *, force: bool) -> None:
-    def stream(beside: Path) -> None:
-        with beside.open("wb") as opened:
-            write(opened)
-
-    _replace_file(path, stream, force=force)
+def _put(text: str, stream: IO[bytes]) -> None:
+    stream.write(text.encode())
 
 
-def _replace_file(path: Path, write: Callable[[Path], object], *, force: bool) -> None:
+def _replace(path: Path, write: Callable[[IO[bytes]], object], *, force: bool) -> None:
     if path.exists() and not force:
         raise InputError(f"{path} is there already", hint="--force replaces it")
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        write(beside)
+        with beside.open("wb") as stream:
+            write(stream)
         beside.replace(path)
     except OSError as error:
         raise WorkspaceError(f"cannot write {path}: {error.strerror or error}") from None

@@ -1,13 +1,11 @@
 """Cases written for other programs are the same cases when they are read again."""
 
-import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from ingest.door.records import NameResolver
-from ingest.exporting import write_file, write_folder, write_study
+from ingest.exporting import write_file, write_folder
 from ingest.reading import read
 from kg.errors import InputError
 from kg.nouns.entities import Case
@@ -16,10 +14,10 @@ from tests.samples.readings import Reader
 from tests.samples.rich_cases import rich_cases, untimed
 
 
-@pytest.mark.parametrize("form", ["cases", "csv", "parquet"])
+@pytest.mark.parametrize("form", ["cases", "csv"])
 def test_a_table_holds_everything(tmp_path: Path, names: NameResolver, read_file: Reader, form: str) -> None:
     cases = rich_cases(names)
-    path = tmp_path / {"cases": "all.jsonl", "csv": "all.csv", "parquet": "all.parquet"}[form]
+    path = tmp_path / {"cases": "all.jsonl", "csv": "all.csv"}[form]
     with path.open("wb") as stream:
         done = write_file(form, cases, stream)
     again, report = read_file(path)
@@ -48,71 +46,10 @@ def test_winners_survive_their_tables(tmp_path: Path, names: NameResolver, form:
     assert {case.software["triton"] for case in again} == {"3.4.0"}
 
 
-def test_kernel_tuner_results_survive_t4(tmp_path: Path, names: NameResolver, read_file: Reader) -> None:
-    (tmp_path / "in").mkdir()
-    path = tmp_path / "in" / "convolution_A100_T4.json"
-    results = [
-        {
-            "configuration": {"block": block, "width": 15},
-            "invalidity": invalidity,
-            "measurements": [{"name": "time", "value": time, "unit": ""}] if time else [],
-        }
-        for block, invalidity, time in (
-            (1, "correct", 3.8753279224038124),
-            (2, "compile", 0),
-            (4, "constraints", 0),
-            (8, "correct", 0.1),
-        )
-    ]
-    path.write_text(json.dumps({"metadata": {"timeunit": "miliseconds"}, "results": results}))
-    cases, _ = read_file(path)
-    assert len(cases) == 4
-    winner = untimed(
-        names, 1, outcome={"metric": "kernel_time", "unit": "us", "value": None, "status": "not_reported"}
-    )
-    done, [table] = write_folder("kernel-tuner", [*cases, winner])
-    assert (done.rows, done.files, table.name) == (4, 1, path.name)
-    assert done.left_out == {"T4 cannot say that something was not measured": 1}
-    out = tmp_path / table.name
-    out.write_text(table.text)
-    again, report = read_file(out)
-    assert report.faults == ()
-    assert keyed(again) == keyed(cases)
-    assert [case.measurement.value for case in again] == [case.measurement.value for case in cases]
-    assert [case.measurement.status for case in again] == [case.measurement.status for case in cases]
-
-
-def test_an_optuna_study_holds_everything_but_lists(
-    tmp_path: Path, names: NameResolver, read_file: Reader
-) -> None:
-    optuna = pytest.importorskip("optuna")
-    cases = sorted(rich_cases(names), key=lambda case: case.problem.id)
-    path = tmp_path / "study.log"
-    done = write_study(cases, path)
-    kept = [case for case in cases if "layout" not in case.configuration]
-    assert done.rows == len(kept)
-    assert done.left_out == {"Optuna has no parameters that are lists, such as layout": 1}
-    again, report = read_file(path)
-    assert report.faults == ()
-    assert sorted(map(repr, again)) == sorted(map(repr, kept))
-    backend = optuna.storages.journal.JournalFileBackend(str(path))
-    storage = optuna.storages.JournalStorage(backend)
-    studies = optuna.get_all_study_summaries(storage)
-    assert len(studies) == len({case.problem.id for case in kept})
-
-
-@pytest.mark.skipif(find_spec("optuna") is not None, reason="Optuna is installed")
-def test_without_optuna_it_says_what_to_install(tmp_path: Path, names: NameResolver) -> None:
-    with pytest.raises(ImportError) as raised:
-        write_study([untimed(names, 1)], tmp_path / "study.log")
-    assert "tunegraph[optuna]" in getattr(raised.value, "hint", "")
-
-
-@pytest.mark.parametrize("form", ["vllm", "kernel-tuner"])
-def test_nothing_that_fits_is_an_error(names: NameResolver, form: str) -> None:
+def test_nothing_that_fits_is_an_error(names: NameResolver) -> None:
     cases = [untimed(names, 1, task={"kind": "training", "op": "pretrain"})]
-    with pytest.raises(InputError, match=f"nothing to write as {form}"):
-        write_folder(form, cases)
+    with pytest.raises(InputError, match="nothing to write as vllm"):
+        write_folder("vllm", cases)
 
 
 def keyed(cases: list[Case]) -> set[tuple[str, Settings]]:
