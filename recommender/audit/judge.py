@@ -126,7 +126,7 @@ def _devices(case: AuditCase) -> Iterator[SettingFinding]:
                     "zh": f"它只暴露 {shown} 张卡，而启动按 {needed} 张卡切分",
                 },
                 cost={"en": "the engine does not start", "zh": "引擎无法启动"},
-                remedy=f"{setting.key}={','.join(map(str, range(needed)))}",
+                remedy=f"{setting.key}={setting.value},...: {needed} devices",
             )
 
 

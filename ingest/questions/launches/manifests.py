@@ -141,8 +141,9 @@ def _containers(node: YamlNode, depth: int) -> Iterator[Container]:
 def _container(node: YamlNode, entry: str, command: str, variables: str) -> Container:
     pairs = node.keys()
     environment = {name: text for name, text, _ in variables_of(pairs.get(variables))}
-    image = pairs["image"].said if "image" in pairs else ""
     is_compose = variables == "environment"
+    image = pairs["image"].said if "image" in pairs else ""
+    image = _interpolated(image) if is_compose else image
     found = _words(pairs.get(entry), environment, is_compose=is_compose) or [(image, None)]
     found += _words(pairs.get(command), environment, is_compose=is_compose)
     words = [word for word, _ in found]

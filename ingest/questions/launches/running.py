@@ -134,8 +134,8 @@ def _of_files(launch: Launch, beside: Beside) -> Iterator[Stated]:
             is_own = fields and fields.look_up(key, SettingPlace.YAML, suggest=False).setting is not None
             if is_server and "." not in key and not is_own:
                 yield f"--{key.replace('_', '-')}", value, SettingPlace.FLAG
-            else:
-                yield key, value, SettingPlace.YAML
+            else:  # of accelerate's sections each key is that of an option
+                yield key.removeprefix("fsdp_config."), value, SettingPlace.YAML
 
 
 def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:

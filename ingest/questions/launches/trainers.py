@@ -43,7 +43,7 @@ def read_trainer(
         question["shape"] = {"seq_len" if started.phase == "training" else "input_len": length}
     precision = next((name for name in _PRECISIONS if given.values.get(name) is True), None)
     if precision := precision or given.text("mixed_precision", "trainer.precision"):
-        question["precision"] = precision.removesuffix("-mixed")
+        question["precision"] = "fp32" if precision == "no" else precision.removesuffix("-mixed")
     adapters = [str(given.values[name]).lower() for name in signs.lora if name in given.values]
     if any(word not in _FULL for word in adapters):
         notes.append(

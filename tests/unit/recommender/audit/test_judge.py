@@ -2,6 +2,7 @@
 
 import pytest
 
+from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.running import RunningSetting, running_settings
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace
@@ -135,3 +136,25 @@ def test_a_server_divides_over_no_more_devices_than_it_sees(
     case = audit_case(running, {"software": {"vllm-ascend": "0.18.0"}, "phase": "serving"})
     rules = [item.rule for item in judge_settings(case, ())]
     assert ("fewer-devices-than-layout" in rules) == found
+
+
+@pytest.mark.parametrize(
+    ("script", "rule"),
+    [
+        ("swift sft --model a/B --torch_dtype float32", "swift-float32"),
+        ("llama-server -m a.gguf -fa off", "llamacpp-attention-unfused"),
+        ("llama-server -m a.gguf -ctk f32", "llamacpp-cache-float32"),
+        ("lmdeploy serve api_server a/B --log-level DEBUG", "sglang-log-requests"),
+        ("python -m MaxText.train base.yml dtype=float32", "maxtext-float32"),
+        ("python -m MaxText.train base.yml attention=dot_product", "maxtext-unfused-attention"),
+        ("python -m MaxText.train base.yml profiler=xplane", "maxtext-profile"),
+        ("torchrun -m torchtitan.train --training.mixed_precision_param float32", "titan-float32"),
+        ("torchrun -m torchtitan.train --profiler.enable_profiling", "titan-profile"),
+        ("accelerate launch --config_file f.yaml train.py --model_name_or_path a/B", "fsdp-no-prefetch"),
+    ],
+)
+def test_what_costs_is_found_in_launches_of_other_programs(script: str, rule: str) -> None:
+    file = "distributed_type: FSDP\nfsdp_config: {fsdp_backward_prefetch: NO_PREFETCH}\n"
+    launch = read_launch(script, "s", beside={"f.yaml": file}.get)
+    case = audit_case(running_settings(script, beside={"f.yaml": file}.get), launch.question)
+    assert rule in [item.rule for item in judge_settings(case, shipped_rules())]

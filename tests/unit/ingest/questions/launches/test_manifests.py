@@ -1,6 +1,8 @@
 """Commands of containers in compose files and manifests."""
 
-from ingest.questions.launches.launch import LaunchForm, read_launches
+import pytest
+
+from ingest.questions.launches.launch import LaunchForm, read_launch, read_launches
 from ingest.questions.launches.manifests import (
     image_commands,
     is_manifest,
@@ -135,3 +137,10 @@ def test_what_a_template_fills_in_is_not_known_and_a_folder_of_a_variable_hides_
     assert launch.facts.question["current"] == {}
     (launch,) = read_launches("python -m sglang.launch_server --model-path ${DIR}/Qwen3-8B\n", "c")
     assert launch.facts.question["model"] == "$DIR/Qwen3-8B"
+
+
+@pytest.mark.parametrize(("tag", "release"), [("${TAG:-v0.11.0}", "0.11.0"), ("${TAG}", "")])
+def test_the_tag_of_an_image_may_be_a_variable_of_compose(tag: str, release: str) -> None:
+    text = f"services:\n  a:\n    image: vllm/vllm-openai:{tag}\n    command: --model ${{M:-a/B}} -tp 2\n"
+    told = read_launch(text, "c.yaml").question
+    assert (told["model"], told["count"], told["software"]) == ("a/B", 2, {"vllm": release})
