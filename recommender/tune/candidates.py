@@ -145,20 +145,23 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
             name="the plan's start", edits=edits, why="the plan's start", recommendation=answer.plan.start.id
         )
     changes = [item for item in answer.plan.changes if item.settings and item.accuracy == "unchanged"]
-    for item in sorted(changes, key=lambda one: -(one.gain.expected if one.gain is not None else 0.0)):
-        settings = written_settings(answer.plan, item)
+    for change in sorted(changes, key=lambda one: -(one.gain.expected if one.gain is not None else 0.0)):
+        settings = written_settings(answer.plan, change)
         if any(_is_precision(one.key, script) for one in settings):
             continue  # only where it is asked for: what is served would be another thing
         edits = _respelled(edits_of(settings), script)
         if any(True for _ in edits.each()):
             yield TuneChange(
-                name=item.title,
+                name=change.title,
                 edits=edits,
-                why=f"the plan, {item.tier}",
-                expected=None if item.gain is None else item.gain.factor,
-                strategy=item.strategy,
-                recommendation=item.id,
+                why=f"the plan, {change.tier}",
+                expected=None if change.gain is None else change.gain.factor,
+                strategy=change.strategy,
+                recommendation=change.id,
             )
+    for item in start if len(start) > 1 else ():  # where the start as a whole is no gain, a part of it may be
+        edits = _respelled(edits_of([item]), script)
+        yield TuneChange(name=f"of the plan's start: {item.key}", edits=edits, why=f"the plan, {item.origin}")
 
 
 def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
