@@ -9,9 +9,12 @@ import argparse
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -25,6 +28,24 @@ def install(folder: Path, name: str = "vllm") -> Path:
     path.write_text(PROGRAM)
     path.chmod(0o755)
     return folder
+
+
+@contextmanager
+def running(folder: Path, port: int, *words: str, fault: str = "") -> Iterator[subprocess.Popen[bytes]]:
+    """It on a port, ready, until the block ends."""
+    program = install(folder / "bin") / "vllm"
+    process = subprocess.Popen(
+        [str(program), "serve", "tiny", "--port", str(port), *words],
+        env={**os.environ, "FAULT": fault},
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def _serve() -> None:

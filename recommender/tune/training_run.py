@@ -33,7 +33,8 @@ _TOLD = re.compile(
     r"|(?:iter|step)[_ ]time(?:\s*\(s\))?\s*[:=]\s*([\d.]+)\s*(ms|s)?"
 )
 _LOSS = re.compile(r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*([-+\d.eE]+|nan|inf)", re.IGNORECASE)
-_TICK_S = 0.05
+_TICK_S = 0.01
+"""How often the log is looked at: the time of a step is known to this, over all steps that count. A choice."""
 _DROP = 0.9
 """A candidate this much slower than the best after a third of its steps is given up; a choice."""
 

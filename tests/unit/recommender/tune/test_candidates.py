@@ -1,0 +1,102 @@
+"""Changes to try: what the script offers, what is asked for, and what is left alone."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.questions.patches.script_edits import ScriptEdits
+from kg.errors import InputError
+from recommender.tune.candidates import (
+    TuneChange,
+    configuration_of,
+    further,
+    named_changes,
+    plan_changes,
+    script_changes,
+)
+from recommender.tune.launch_script import LaunchScript
+from recommender.workspace.workspace import Workspace
+
+LLAMA = "llama-server -m a.gguf --port 1 -c 8192 -t 4 -b 512 --api-key sk-1 -ngl 99 -ctk q8_0\n"
+VLLM = "export HCCL_BUFFSIZE=512\nvllm serve Qwen/Qwen3-32B -tp 4 --max-num-seqs 64 --max-model-len 8192 --enforce-eager\n"
+
+
+def read(text: str) -> LaunchScript:
+    return LaunchScript.read(Path("/work/serve.sh"), Path("/work"), text)
+
+
+def names(text: str) -> list[str]:
+    return [item.name for item in script_changes(read(text))]
+
+
+def test_settings_of_the_script_are_doubled_halved_and_taken_away() -> None:
+    found = names(LLAMA)
+    assert found[:6] == ["-t 8", "-t 2", "without -t", "-b 1024", "-b 256", "without -b"]
+
+
+def test_what_changes_what_is_served_is_left_alone() -> None:
+    for text in (LLAMA, VLLM):
+        found = " ".join(names(text))
+        for left in ("-c ", "--port", "-m", "--api-key", "-ctk", "-tp", "--max-model-len"):
+            assert f"without {left.strip()}" not in found
+
+
+def test_batches_that_the_script_leaves_to_the_program_are_tried_from_its_default() -> None:
+    found = names("llama-server -m a.gguf -t 4\n")
+    assert {"--batch-size 4096", "--batch-size 1024"} <= set(found)
+    assert "--batch-size 4096" not in names(LLAMA)  # it says -b
+
+
+def test_a_step_that_helped_is_followed_by_the_next() -> None:
+    double, half, *_ = script_changes(read(LLAMA))
+    assert getattr(further(double), "name", "") == "-t 16"
+    assert getattr(further(half), "name", "") == "-t 1"
+    assert further(TuneChange(name="x", edits=ScriptEdits(), why="asked for", key="-t", number=4)) is None
+
+
+def test_changes_that_are_asked_for() -> None:
+    script = read(VLLM)
+    texts = ["--max-num-seqs=32,128", "--enforce-eager=", "OMP_NUM_THREADS=8", "--async-scheduling=true"]
+    found = list(named_changes(texts, script, []))
+    assert [item.name for item in found] == [
+        "--max-num-seqs 32", "--max-num-seqs 128", "without --enforce-eager", "OMP_NUM_THREADS 8",
+        "--async-scheduling true",
+    ]  # fmt: skip
+    assert found[4].edits.flags == {"--async-scheduling": ()}
+    assert found[3].edits.variables == {"OMP_NUM_THREADS": "8"}
+    for text in ("speed", "--=3", "= 4"):
+        with pytest.raises(InputError, match="no change of the plan"):
+            list(named_changes([text], script, []))
+
+
+def test_what_a_configuration_sets_by_name() -> None:
+    script = read(VLLM)
+    found = configuration_of(
+        ScriptEdits(flags={"--max-num-seqs": ("128",)}, removed=("--enforce-eager",)), script
+    )
+    assert dict(found) == {"HCCL_BUFFSIZE": "512", "max_num_seqs": "128"}
+    assert "enforce_eager" in configuration_of(ScriptEdits(), script)
+
+
+def test_a_change_is_kept_and_read_again() -> None:
+    for item in script_changes(read(VLLM)):
+        again = TuneChange.from_json(item.to_json())
+        assert again == item
+        assert again.digest == item.digest
+
+
+def test_a_plan_comes_first_in_the_words_of_the_script(shipped: Workspace) -> None:
+    script = read(VLLM)
+    question = {
+        "model": "qwen3-32b", "phase": "serving", "hardware": "ascend-910b3", "count": 4, "software": {"vllm": ""},
+    }  # fmt: skip
+    problem, notes = shipped.ask.problem(question)
+    answer = shipped.launches.recommend(problem, script.settings, notes=notes)
+    found = list(plan_changes(answer, script))
+    assert found[0].name == "without --enforce-eager"
+    assert any(item.name == "the plan's start" for item in found)
+    assert all(
+        not key.startswith(("--dtype", "--quantization")) for item in found for key in item.edits.flags
+    )
+    gains = [item.expected for item in found if item.expected is not None]
+    assert gains == sorted(gains, reverse=True)

@@ -1,0 +1,104 @@
+"""Training runs by their logs: real processes that print steps, and end, hang, or lose their numbers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ingest.questions.patches.script_edits import ScriptEdits
+from kg.errors import InputError
+from kg.nouns.entities import Better, Status
+from recommender.tune.launch_script import LaunchScript
+from recommender.tune.training_run import TrainingEvaluator
+from recommender.tune.tune_result import TuneResult
+
+TRAINER = """
+import os, sys, time
+pace, style = float(os.environ.get("PACE", "0.02")), os.environ.get("STYLE", "plain")
+if style == "dies": sys.exit("RuntimeError: NPU out of memory")
+if style == "hangs": print("compiling"); time.sleep(60)
+print("loading")
+for step in range(1, 200):
+    time.sleep(pace * (10 if step < 3 else 1))
+    loss = "nan" if style == "nan" and step > 4 else f"{4 / step:.4f}"
+    if style == "megatron":
+        print(f" iteration {step:8d}/ 200 | elapsed time per iteration (ms): {1234.5:.1f} | lm loss: {loss}")
+    elif style == "rate":
+        print(f"tokens/s: {100 * step}")
+    elif style == "short" and step > 4:
+        break
+    else:
+        print(f"step {step} loss: {loss}")
+"""
+
+
+def evaluator(folder: Path, **more: object) -> TrainingEvaluator:
+    (folder / "train.py").write_text(TRAINER)
+    path = folder / "train.sh"
+    path.write_text(f"{sys.executable} train.py\n")
+    script = LaunchScript.read(path, folder, path.read_text(), trains=True)
+    return TrainingEvaluator(
+        script=script,
+        base=dict(os.environ),
+        folder=folder / "runs",
+        mark="test-training",
+        silence_s=1.0,
+        steps=8,
+        **more,  # type: ignore[arg-type]  of the tests below
+    )
+
+
+def measure(made: TrainingEvaluator, bar: float | None = None, **variables: str) -> TuneResult:
+    return made.evaluate(ScriptEdits(variables=variables), number=0, bar=bar, cancel=threading.Event())
+
+
+def test_the_time_between_steps_counts_once_they_are_warm(tmp_path: Path) -> None:
+    found = measure(evaluator(tmp_path))
+    assert found.is_ok
+    assert found.value is not None
+    assert 0.018 < found.value < 0.15  # the first ones took 0.2 s
+    assert found.others["loss"] < 1
+    assert not list(Path("/proc").glob("[0-9]*/none"))
+
+
+def test_what_the_trainer_prints_itself_counts_before_the_clock(tmp_path: Path) -> None:
+    assert measure(evaluator(tmp_path), STYLE="megatron").value == pytest.approx(1.2345)
+
+
+def test_a_number_of_the_users_own(tmp_path: Path) -> None:
+    made = evaluator(tmp_path, line=r"tokens/s: (\S+)", better=Better.HIGHER)
+    found = measure(made, STYLE="rate")
+    assert found.value is not None
+    assert found.value >= 800  # the mean of those after the first three
+    assert made.objective.better is Better.HIGHER
+
+
+def test_a_slow_candidate_is_given_up_early(tmp_path: Path) -> None:
+    found = measure(evaluator(tmp_path), bar=0.001, PACE="0.05")
+    assert found.is_dropped
+    assert "the best has 0.001" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("style", "says"),
+    [
+        ("dies", "exit code 1: RuntimeError: NPU out of memory"),
+        ("hangs", "it said last: compiling"),
+        ("nan", "its loss is nan"),
+        ("short", "it ended after 0 steps that count"),
+    ],
+)
+def test_runs_that_give_no_number(tmp_path: Path, style: str, says: str) -> None:
+    found = measure(evaluator(tmp_path), STYLE=style)
+    assert found.status is Status.FAILED
+    assert says in found.reason
+
+
+def test_a_line_needs_one_group(tmp_path: Path) -> None:
+    for line in ("loss", "(a)(b)", "("):
+        with pytest.raises(InputError, match="--line"):
+            evaluator(tmp_path, line=line)
