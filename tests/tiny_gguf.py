@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 _U32, _I32, _F32, _STRING, _ARRAY = 4, 5, 6, 8, 9
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
@@ -48,8 +49,8 @@ def write_tiny_gguf(path: Path, *, width: int = 256, layers: int = 4, heads: int
     }
     rng = np.random.default_rng(seed)
 
-    def matrix(rows: int, columns: int) -> np.ndarray:
-        return (rng.standard_normal((rows, columns)) / columns**0.5).astype(np.float32)
+    def matrix(rows: int, columns: int) -> NDArray[np.float32]:
+        return np.asarray(rng.standard_normal((rows, columns)) / columns**0.5, dtype=np.float32)
 
     output = matrix(len(tokens), width)
     output[:259] = 0

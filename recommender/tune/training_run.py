@@ -34,7 +34,7 @@ _TOLD = re.compile(
 )
 _LOSS = re.compile(r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*([-+\d.eE]+|nan|inf)", re.IGNORECASE)
 _TICK_S = 0.01
-"""How often the log is looked at: the time of a step is known to this, over all steps that count. A choice."""
+"""How often the log is looked at; over all steps that count this is the error of their time. A choice."""
 _DROP = 0.9
 """A candidate this much slower than the best after a third of its steps is given up; a choice."""
 

