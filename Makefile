@@ -15,7 +15,7 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help site demo test test-long mutants check check-style check-mypy check-pyright check-wheel bench figures clean
+.PHONY: help demo test test-long mutants check check-style check-mypy check-pyright check-wheel bench figures clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
@@ -28,7 +28,6 @@ help:
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make figures DATA=FOLDER run all benchmarks with the seed of the week and publish what they find (ALL=1: every"
 	@echo "                        group; ONLY=TEXT: some of them; SEED=N; CHECK=1: run a kept run again and compare)"
-	@echo "make site               build the documentation as a site with a search, in build/site"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"
 
 $(VENV)/.made:
@@ -96,10 +95,6 @@ bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.learning.ab_validity --quick
 	$(BIN)/python -m benchmarks.answers.feasibility --known $(CASES) --quick
 	$(BIN)/python -m benchmarks.learning.season --known $(CASES) --quick
-
-site: $(VENV)/.made
-	$(BIN)/python -m pip install --quiet furo myst-parser sphinx
-	$(BIN)/python -m tools.shipping.website build/site
 
 figures: $(VENV)/.test
 	@test -n "$(DATA)" || (echo "make figures DATA=FOLDER: which folder of data (cases, recipes, profiles)?" && exit 2)
