@@ -23,7 +23,7 @@ PROGRAM = f'#!/bin/sh\nexec {sys.executable} {Path(__file__).resolve()} "$@"\n'
 
 def install(folder: Path, name: str = "vllm") -> Path:
     """Put it into a folder for programs, under the name of an engine."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(PROGRAM)
     path.chmod(0o755)

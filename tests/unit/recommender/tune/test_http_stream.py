@@ -1,0 +1,72 @@
+"""The HTTP of the load client, against answers of every form."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+
+import pytest
+
+from recommender.tune.http_stream import Address, AnswerError, get_json, lines_of
+
+
+def answer(raw: bytes) -> Address:
+    """The address of a server that gives these bytes to the first who asks."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = server.accept()
+        connection.recv(1 << 16)
+        for at in range(0, len(raw), 7):  # in pieces, as networks do
+            connection.sendall(raw[at : at + 7])
+        connection.close()
+        server.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return Address(port=server.getsockname()[1])
+
+
+def lines(raw: bytes) -> list[str]:
+    async def read() -> list[str]:
+        return [line async for line in lines_of(answer(raw), "/x", {"a": 1})]
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nab\nc\r\n5\r\nd\n\nef\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab\ncd\n\nefIGNORED",
+        b"HTTP/1.0 200 OK\r\nServer: x\r\n\r\nab\r\ncd\n\nef",
+    ],
+)
+def test_bodies_of_all_forms_are_the_same_lines(raw: bytes) -> None:
+    assert lines(raw) == ["ab", "cd", "", "ef"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (b"HTTP/1.1 503 Busy\r\nContent-Length: 7\r\n\r\nloading", "/x answers 503: loading"),
+        (b"220 smtp ready\r\n\r\n", "it does not answer in HTTP"),
+        (b"", "it closed the connection"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort", "broke off"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "broke off"),
+    ],
+)
+def test_what_is_no_answer_says_why(raw: bytes, says: str) -> None:
+    with pytest.raises(AnswerError, match=says):
+        lines(raw)
+
+
+def test_json_that_is_none() -> None:
+    with pytest.raises(AnswerError, match="no JSON"):
+        asyncio.run(get_json(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{]"), "/x"))
+
+
+def test_addresses() -> None:
+    found = Address.of("http://10.0.0.1:8000/v2/health/")
+    assert (found.host, found.port, found.base) == ("10.0.0.1", 8000, "/v2/health")
+    assert str(Address.of("localhost:99")) == "http://localhost:99"

@@ -1,0 +1,166 @@
+"""One start of a server: proven, warm, probed, ended; and numbers that follow from its settings."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.questions.patches.script_edits import ScriptEdits
+from kg.errors import WorkspaceError
+from kg.nouns.entities import Better, Status
+from recommender.tune import serving_run
+from recommender.tune.launch_script import LaunchScript
+from recommender.tune.limits import LatencyLimit
+from recommender.tune.load import Load, LoadKind
+from recommender.tune.ports import free_port
+from recommender.tune.serving_evaluator import ServingEvaluator, _interpolated, serving_objective
+from recommender.tune.serving_run import Probe, ServingRun
+from recommender.tune.tune_result import TuneResult
+from tests.fake_engine import install, running
+
+LOAD = Load(kind=LoadKind.CONCURRENCY, value=4, requests=16, least_s=0.2, input_len=8, output_len=6)
+
+
+@pytest.fixture
+def evaluator(tmp_path: Path) -> ServingEvaluator:
+    """It, of a script that starts an engine of four slots and 4 ms a token."""
+    install(tmp_path / "bin")
+    path = tmp_path / "serve.sh"
+    path.write_text("vllm serve /m/tiny --max-num-seqs 4\n")
+    return ServingEvaluator(
+        script=LaunchScript.read(path, tmp_path, path.read_text()),
+        load=LOAD,
+        base={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+        folder=tmp_path / "runs",
+        mark="test-serving",
+        silence_s=20,
+        repeats=0,
+    )
+
+
+def measure(made: ServingEvaluator, bar: float | None = None, **flags: tuple[str, ...]) -> TuneResult:
+    edits = ScriptEdits(flags={f"--{name.replace('_', '-')}": words for name, words in flags.items()})
+    return made.evaluate(edits, number=0, bar=bar, cancel=threading.Event())
+
+
+def test_more_slots_give_more_tokens_and_a_slow_kernel_fewer(evaluator: ServingEvaluator) -> None:
+    base, one, slow = (
+        measure(evaluator),
+        measure(evaluator, max_num_seqs=("1",)),
+        measure(evaluator, enforce_eager=()),
+    )
+    assert base.value is not None
+    assert one.value is not None
+    assert slow.value is not None
+    assert base.value > 1.5 * one.value
+    assert base.value > 1.5 * slow.value
+    assert base.value <= 4 * 1000 / 4  # four slots, 4 ms a token: no client counts more than there is
+    assert base.others["ttft_p50_s"] >= 0.004
+    assert len(base.answers) == 8
+    assert not base.wavers
+    assert evaluator.words_per_token == pytest.approx(1.0)
+
+
+def test_a_candidate_below_the_best_is_dropped_by_its_first_probe(evaluator: ServingEvaluator) -> None:
+    found = measure(evaluator, bar=1e5)
+    assert found.is_dropped
+    assert found.probes == 1
+    assert "the best has 1e+05" in found.reason
+
+
+def test_a_flag_that_the_engine_refuses_is_a_failure_of_the_configuration(
+    evaluator: ServingEvaluator,
+) -> None:
+    found = measure(evaluator, max_num_seqs=("many",))
+    assert found.status is Status.FAILED
+    assert "invalid int value: 'many'" in found.reason
+
+
+def test_the_highest_rate_that_keeps_a_limit(evaluator: ServingEvaluator) -> None:
+    """Four slots of some 24 ms each serve at most 166 requests a second; one slot a quarter of that."""
+    evaluator.load = replace(LOAD, kind=LoadKind.FIND, requests=30)
+    evaluator.limits = [LatencyLimit.parse("ttft_p90<=150ms")]
+    base = measure(evaluator)
+    assert base.value is not None
+    assert 10 < base.value < 400
+    one = measure(evaluator, bar=base.value, max_num_seqs=("1",))
+    assert one.is_dropped
+    assert "it misses the limits at" in one.reason
+    evaluator.limits = [LatencyLimit.parse("ttft_p90<=1ms")]
+    none = measure(evaluator)
+    assert none.is_dropped
+    assert "even for one user" in none.reason
+
+
+def test_a_port_in_other_hands_ends_everything_before_a_start(
+    evaluator: ServingEvaluator, tmp_path: Path
+) -> None:
+    port = free_port()
+    with running(tmp_path / "old", port) as old:
+        evaluator.ready_url = f"http://127.0.0.1:{port}/health"
+        with pytest.raises(WorkspaceError, match=f"port {port} is taken by process {old.pid}"):
+            measure(evaluator)
+        assert old.poll() is None
+
+
+def test_who_answers_must_be_who_was_started(
+    evaluator: ServingEvaluator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An old server on the port that nobody saw: it answers health, and it is not measured."""
+    port = free_port()
+    monkeypatch.setattr(serving_run, "free_port", lambda: port)
+    monkeypatch.setattr(serving_run, "is_taken", lambda _: False)
+    with running(tmp_path / "old", port) as old:
+        with pytest.raises(WorkspaceError, match=f"port {port} is answered by process {old.pid}"):
+            measure(evaluator)
+        assert old.poll() is None
+
+
+def test_a_disturbed_probe_is_repeated_and_then_told(
+    evaluator: ServingEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: Iterator[str] = iter(["a neighbour", "a neighbour", ""])
+    monkeypatch.setattr(serving_run, "disturbance", lambda *_: next(told))
+    evaluator.repeats = 4
+    found = measure(evaluator)
+    assert (len(found.void), found.disturbed, found.probes) == (2, 0, 1)
+    monkeypatch.setattr(serving_run, "disturbance", lambda *_: "a neighbour")
+    found = measure(evaluator)
+    assert (len(found.void), found.disturbed) == (4, 1)
+    assert measure(evaluator).void == ()  # who is never quiet is not waited for again
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits", "metric", "better"),
+    [
+        (LoadKind.FIND, ["ttft<=1s"], "throughput", Better.HIGHER),
+        (LoadKind.RATE, [], "e2e_latency", Better.LOWER),
+        (LoadKind.RATE, ["ttft<=1s"], "throughput", Better.HIGHER),
+        (LoadKind.CONCURRENCY, [], "throughput", Better.HIGHER),
+    ],
+)
+def test_what_is_improved_follows_from_load_and_limits(
+    kind: LoadKind, limits: list[str], metric: str, better: Better
+) -> None:
+    found = serving_objective(replace(LOAD, kind=kind), [LatencyLimit.parse(text) for text in limits])
+    assert (found.metric, found.better) == (metric, better)
+    assert found.gain(2.0, 1.0) == (2.0 if better is Better.HIGHER else 0.5)
+
+
+def test_a_rate_between_two_that_were_probed() -> None:
+    limits = [LatencyLimit.parse("ttft_p90<=1s")]
+    made: Any = None
+
+    def probe(rate: float, share: float) -> Probe:
+        return Probe(result=made, rate=rate, kept=share >= 0.9, shares=(share,))
+
+    assert _interpolated([probe(4, 1.0), probe(8, 0.95), probe(16, 0.92)], limits) == 16
+    assert _interpolated([probe(4, 1.0), probe(16, 0.8)], limits) == pytest.approx(8)
+    assert _interpolated([probe(4, 0.8), probe(8, 1.0)], limits) == pytest.approx(3.6)
+    assert ServingRun.__dataclass_fields__["repeats"].default == serving_run.REPEATS
