@@ -36,8 +36,8 @@ from recommender.green.backtest import (
     replan_whole,
 )
 from recommender.green.coefficients import NeighbourRegion
+from recommender.green.desk import CLASSES, STEP, WINDOW_DAYS, interval_factors
 from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, IntensityHistory
-from recommender.green.intervals import CLASSES, STEP, WINDOW_DAYS, interval_factors
 from recommender.green.placement import best_start, cheapest_slots
 from recommender.green.promises import promise_record
 from recommender.green.series import IntensitySeries, series_from

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from kg.errors import InputError, NoEvidenceError
 from recommender.files import WorkspaceFiles
-from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, IntensityHistory
+from recommender.green.coefficients import shipped
+from recommender.green.forecast import forecast_at
+from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, Floats, IntensityHistory
 from recommender.green.outlook import outlook
 from recommender.green.planner import make_plan
 from recommender.green.shelf import GreenShelf, StoredRegion
@@ -22,13 +26,80 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
-
     from recommender.green.backtest import BacktestResult
     from recommender.green.outlook import GridOutlook
     from recommender.green.plan import GreenJob, GreenPlan
+    from recommender.green.shelf import StoredRegion
     from recommender.green.statement import CarbonStatement
     from recommender.green.waiting.request import WaitRequest
+
+
+WINDOW_DAYS = 60
+STEP = 11
+"""Slots between the origins whose errors are looked at; every hour of the day is met."""
+
+CLASSES = ((0, DAY), (DAY, 2 * DAY), (2 * DAY, 4 * DAY), (4 * DAY, HORIZON))
+"""Horizons that share the width of an interval's correction."""
+
+COVER = 0.9
+
+
+def interval_factors(relative: Floats, cover: float = COVER) -> tuple[Floats, Floats]:
+    """Factors on a forecast that hold ``cover`` of the outcomes, by horizon.
+
+    Args:
+        relative: Outcome over forecast, shape (origins, horizons); nan where it is not known yet.
+        cover: Share to be held.
+
+    Quantiles are taken over a few neighbouring horizons, with the margin that makes split-conformal
+    intervals hold for finitely many, correlated errors: origins of one day count as one.
+    """
+    origins, horizons = relative.shape
+    effective = max(4.0, origins * STEP / DAY)
+    tail = max(0.0, (1 - cover) / 2 - 0.5 / effective)
+    low, high = np.empty(horizons), np.empty(horizons)
+    for h in range(horizons):
+        reach = 1 + h // 16
+        near = relative[:, max(0, h - reach) : h + reach + 1]
+        near = near[~np.isnan(near)]
+        if not len(near):
+            low[h:], high[h:] = low[h - 1], high[h - 1]
+            break
+        low[h], high[h] = np.quantile(near, [tail, 1 - tail])
+    return low, high
+
+
+def recent_errors(
+    stored: StoredRegion, seen: GridOutlook, now: datetime
+) -> tuple[Floats, Floats, dict[str, float]]:
+    """Interval of our forecast, and its mean absolute error in per cent by days ahead, from the last weeks.
+
+    Both are of our own forecast: nan where the outlook is somebody else's, nothing where it is the daily
+    profile, or where the series has less than three weeks more than a forecast looks back on.
+    """
+    series = stored.series
+    values = series.values[: max(0, series.slot_of(now))]
+    first = max(LEAST_HISTORY, len(values) - (WINDOW_DAYS + 4) * DAY)
+    t = np.arange(first, len(values), STEP)
+    if len(t) * STEP < 21 * DAY or not seen.is_modelled.any():
+        return np.empty(0), np.empty(0), {}
+    history = IntensityHistory(values, series.local_start)
+    forecasts = forecast_at(history, t, stored.coefficients or shipped()[0])
+    target = t[:, None] + np.arange(HORIZON)
+    truth = np.where(target < len(values), values[np.minimum(target, len(values) - 1)], np.nan)
+    relative = np.divide(truth, forecasts, out=np.full_like(truth, np.nan), where=forecasts > 0)
+    low, high = interval_factors(relative)
+    horizons = slice(seen.age, seen.age + len(seen.g_per_kwh))  # a late series is forecast from its end on
+    ours = np.where(seen.is_modelled, seen.g_per_kwh, np.nan)
+    score = {}
+    for begin, end in CLASSES:
+        part, came = forecasts[:, begin:end], truth[:, begin:end]
+        is_known = came > 0
+        if is_known.any():
+            score[f"{begin // 2}-{end // 2} h"] = float(
+                100 * np.mean(np.abs(part[is_known] / came[is_known] - 1))
+            )
+    return ours * low[horizons], ours * high[horizons], score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +255,6 @@ class GreenDesk:
             raise NoEvidenceError(
                 f"no forecast: {expected.basis}", hint="tunegraph green import FILE --region NAME"
             )
-        from recommender.green.intervals import recent_errors
 
         low, high, score = recent_errors(stored, expected, moment)
         start = stored.series.time_of(stored.series.slot_of(moment))

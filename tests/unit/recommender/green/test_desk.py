@@ -5,8 +5,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from recommender.green.desk import recent_errors
 from recommender.green.history import DAY, HORIZON, Floats
-from recommender.green.intervals import recent_errors
 from recommender.green.outlook import outlook
 from recommender.green.published import PublishedForecast
 from recommender.green.shelf import StoredRegion

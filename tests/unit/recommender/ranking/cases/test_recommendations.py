@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recommender.answers.answer import Answer
-from recommender.ranking.cases.own_table import LEAST
+from recommender.ranking.cases.recommendations import LEAST
 from recommender.workspace.workspace import Workspace
 
 TIMES = {2**at: 1.0 + at / 100 for at in range(LEAST + 1)}
