@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
+from kg.terms.meanings import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,12 +43,19 @@ def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = ""
         framework: Whose command it is.
         checkpoint: The model that is served, as its command takes it; ``MODEL`` where that is not known.
     """
-    words = [*flag_words(settings), *object_words(settings)]
+    words = [*flag_words(settings), *object_words(settings), *_named_files(settings, framework)]
     program = COMMANDS.get(framework, "")
     if checkpoint:
         program = program.replace(UNNAMED, shell_word(checkpoint))
     lines = wrapped_command([program, *words] if program and words else words)
     return [*export_lines(settings), *lines, *field_lines(settings)]
+
+
+def _named_files(settings: Iterable[PlanSetting], framework: str) -> list[str]:
+    """The option by which a command is told each file of settings."""
+    options = table("launches")["programs"].get(framework, {}).get("file", ())[:1]
+    files = dict.fromkeys(one.file for one in settings if one.where is SettingPlace.YAML and one.file)
+    return [f"--{option} {file}" for option in options for file in files if framework in COMMANDS]
 
 
 ENGINES: Mapping[str, frozenset[str]] = MappingProxyType(

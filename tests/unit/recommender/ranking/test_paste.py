@@ -77,6 +77,14 @@ def test_fields_of_files_are_listed_after_the_command() -> None:
     assert change_words([of_mindie]) == ["config.json: A.b=2"]
 
 
+def test_a_command_that_reads_a_file_of_settings_names_it() -> None:
+    field = replace(setting("enable_attention_dp"), where=SettingPlace.YAML, file="extra.yml")
+    assert pasted([setting("--tp_size", 8), field], "tensorrt-llm") == [
+        "trtllm-serve MODEL --tp_size 8 --extra_llm_api_options extra.yml",
+        "extra.yml: enable_attention_dp=true",
+    ]
+
+
 def test_an_engine_that_reads_a_file_gets_the_file() -> None:
     fields = [
         PlanSetting(where=SettingPlace.JSON, key=key, value=2, origin=Origin.COST_MODEL, file="config.json")
