@@ -66,19 +66,42 @@ def calibrate(
 
 def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: bool) -> None:
     from cli import output
+    from recommender.cost_model.anchors import shipped_anchors
 
     with open_workspace(context) as workspace:
         anchors = workspace.upkeep.calibrate_steps(files, folder)
+    narrowed = [
+        {
+            "system": f"{key.model} on {key.device}",
+            "engine": key.engine,
+            "before": round(was, 2),
+            "now": round(now, 2),
+        }
+        for key, (was, now) in anchors.narrowed(shipped_anchors()).items()
+    ]
     rows = [
         {"source": step.source, "measured_over_modelled": round(math.exp(step.log_ratio), 3)}
         for step in anchors.steps
         if step.key.site == anchors.site
     ]
     if as_json:
-        output.as_json({"folder": str(folder), "steps": rows, "shipped": len(anchors.steps) - len(rows)})
+        output.as_json(
+            {
+                "folder": str(folder),
+                "steps": rows,
+                "shipped": len(anchors.steps) - len(rows),
+                "intervals": narrowed,
+            }
+        )
         return
     output.table(
         ("run", "time, measured over modelled"),
         [[str(value) for value in row.values()] for row in rows],
         title=f"anchors in {folder}; use them with --constants {folder}",
     )
+    for row in narrowed:
+        engine = f" with {row['engine']}" if row["engine"] else ""
+        say(
+            f"{row['system']}{engine}: 9 of 10 times lie within a factor of {row['now']}, "
+            f"before {row['before']}"
+        )

@@ -144,8 +144,9 @@ def rests_on(question: Question, steps: Steps) -> str:
     if steps.doubt is not None:
         number = len(question.measured.runs)
         parts.append(f"corrected by {number} measured run{'s' if number > 1 else ''} of this network near by")
-    percent = 100 * (math.exp(NORMAL_90 * steps.spread_of(0)) - 1)
-    return "; ".join([*parts, f"+-{percent:.0f} %"]) if parts else ""
+    now, before = (100 * math.expm1(NORMAL_90 * spread) for spread in (steps.spread_of(0), steps.spread))
+    width = [f"+-{now:.0f} %", *([f"without them +-{before:.0f} %"] if steps.doubt is not None else [])]
+    return "; ".join([*parts, *width]) if parts else ""
 
 
 def assumptions(question: Question, change: Mapping[str, object]) -> str:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 import data
 from kg.errors import InputError
+from kg.nouns.gain import NORMAL_90
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +46,9 @@ OWN_NOISE = 0.15
 of DeepSeek-R1 on one server lie within that of their middle."""
 TAIL = 4.0
 """Degrees of freedom of the noise (Student's t): a row that is far off counts less."""
+
+TAILED = 2.132 / NORMAL_90
+"""The 90 % interval of Student's t with ``TAIL`` degrees over that of a normal distribution."""
 
 STEPS_FILE = "steps.json"
 OWN_SITE = "own"
@@ -212,8 +216,11 @@ class Anchors:
         )
         variance = max(total - float(to @ inverse @ to), noise)
         seen = any(step.key.engine == asked.engine for step in near) and bool(asked.engine)
-        others = self.errors.spread(asked, variance, engine_measured=seen)
-        spread = math.sqrt(variance) if own else others
+        spread = self.errors.spread(asked, variance, engine_measured=seen)
+        if own:  # three runs say nothing of the tails of their noise; kinds differ in how far off physics is
+            kind = self.errors.by_kind.get(kind_of(key), self.errors.overall)
+            share = min(1.0, kind / self.errors.overall) if self.errors.overall else 1.0
+            spread = min(spread, TAILED * math.sqrt(variance) * share)
         return Correction(
             log_factor=float(to @ weights), spread=spread, basis=self._basis(asked, own or near)
         )
@@ -228,6 +235,17 @@ class Anchors:
         return text + (
             f" on {key.device}" if place[0].key.device == key.device else f", none on {key.device}"
         )
+
+    def narrowed(self, before: Anchors) -> dict[StepKey, tuple[float, float]]:
+        """By system of one's own, the factor within which nine of ten times lie, before and now."""
+        found = {}
+        for key in dict.fromkeys(
+            step.key for step in self.steps if step.key.site and step.key.site == self.site
+        ):
+            was, now = before.correction(replace(key, site="")), self.correction(key)
+            if was is not None and now is not None:
+                found[key] = math.exp(NORMAL_90 * was.spread), math.exp(NORMAL_90 * now.spread)
+        return found
 
     @property
     def engines(self) -> frozenset[str]:

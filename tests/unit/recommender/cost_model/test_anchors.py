@@ -1,5 +1,6 @@
 """Measured steps that estimates are anchored on."""
 
+import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.protocols.anchoring import LEAST_SPREAD, fit_anchors, nine_tenths
-from recommender.cost_model.anchors import Anchors, MeasuredStep, StepKey, shipped_anchors
+from recommender.cost_model.anchors import OWN_SITE, Anchors, MeasuredStep, StepKey, shipped_anchors
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.operators.kinds import shipped
 from tests.unit.recommender.cost_model.machines import machine_of, model
@@ -170,3 +171,27 @@ def test_an_anchored_estimate_is_physics_times_its_factor() -> None:
     assert sum(part[0] for part in anchored.split_s.values()) == pytest.approx(anchored.time_s[0])
     assert not plain.basis
     assert anchored.basis == "2 measured steps of one on ascend-910c"
+
+
+def test_three_runs_of_a_system_narrow_it_and_hold_nine_tenths_of_its_others() -> None:
+    """Every shipped system with more runs, each three of them told as one's own, the others asked."""
+    shipped = shipped_anchors()
+    inside, widths, were = [], [], []
+    for key in dict.fromkeys(step.key for step in shipped.steps):
+        system = [step for step in shipped.steps if step.key == key]
+        rest = tuple(step for step in shipped.steps if step.key != key)
+        before = replace(shipped, steps=rest)
+        for chosen in itertools.combinations(system, 3) if len(system) > 3 else ():
+            own = tuple(replace(step, key=replace(step.key, site=OWN_SITE)) for step in chosen)
+            told = replace(shipped, steps=(*rest, *own), site=OWN_SITE)
+            [(was, now)] = told.narrowed(before).values()
+            assert now <= was
+            widths.append(now)
+            were.append(was)
+            after = told.correction(key)
+            assert after is not None
+            off = [abs(step.log_ratio - after.log_factor) for step in system if step not in chosen]
+            inside += [one <= 1.645 * after.spread for one in off]
+    assert len(inside) > 100
+    assert np.mean(inside) >= 0.85
+    assert np.median(widths) < 0.75 * np.median(were)
