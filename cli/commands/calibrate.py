@@ -66,7 +66,6 @@ def calibrate(
 
 def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: bool) -> None:
     from cli import output
-    from recommender.cost_model.anchors import shipped_anchors
 
     with open_workspace(context) as workspace:
         anchors = workspace.upkeep.calibrate_steps(files, folder)
@@ -77,7 +76,7 @@ def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: 
             "before": round(was, 2),
             "now": round(now, 2),
         }
-        for key, (was, now) in anchors.narrowed(shipped_anchors()).items()
+        for key, (was, now) in anchors.narrowed().items()
     ]
     rows = [
         {"source": step.source, "measured_over_modelled": round(math.exp(step.log_ratio), 3)}

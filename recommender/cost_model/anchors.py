@@ -236,8 +236,9 @@ class Anchors:
             f" on {key.device}" if place[0].key.device == key.device else f", none on {key.device}"
         )
 
-    def narrowed(self, before: Anchors) -> dict[StepKey, tuple[float, float]]:
+    def narrowed(self, others: Anchors | None = None) -> dict[StepKey, tuple[float, float]]:
         """By system of one's own, the factor within which nine of ten times lie, before and now."""
+        before = shipped_anchors() if others is None else others
         found = {}
         for key in dict.fromkeys(
             step.key for step in self.steps if step.key.site and step.key.site == self.site
