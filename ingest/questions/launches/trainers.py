@@ -38,7 +38,8 @@ def read_trainer(
     question: dict[str, object] = {"phase": started.phase, "software": {signs.id: ""}}
     notes = given.unreadable(NOT_TUNED)
     if model := given.text(*signs.model):
-        question["model"] = model
+        size = given.text(f"{signs.model[0].rpartition('.')[0]}.flavor")  # of TorchTitan, beside the family
+        question["model"] = f"{model}-{size}" if size else model
     if (length := given.positive(*signs.length)) is not None:
         question["shape"] = {"seq_len" if started.phase == "training" else "input_len": length}
     precision = next((name for name in _PRECISIONS if given.values.get(name) is True), None)

@@ -9,6 +9,7 @@ from typing import Any
 from ingest.questions.launches.launch import Beside, Launch, LaunchForm, read_launches
 from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.program import known_programs
+from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.patches.call_editor import CallEditor
 from ingest.questions.patches.held_editor import HeldEditor, LaunchEditor, script_editor
 from ingest.questions.patches.manifest_editor import BlockLaunch, ContainerLaunch, is_yaml, scalars
@@ -183,17 +184,31 @@ def _files(launches: Sequence[Launch], chosen: Sequence[int], beside: Beside) ->
 
 
 def _chosen(launches: Sequence[Launch], server: int | None) -> list[int]:
-    """The numbers of the launches that are edited.
+    """The numbers of the launches that are edited: one, those alike, and those that make one engine with it.
 
     Raises:
         InputError: There is none.
     """
     if not launches:
         raise InputError("no launch stands in the script", hint=f"known: {known_programs()}")
-    if server is not None:
-        return [server - 1]
-    first = launches[0].facts.question
-    return [number for number, one in enumerate(launches) if one.facts.question == first]
+    first = launches[(server or 1) - 1]
+    meets = _meeting_point(first)
+    return [
+        number
+        for number, one in enumerate(launches)
+        if one is first
+        or (meets and _meeting_point(one) == meets)
+        or (server is None and one.facts.question == first.facts.question)
+    ]
+
+
+def _meeting_point(launch: Launch) -> str:
+    """The address by which the commands of one engine on several servers find each other; empty for none."""
+    given = parse_options(launch.started.words)
+    found = (
+        str(given.values.get(name, given.unknown.get(name, ""))) for name in ADDRESSES if "_addr" in name
+    )
+    return next(filter(None, found), "") if launch.started.signs.reader == "server" else ""
 
 
 def _editor(text: str, number: int) -> LaunchEditor:

@@ -296,6 +296,8 @@ def test_a_toml_file_beside_the_launch() -> None:
     text = "torchrun --nproc_per_node 8 -m torchtitan.train --job.config_file t.toml"
     files = {"t.toml": '[model]\nname = "llama3"\n[training]\nseq_len = 8192\n'}
     assert read_launch(text, "c", beside=files.get).question["shape"] == {"seq_len": 8192}
+    sized = {"t.toml": '[model]\nname = "llama3"\nflavor = "70B"\n'}
+    assert read_launch(text, "c", beside=sized.get).question["model"] == "llama3-70B"
     with pytest.raises(InputError, match=r"t\.toml"):
         read_launch(text, "c", beside={"t.toml": "= 1"}.get)
 

@@ -220,3 +220,19 @@ def test_the_sizes_of_a_role_are_the_same_in_the_connectors_of_its_peers() -> No
     assert first["kv_connector_extra_config"] == second["kv_connector_extra_config"]
     assert second["kv_connector_extra_config"] == {**sizes, **extra["kv_connector_extra_config"]}
     assert ("x" in first, "x" in second, made.edits, made.unwritten) == (True, False, 2, ())
+
+
+def test_the_commands_of_one_engine_on_several_servers_are_edited_alike() -> None:
+    script = "".join(
+        f"python -m sglang.launch_server --model-path a/B --tp 16 --dist-init-addr {address} --nnodes 2 {more} &\n"
+        for address, more in (
+            ("$HEAD:5000", "--node-rank 0"),
+            ("$HEAD:5000", "--node-rank 1 --disable-cuda-graph"),
+            ("$HEAD:6000", "--node-rank 0 --seed 1"),
+        )
+    )
+    edits = ScriptEdits(flags={"--ep-size": ("16",)}, removed=("--disable-cuda-graph",))
+    text = edited(script, edits, 1).text
+    words = [one.command.words for one in read_launches(text, "")]
+    assert ["--ep-size" in one for one in words] == [True, True, False]
+    assert "--disable-cuda-graph" not in text
