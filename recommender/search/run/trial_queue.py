@@ -167,9 +167,10 @@ class TrialQueue:
         return self._numbers.pop(trial.number, None)
 
     def give_back(self) -> None:
-        """Queue again all that is being evaluated here."""
-        for trial in self.mine.values():
-            self.log.requeue(trial, is_ours=True)
+        """Queue again all that is being evaluated here, and what was drawn when the interruption came."""
+        for trial in self.log.trials():
+            if trial.state == "RUNNING" and trial.owner == self.owner:
+                self.log.requeue(trial, is_ours=True)
         self.mine.clear()
 
     def _keep(self, trial: LoggedTrial | None) -> LoggedTrial | None:

@@ -396,3 +396,21 @@ def test_a_driver_that_is_missing_is_told_with_what_to_install(monkeypatch: pyte
         SearchLog.open("postgresql://a:secret@127.0.0.1:1/b")
     assert fault.value.hint == "pip install 'tunegraph[postgresql]'"
     assert "secret" not in str(fault.value)
+
+
+@pytest.mark.parametrize("storage", ["journal", "sqlite"], indirect=True)
+def test_what_was_drawn_when_an_interruption_came_is_queued_again(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(storage)
+    runner = joined(storage, Bowl())
+    start = SearchLog.start
+
+    def interrupted(self: SearchLog, *args: Any, **named: Any) -> Any:
+        start(self, *args, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SearchLog, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        runner.run()
+    assert {item.state for item in runner.log.trials()} == {"WAITING"}
