@@ -38,6 +38,7 @@ import numpy as np
 
 from benchmarks import harness
 from benchmarks.answers import outlook_figures
+from benchmarks.answers.ranking_check import check
 from benchmarks.protocols.baselines import UNTRIED, Defaults, nearest_copied, random_choice
 from benchmarks.protocols.folds import CLASSES, Fold, folds
 from benchmarks.protocols.groups import standard_error
@@ -54,7 +55,6 @@ from recommender.calibration.similarity import Similarity, part_of
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader
 from recommender.ranking.cases.experts import program
-from recommender.ranking.cases.scoring_against_truth import check
 
 Truth = Mapping[Configuration, float]
 

@@ -17,7 +17,7 @@ from benchmarks.profiles.mechanisms.rows import jitter, operators
 from benchmarks.profiles.mechanisms.table import MECHANISMS, Mechanism
 from benchmarks.profiles.simulated_runs import HOME, LEFT_OUT, World, simulate
 from ingest.profiles.folders import read_profile
-from recommender.diagnosis.causes.confidence import confidence_of
+from recommender.diagnosis.diagnosis import confidence_of
 from recommender.diagnosis.ledger.accounts import COMPUTING, keep_ledger
 
 if TYPE_CHECKING:

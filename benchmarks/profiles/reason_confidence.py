@@ -21,8 +21,7 @@ from benchmarks.profiles import mechanism_scores
 from benchmarks.profiles.diagnosis import NETWORK, THRESHOLDS
 from benchmarks.profiles.mechanisms.table import MECHANISMS
 from ingest.profiles.facts.run import Profile
-from recommender.diagnosis.causes.confidence import confidence_of
-from recommender.diagnosis.diagnosis import Diagnosis, diagnose
+from recommender.diagnosis.diagnosis import Diagnosis, confidence_of, diagnose
 
 SMALL = 1e-2
 """Weight of the square of the slope: keeps the curve finite where the rows are separable."""

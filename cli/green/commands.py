@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.context import settings
-from cli.green.options import (
+from cli.green.statement import (
     ByOption,
     DurationOption,
     LeastOption,

@@ -23,7 +23,7 @@ import numpy as np
 from recommender.search.belief.acquisition import log_expected_improvement
 from recommender.search.belief.kernel import KernelPrior
 from recommender.search.belief.surrogate import PoolProcess
-from recommender.search.belief.warping import unwarp, warp
+from recommender.search.belief.transfer import unwarp, warp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,7 +100,7 @@ class Mixture:
         predictions: Of the sources, relative log cost, shape (N, s); s may be 0.
         shares: What each source's prediction counts at first, shape (s,), summing to at most 1.
         doubt: How unsure the sources are; the mixture tells it of a larger pool.
-        soft: Whether costs are warped (``recommender.search.belief.warping``) before they are believed.
+        soft: Whether costs are warped (``recommender.search.belief.transfer``) before they are believed.
         experts: Priors of its processes; None for the usual ones.
     """
 

@@ -32,8 +32,7 @@ from recommender.search.objectives.modelled import question_of_section
 from recommender.search.run.assembly import SearchPlace, evaluator_of
 from recommender.search.run.compatibility import program_stamp
 from recommender.search.run.estimate import with_estimate
-from recommender.search.run.memory_tally import fit_notes
-from recommender.search.run.number_sources import model_request
+from recommender.search.run.number_sources import fit_notes, model_request
 from recommender.search.run.source_tables import thinned
 from recommender.search.run.task_reader import read_task
 

@@ -14,7 +14,7 @@ from recommender.cost_model.machine import machine
 from recommender.cost_model.question import Question
 from recommender.search.engine.search import Search
 from recommender.search.objectives.modelled import CostModel
-from recommender.search.run.memory_tally import fit_notes, fit_tally
+from recommender.search.run.number_sources import fit_notes, fit_tally
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 from recommender.space.made.memory_rule import MARGIN, MemoryRule, fit_constraint

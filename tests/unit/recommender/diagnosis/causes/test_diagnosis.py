@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.diagnosis.causes.confidence import MOST, confidence_of, parts
+from recommender.diagnosis.diagnosis import MOST, confidence_of, parts
 
 
 def test_parts_add_up() -> None:
