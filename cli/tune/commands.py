@@ -185,7 +185,9 @@ def _run(
         cancel.set()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    watch = TuneWatch(on_try=progress.tries, on_step=progress.step, on_round=progress.round)
+    watch = TuneWatch(
+        on_try=progress.tries, on_step=progress.step, on_round=progress.round, on_left_out=progress.left_out
+    )
     try:
         return workspace.tuning.run(prepared, cancel, watch, name)
     except CancelledError:

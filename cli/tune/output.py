@@ -15,6 +15,7 @@ from recommender.experiment.verdict import Verdict
 
 if TYPE_CHECKING:
     from recommender.experiment.standing import ExperimentState
+    from recommender.tune.candidates import TuneChange
     from recommender.tune.tune_result import TuneObjective, TuneResult
     from recommender.tune.tuner import TuneOutcome, TuneStep
     from recommender.workspace.tuning import PreparedTune
@@ -49,6 +50,10 @@ class TuneProgress:
         """Show how the confirmation stands."""
         found = state.comparisons[0].interval
         _aside(f"pair {found.pairs}: {interval_text(found)}")
+
+    def left_out(self, change: TuneChange) -> None:
+        """Show a change that the winner does not need."""
+        _aside(f"taken back: the winner is no worse without {change.name}")
 
     def stopped(self) -> None:
         """Show the best so far."""

@@ -189,7 +189,9 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
         return
     release, known = registry(script.program).at(""), {_same(script, item.key) for item in script.settings}
     for meaning in settings_of(script.program):
-        if meaning.fact not in _BATCHES or meaning.place is not SettingPlace.FLAG or meaning.key in known:
+        if meaning.fact not in _BATCHES or meaning.place is not SettingPlace.FLAG:
+            continue
+        if meaning.key in known or meaning.key in script.engine.left:
             continue
         setting = release.look_up(meaning.key, SettingPlace.FLAG, suggest=False).setting
         stated = None if setting is None else setting.default_in(release.release)
@@ -250,6 +252,8 @@ def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:
     """Whether a setting of the script is for speed alone."""
     plain = plain_key(item.key)
     if item.place not in {SettingPlace.FLAG, SettingPlace.ENV} or not item.is_known or is_secret(item.key):
+        return False
+    if _same(script, item.key) in script.engine.left:
         return False
     model = {"m", "model", "hf", "hf_repo"} if script.program == "llama.cpp" else {"model", "model_path"}
     addresses = {plain_key(script.engine.port), plain_key(script.engine.name)}

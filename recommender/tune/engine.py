@@ -27,6 +27,7 @@ class Engine:
         name: Flag of the name that it serves the model under; empty where it has none.
         usual_port: The port without that flag; 0 where it is not known.
         grace_s: From being asked to end to being killed.
+        left: Flags that are left alone unless they are asked for: they change what is served.
     """
 
     id: str = ""
@@ -35,6 +36,7 @@ class Engine:
     name: str = ""
     usual_port: int = 0
     grace_s: float = GRACE_S
+    left: tuple[str, ...] = ()
 
 
 @cache
@@ -52,4 +54,5 @@ def engine_of(program: str) -> Engine | None:
         name=row.get("name", ""),
         usual_port=row["usual_port"],
         grace_s=float(row["grace_s"]),
+        left=tuple(row.get("left", ())),
     )

@@ -37,6 +37,8 @@ ACCEPTED = 1.02
 is accepted by luck is refused by the confirmation."""
 LEAST_PAIRS = 6
 _MOST_PAIRS = 40
+_IDLE = 1_000_000
+"""Turns of measurements that look for changes without effect: other numbers than those of candidates."""
 _TURNS = 2
 """Times that a gain must show on a machine that others use too; a choice."""
 
@@ -143,6 +145,7 @@ class TuneLoop:
         on_step: Told after each evaluation of the search.
         on_try: Told before each start: what is tried.
         on_round: Told after each round of the confirmation.
+        on_left_out: Told a change that the winner is no worse without.
         keeps_limits: Whether there are limits that the baseline must come near.
     """
 
@@ -159,6 +162,7 @@ class TuneLoop:
     on_step: Callable[[TuneStep], None] = field(default=lambda _: None)
     on_try: Callable[[str], None] = field(default=lambda _: None)
     on_round: Callable[[ExperimentState], None] = field(default=lambda _: None)
+    on_left_out: Callable[[TuneChange], None] = field(default=lambda _: None)
     keeps_limits: bool = False
     steps: list[TuneStep] = field(default_factory=list)
     accepted: list[TuneChange] = field(default_factory=list)
@@ -189,6 +193,7 @@ class TuneLoop:
         self._known = dict(self.journal.measured())
         self._baseline(cancel)
         self._search(cancel)
+        self._leave_out_idle(cancel)
         if not self.accepted:
             return self._ended(None, "nothing that was tried is better than the script as it is")
         reserve = self._pairs()
@@ -272,6 +277,30 @@ class TuneLoop:
                 break
         return found, gain
 
+    def _leave_out_idle(self, cancel: Event) -> None:
+        """Take back what the winner is no worse without: each of several changes must earn its place."""
+        for number, change in enumerate(list(self.accepted)):
+            rest = [item for item in self.accepted if item is not change]
+            whole, without = (
+                joined(ScriptEdits(), [item.edits for item in part]) for part in (self.accepted, rest)
+            )
+            if digest_of(whole) == digest_of(without):  # a later step says the same
+                self.accepted = rest
+                continue
+            key = f"{digest_of(without)}#{_IDLE + number}"
+            need = 2 + 2 * max(LEAST_PAIRS, least_pairs(self.alpha)) * self._can_confirm()
+            if not rest or not (
+                key in self._known or self.budget.has(need, self.each_s, self._used, self._used_s)
+            ):
+                continue
+            found = self._measured(without, change, cancel, turn=_IDLE + number, name=f"not {change.name}")
+            beside = self._measured(whole, None, cancel, turn=_IDLE + number)
+            if found.value is None or beside.value is None:
+                continue
+            if self.evaluator.objective.gain(beside.value, found.value) < ACCEPTED:
+                self.accepted = rest
+                self.on_left_out(change)
+
     def _is_settled(self, change: TuneChange) -> bool:
         """Whether another value of the same setting was accepted already, and this is no step beyond it."""
         before = [item for item in self.accepted if change.key and item.key == change.key]
@@ -295,13 +324,15 @@ class TuneLoop:
         *,
         bar: float | None = None,
         turn: int = 0,
+        name: str = "",
     ) -> TuneResult:
         """What a configuration gives, from the journal where it was measured before."""
         key = digest_of(edits) + (f"#{turn}" if turn else "")
         found = self._known.get(key)
         if found is None:
             again = "the best so far again" if self.accepted else "the script as it is again"
-            name = change.name if change is not None else again if turn else "the script as it is"
+            usual = again if turn else "the script as it is"
+            name = name or (usual if change is None else change.name)
             number = self._start(name)
             found = self.evaluator.evaluate(edits, number=number, bar=bar, cancel=cancel)
             self.journal.note("measured", digest=key, name=name, result=found.to_json())

@@ -69,11 +69,13 @@ class TuneWatch:
         on_try: Told before each start what is tried.
         on_step: Told after each evaluation of the search.
         on_round: Told after each round of the confirmation.
+        on_left_out: Told a change that the winner is no worse without.
     """
 
     on_try: Callable[[str], None] = lambda _: None
     on_step: Callable[[TuneStep], None] = lambda _: None
     on_round: Callable[[ExperimentState], None] = lambda _: None
+    on_left_out: Callable[[TuneChange], None] = lambda _: None
 
 
 class TuneDesk(Desk):
@@ -172,6 +174,7 @@ class TuneDesk(Desk):
                 on_try=watch.on_try,
                 on_step=watch.on_step,
                 on_round=watch.on_round,
+                on_left_out=watch.on_left_out,
                 keeps_limits=bool(request.limits),
             )
             return name, tuner.run(cancel)

@@ -41,6 +41,12 @@ def test_what_changes_what_is_served_is_left_alone() -> None:
             assert f"without {left.strip()}" not in found
 
 
+def test_users_that_divide_the_context_are_left_alone_unless_they_are_asked_for() -> None:
+    script = read("llama-server -m a.gguf -c 4096 -np 4 -b 512\n")
+    assert not [item for item in script_changes(script) if "-np" in item.name or "--parallel" in item.name]
+    assert [item.name for item in named_changes(["-np=8"], script, [])] == ["-np 8"]
+
+
 def test_batches_that_the_script_leaves_to_the_program_are_tried_from_its_default() -> None:
     found = names("llama-server -m a.gguf -t 4\n")
     assert {"--batch-size 4096", "--batch-size 1024"} <= set(found)

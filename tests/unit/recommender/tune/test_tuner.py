@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -116,6 +116,23 @@ def test_one_change_at_a_time_on_top_of_what_was_accepted(tmp_path: Path) -> Non
     ]  # fmt: skip
 
 
+def test_what_the_winner_is_no_worse_without_is_taken_back(tmp_path: Path) -> None:
+    """A change that was lucky once does not go into the script beside one that helps."""
+
+    class Lucky(Machine):
+        def evaluate(
+            self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event
+        ) -> TuneResult:
+            found = super().evaluate(edits, number=number, bar=bar, cancel=cancel)
+            lucky = tuple(edits.flags) == ("--same",) and self.seen.count(("--same",)) == 1
+            return replace(found, value=found.value * 1.2) if lucky and found.value else found
+
+    found = tune(tmp_path, Lucky(), ("--same", "--good"))
+    assert [item.is_accepted for item in found.steps] == [True, True, True]
+    assert [item.name for item in found.accepted] == ["--good"]
+    assert found.is_better
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_the_same_under_another_name_is_no_gain(tmp_path: Path, seed: int) -> None:
     """What is taken for better by luck is refused by its confirmation: an A/A tune reports no gain."""
@@ -185,7 +202,7 @@ def test_kills_at_random_starts_change_nothing_and_the_budget_is_exact(tmp_path:
         assert outcome.verdict is whole.verdict
         assert starts <= whole.starts + lost  # a kill costs the pair that it cut off, and nothing else
         with TuneJournal(tmp_path / f"killed-{turn}" / "tune", {"of": "a test"}) as journal:
-            assert sum(event.name == "measured" for event in journal.events) == len(whole.steps)
+            assert sum(event.name == "measured" for event in journal.events) == len(whole.steps) + 4
     assert kills >= 20
 
 
