@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from recommender.report.markup import Markup, joined, markup, tag
 from recommender.report.scales import Scale, number
@@ -97,30 +96,6 @@ def band(low: Sequence[tuple[float, float]], high: Sequence[tuple[float, float]]
     ring = [*low, *reversed(high)]
     path = "L".join(f"{x:g} {y:g}" for x, y in ring)
     return tag("path", d=f"M{path}Z", class_=f"f {class_}") if len(ring) > 2 else Markup("")
-
-
-def draw_density(density: Mapping[str, Any], x: Scale, y: Scale) -> Markup:
-    """Squares in the fields of a grid, larger where more points lie, from low to high costs."""
-    counts = density["counts"]
-    most = max((max(column) for column in counts), default=0) or 1
-    ends = [[scale(end) for end in density[name]] for name, scale in (("x", x), ("y", y))]
-    wide, tall = (
-        (last - first) / n for (first, last), n in zip(ends, (len(counts), len(counts[0])), strict=True)
-    )
-    parts = []
-    for i, column in enumerate(counts):
-        for j, count in enumerate(column):
-            if count:
-                size = max(0.25, (count / most) ** 0.5)
-                left, top = ends[0][0] + wide * (i + 0.5), ends[1][0] + tall * (j + 0.5)
-                across, up = abs(wide) * size, abs(tall) * size
-                parts.append(
-                    Markup(
-                        f'<rect x="{left - across / 2:.1f}" y="{top - up / 2:.1f}" '
-                        f'width="{across:.1f}" height="{up:.1f}"/>'
-                    )
-                )
-    return tag("g", *parts, class_="f s1")
 
 
 def chart(title: object, description: object, *body: object, height: int = HEIGHT, id_: str = "") -> Markup:

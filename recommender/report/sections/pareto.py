@@ -19,7 +19,6 @@ from recommender.report.charts import (
     WIDTH,
     Axis,
     chart,
-    draw_density,
     frame,
     key,
     points,
@@ -69,11 +68,8 @@ def draw_front(content: Mapping[str, Any], words: Words) -> Markup:
 
 def _scales(content: Mapping[str, Any]) -> tuple[Scale, Scale]:
     """Scales of the first two objectives over all points."""
-    density = content.get("density")
     ends = [list(column) for column in zip(*(point[:2] for point in content["points"]), strict=True)]
-    if density:
-        ends = [[*ends[0], *density["x"]], [*ends[1], *density["y"]]]
-    logs = [_is_wide(values) or bool(density) for values in ends]
+    logs = [_is_wide(values) for values in ends]
     x = Scale.over(ends[0], LEFT + 6, WIDTH - RIGHT - 6, is_log=logs[0])
     return x, Scale.over(ends[1], HEIGHT - BOTTOM - 6, TOP + 6, is_log=logs[1])
 
@@ -107,7 +103,6 @@ def front_chart(content: Mapping[str, Any], words: Words) -> Markup:
             Axis(scale=x, title=_axis(first, words), label=_label(first)),
             Axis(scale=y, title=_axis(second, words), label=_label(second)),
         ),
-        draw_density(content["density"], x, y) if content.get("density") else None,
         points(rest, "s6 small o"),
         steps(edge, "s2 d") if len(objectives) == 2 else None,
         points(front, "sq s2"),

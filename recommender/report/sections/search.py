@@ -15,7 +15,6 @@ from recommender.report.charts import (
     bar,
     chart,
     crosses,
-    draw_density,
     frame,
     key,
     points,
@@ -86,13 +85,10 @@ def draw_course(course: Mapping[str, Any], words: Words) -> Markup:
 def course_chart(course: Mapping[str, Any], words: Words) -> Markup:
     """Every evaluation, the best so far, and failures along the bottom."""
     values = [value for _, value in (*course["points"], *course["best"])]
-    density = course.get("density")
-    if density:
-        values += density["y"]
     many = max(int(course["evaluations"]), 2)
     x = Scale(1, many, LEFT + 6, WIDTH - RIGHT - 6)
     spread = min(values, default=1.0) > 0 and max(values, default=1.0) / min(values, default=1.0) > 10
-    y = Scale.over(values, HEIGHT - BOTTOM - 10, TOP + 6, is_log=spread or bool(density))
+    y = Scale.over(values, HEIGHT - BOTTOM - 10, TOP + 6, is_log=spread)
     unit, metric = course["unit"], words.term(str(course["metric"]))
     titled = metric if not unit or is_scaled(unit) else joined([metric, ", ", unit])
     body = [
@@ -103,8 +99,6 @@ def course_chart(course: Mapping[str, Any], words: Words) -> Markup:
             Axis(scale=y, title=titled, label=lambda value: quantity(value, unit if is_scaled(unit) else "")),
         )
     ]
-    if density:
-        body.append(draw_density(density, x, y))
     small = "small" if many > _FEW else ""
     body += [
         points([(x(at), y(value)) for at, value in course["points"]], f"s1 {small} o" if small else "s1"),

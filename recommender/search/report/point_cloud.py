@@ -1,4 +1,4 @@
-"""The points of a search as a page draws them: all of a short one, the best and a density of a long one."""
+"""The points of a search as a page draws them: all of a short one, of a long one the best and every nth."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 2_000
 """Points that are drawn one by one; a choice: some 60 kB of a page."""
 BEST_KEPT = 200
-"""Of a longer search, the best that are still drawn one by one."""
-_GRID = (60, 24)
-"""Fields of the density, along and up; a choice."""
+"""Of a longer search, the best that are drawn whatever their place."""
 _MOST_TRIALS = 6
 _MOST_LABELS = 200
 """Configurations that are spelled out: of the front, evenly taken where it is longer."""
@@ -35,7 +33,7 @@ def course_points(history: History) -> dict[str, Any]:
     """Value of each evaluation, the best so far, and what failed.
 
     ``points`` and ``best`` are number (from 1) and value, ``failed`` numbers; of a search that is too long to
-    be drawn point by point ``density`` has counts by field, with the numbers and values at its ends.
+    be drawn point by point the best are kept, and of the rest every nth.
     """
     costs: NDArray[np.float64] = np.array(history.costs, np.float64)
     good = np.flatnonzero(~np.isnan(costs))
@@ -44,10 +42,7 @@ def course_points(history: History) -> dict[str, Any]:
     gained = np.flatnonzero(running < np.concatenate([[np.inf], running])[:-1])
     failed = [at + 1 for at, item in enumerate(history.evaluations) if not item.ok]
     over = [int(at) + 1 for at in np.flatnonzero(np.isnan(costs)) if history.evaluations[int(at)].ok]
-    kept, density = good, None
-    if len(good) > MOST_POINTS:
-        kept = np.sort(good[np.argsort(costs[good], kind="stable")[:BEST_KEPT]])
-        density = _density((good + 1).astype(np.float64), costs[good], history.objective)
+    kept = good[_kept(costs[good])]
     return {
         **_objective(history.objective),
         "evaluations": len(costs),
@@ -56,7 +51,6 @@ def course_points(history: History) -> dict[str, Any]:
         "failed": failed[:: max(1, len(failed) // MOST_POINTS * 10)],
         "failed_count": len(failed),
         "over_limits": over[:: max(1, len(over) // MOST_POINTS * 10)],
-        "density": density,
     }
 
 
@@ -89,12 +83,8 @@ def front_points(rows: Sequence[FrontRow], objectives: Sequence[Objective]) -> d
         [[cost_of(value, it) for value, it in zip(row.values, objectives, strict=True)] for row in rows]
     )
     front = np.flatnonzero(non_dominated(costs))
-    kept, density = np.arange(len(rows)), None
-    if len(rows) > MOST_POINTS:
-        best = np.argsort(costs[:, 0], kind="stable")[:BEST_KEPT]
-        front = front[:: max(1, math.ceil(len(front) / MOST_POINTS))]
-        kept = np.union1d(front, best)
-        density = _density(costs[:, 0], costs[:, 1], objectives[1], along=objectives[0])
+    front = front[:: max(1, math.ceil(len(front) / MOST_POINTS))]
+    kept = np.union1d(front, _kept(costs[:, 0]))
     place = {int(at): number for number, at in enumerate(kept)}
     spelled = [int(at) for at in front[:: max(1, math.ceil(len(front) / _MOST_LABELS))]]
     return {
@@ -109,7 +99,6 @@ def front_points(rows: Sequence[FrontRow], objectives: Sequence[Objective]) -> d
             }
             for at in spelled
         },
-        "density": density,
     }
 
 
@@ -117,17 +106,10 @@ def _objective(objective: Objective) -> dict[str, object]:
     return {"metric": objective.metric, "unit": objective.unit, "better": objective.better.value}
 
 
-def _density(
-    x: NDArray[np.float64], costs: NDArray[np.float64], up: Objective, along: Objective | None = None
-) -> dict[str, Any]:
-    """Counts by field, from low to high costs, with the values at the ends of the grid."""
-    counts, x_edges, y_edges = np.histogram2d(x, costs, bins=_GRID)
-    ends = [float(x_edges[0]), float(x_edges[-1])]
-    return {
-        "x": ends if along is None else [_short(value_of(end, along)) for end in ends],
-        "y": [_short(value_of(float(end), up)) for end in (y_edges[0], y_edges[-1])],
-        "counts": counts.astype(int).tolist(),
-    }
+def _kept(costs: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Places of the points that are drawn, in order."""
+    every = np.arange(0, len(costs), max(1, math.ceil(len(costs) / MOST_POINTS)))
+    return np.union1d(np.argsort(costs, kind="stable")[:BEST_KEPT], every)
 
 
 def _short(value: float) -> float:

@@ -114,12 +114,12 @@ def front() -> dict[str, Any]:
         {"metric": "throughput", "unit": None, "better": "higher"},
     ]
     return {"objectives": objectives, "configurations_count": 4, "points": [[1e-3, 10.0], [2e-3, 30.0], [4e-3, 40.0], [5e-3, 5.0]],
-            "front": [0, 1, 2], "configurations": {"1": {"set": "tile=8", "trials": [1]}}, "density": None}  # fmt: skip
+            "front": [0, 1, 2], "configurations": {"1": {"set": "tile=8", "trials": [1]}}}  # fmt: skip
 
 
 def search() -> dict[str, Any]:
     course = {"metric": "kernel_time", "unit": "s", "better": "lower", "evaluations": 5, "points": [[1, 5e-3], [2, 1e-3], [4, 2e-3]],
-              "best": [[1, 5e-3], [2, 1e-3]], "failed": [3], "failed_count": 1, "over_limits": [5], "density": None}  # fmt: skip
+              "best": [[1, 5e-3], [2, 1e-3]], "failed": [3], "failed_count": 1, "over_limits": [5]}  # fmt: skip
     row = {"configuration": {"tile": 8}, "values": {"kernel_time": 1e-3}, "measured": 1, "trials": [1]}
     return {
         "search": "gemm", "objectives": [{"metric": "kernel_time", "unit": "s", "better": "lower"}], "limits": [],
