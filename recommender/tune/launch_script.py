@@ -6,7 +6,7 @@ import hashlib
 import re
 import shlex
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,6 @@ class LaunchScript:
         is_server: Whether that answers requests; a trainer writes a log.
         program: Id of the program; empty for a command that nothing here knows.
         settings: What it sets.
-        variables: Names of the variables that it may be given.
     """
 
     text: str
@@ -51,7 +50,6 @@ class LaunchScript:
     is_server: bool = True
     program: str = ""
     settings: tuple[RunningSetting, ...] = ()
-    variables: frozenset[str] = field(default=frozenset())
 
     @classmethod
     def read(
@@ -117,7 +115,6 @@ class LaunchScript:
             is_server=is_server,
             program=program,
             settings=running_settings(text),
-            variables=launch.used,
         )
 
     @property
