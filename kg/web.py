@@ -1,4 +1,4 @@
-"""Requests over HTTP: to https or to this machine alone, without redirects, with the token of the server."""
+"""Requests over HTTP: to https or to this machine alone, without redirects."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ def is_safe(address: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
 
 
-def send(request: Request, *, token: str, timeout_s: float) -> Any:
+def send(request: Request, *, timeout_s: float) -> Any:
     """Return the reply to a request for a safe address; a redirect is an error, like any status above 299.
 
     Args:
         request: Its address is one that :func:`is_safe` accepts.
-        token: What the server asks for; empty for nothing.
         timeout_s: Silence after which it is given up.
 
     Raises:
@@ -47,6 +46,4 @@ def send(request: Request, *, token: str, timeout_s: float) -> Any:
         HTTPDefaultErrorHandler(),
     ):
         opener.add_handler(handler)
-    if token:
-        request.add_header("Authorization", f"Bearer {token}")
     return opener.open(request, timeout=timeout_s)

@@ -25,7 +25,7 @@ from benchmarks.protocols.processes import ROOT, one_thread
 from benchmarks.searches.kernel_searches import at_random, best_first, bests, run, table
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
-from benchmarks.worlds.sweep_spaces import SPACES
+from benchmarks.worlds.sweep_spaces import ESTIMATES
 from ingest.reading import read
 from kg.nouns.entities import Case
 from kg.triples.names import Names
@@ -72,7 +72,7 @@ def sizes_of(folder: Path, names: Names) -> dict[str, dict[str, float]]:
 
 def estimated(space: Space, sizes: Mapping[str, float]) -> SourceTable:
     """What the loops of a kernel say of its space."""
-    text = next(item.estimate for item in SPACES.values() if item.operator == space.kernel)
+    text = ESTIMATES[space.kernel]
     return CostEstimate.parse(text, space.space, sizes).source(space.space, np.random.default_rng(0))
 
 

@@ -104,7 +104,7 @@ def _opened(address: str, span: str) -> Any:
     request = Request(address, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"})  # noqa: S310  checked
     if span:
         request.add_header("Range", f"bytes={span}")
-    return send(request, token="", timeout_s=TIMEOUT_S)
+    return send(request, timeout_s=TIMEOUT_S)
 
 
 def _extent(reply: Any, has: int, most_bytes: int) -> tuple[int, int | None]:

@@ -152,8 +152,6 @@ def test_a_device_has_the_name_that_vllm_looks_for(
 def test_a_table_keeps_the_rules_of_vllms_loader(names: NameResolver) -> None:
     """``get_config_file_name`` and ``get_moe_configs`` of vllm/model_executor/layers/fused_moe/fused_moe.py.
 
-    ``tests/contract/test_vllm_loader.py`` runs these functions themselves where a release of vLLM is at hand.
-
     Names have no blanks; every key but ``triton_version``, which vLLM has taken out since its tuner writes it, is
     a batch size; every configuration is keyword arguments of the kernel; the nearest size is taken.
     """
