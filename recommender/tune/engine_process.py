@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -142,6 +143,15 @@ class EngineProcess:
     def stop(self) -> None:
         """Ask it to end, wait for its grace, and kill what carries its mark then; nothing else."""
         self.killed = end_marked(self.mark, self.grace_s)
+        for number in (
+            signal.SIGTERM,
+            signal.SIGKILL,
+        ):  # where marks cannot be read, the group is all there is
+            if self.process.poll() is None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.process.pid, number)
+                with suppress(subprocess.TimeoutExpired):
+                    self.process.wait(self.grace_s)
         self.process.wait()
 
 

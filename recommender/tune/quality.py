@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun
@@ -19,6 +18,7 @@ from recommender.tune.http_stream import AnswerError, get_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from threading import Event
 
     from recommender.tune.http_stream import Address
 
@@ -104,7 +104,14 @@ def compare(before: Sequence[str], after: Sequence[str], *, wavers: bool) -> Qua
 
 
 def accuracy(
-    command: str, address: Address, model: str, folder: Path, environment: Mapping[str, str], mark: str
+    command: str,
+    address: Address,
+    model: str,
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    mark: str,
+    cancel: Event,
 ) -> QualityFinding:
     """What the user's own command says of a running server: it ends with success where accuracy is kept.
 
@@ -115,6 +122,7 @@ def accuracy(
         folder: Where the command runs.
         environment: All of its environment.
         mark: Of the tune.
+        cancel: Ends it when set.
     """
     told = {**environment, "TUNEGRAPH_URL": f"{address}/v1", "TUNEGRAPH_MODEL": model}
     result = run(
@@ -122,7 +130,7 @@ def accuracy(
         folder=folder,
         environment=told,
         bounds=Bounds(timeout_s=_ACCURACY_S),
-        cancel=Event(),
+        cancel=cancel,
         mark=mark,
     )
     lines = [line.strip() for line in (result.out + result.err).splitlines() if line.strip()]

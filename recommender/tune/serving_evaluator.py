@@ -201,7 +201,13 @@ class ServingEvaluator:
         if not self.accuracy:
             return
         found = quality.accuracy(
-            self.accuracy, run.address, run.model, self.script.folder, self.base, self.mark
+            self.accuracy,
+            run.address,
+            run.model,
+            folder=self.script.folder,
+            environment=self.base,
+            mark=self.mark,
+            cancel=run.cancel,
         )
         if found.is_fault:
             raise StartError(found.text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kg.errors import TuningError
+from kg.errors import TuningError, WorkspaceError
 from kg.nouns.entities import Baseline, Case, Kind, Measurement, Objective, Source, Status
 from recommender.experiment.journal import path_of
 from recommender.experiment.metadata import ExperimentSubject
@@ -177,7 +177,24 @@ class TuneDesk(Desk):
                 on_left_out=watch.on_left_out,
                 keeps_limits=bool(request.limits),
             )
-            return name, tuner.run(cancel)
+            try:
+                return name, tuner.run(cancel)
+            except WorkspaceError as fault:
+                logs = sorted((folder / "runs").glob("*/*.log"))
+                if tuner.steps or not logs:
+                    raise
+                raise WorkspaceError(str(fault), hint=self._cure(logs[-1])) from None
+
+    def _cure(self, log: Path) -> str:
+        """What is known of the faults in the log of a start that died, and where the cure is read."""
+        from recommender.answers.log_answer import answer_log
+
+        try:
+            faults = answer_log(self.graph, log).reading.faults
+        except TuningError:
+            faults = ()
+        known = f"{faults[0].fault.label}: " if faults else ""
+        return f"{known}tunegraph diagnose {log}"
 
     def _subject(
         self, request: TuneRequest, changes: tuple[TuneChange, ...], settings: object

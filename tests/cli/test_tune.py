@@ -144,10 +144,13 @@ def test_an_old_server_on_the_port_of_the_script_is_left_alone(
         ("mute", "it ended under the load (exit code 1: CUDA error: an illegal memory access"),
     ],
 )
-def test_a_script_that_does_not_run_says_so_in_one_line(tune: Any, fault: str, says: str) -> None:
+def test_a_script_that_does_not_run_says_so_in_one_line(
+    tune: Any, empty_path: Path, fault: str, says: str
+) -> None:
     ran = tune("serve.sh", *LOAD, "--start-time", "2s", fault=fault)
     assert ran.code == 1
     assert says in " ".join(ran.err.split())
+    assert f"tunegraph diagnose {empty_path / 'tunes'}" in " ".join(ran.err.split())
     assert engines() == []
 
 

@@ -76,6 +76,15 @@ def test_what_ignores_being_asked_is_killed_with_all_that_it_started(tmp_path: P
     assert process.pids == []
 
 
+def test_where_marks_cannot_be_read_the_group_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = start(tmp_path, "import time; time.sleep(60)")
+    monkeypatch.setattr("recommender.tune.engine_process.end_marked", lambda *_: 0)
+    process.stop()
+    assert process.process.returncode == -15
+
+
 def test_a_script_that_leaves_its_server_behind_has_not_ended(tmp_path: Path) -> None:
     code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
     process = start(tmp_path, code)
