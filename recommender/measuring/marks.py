@@ -13,6 +13,8 @@ MARK = "TUNEGRAPH_EVALUATION"
 """Variable in the environment of a command and of all that it starts."""
 _NUMBERS = count()
 _TICK_S = 0.05
+_GONE_S = 10.0
+"""For the system to take down what was killed, which takes a while where it held much memory; a choice."""
 
 
 def new_mark(mark: str) -> str:
@@ -52,7 +54,14 @@ def kill_marked(mark: str, number: int = signal.SIGKILL) -> int:
 def end_marked(mark: str, grace_s: float) -> int:
     """Ask every marked process to end, wait, and kill what is left; how many were killed."""
     if kill_marked(mark, signal.SIGTERM):
-        until = time.monotonic() + grace_s
-        while time.monotonic() < until and any(True for _ in marked(mark)):
-            time.sleep(_TICK_S)
-    return kill_marked(mark)
+        _wait_gone(mark, grace_s)
+    killed = kill_marked(mark)
+    if killed:
+        _wait_gone(mark, _GONE_S)
+    return killed
+
+
+def _wait_gone(mark: str, longest_s: float) -> None:
+    until = time.monotonic() + longest_s
+    while time.monotonic() < until and any(True for _ in marked(mark)):
+        time.sleep(_TICK_S)
