@@ -51,8 +51,10 @@ def running(folder: Path, port: int, *words: str, fault: str = "") -> Iterator[s
 def _serve() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("words", nargs="*")
-    parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--served-model-name", "--alias", "--model-name", nargs="*", default=["model"])
+    parser.add_argument("--port", "--server-port", type=int, default=int(os.environ.get("PORT", "8000")))
+    parser.add_argument(
+        "--served-model-name", "--alias", "--model-name", "--served_model_name", nargs="*", default=["model"]
+    )
     parser.add_argument("--max-num-seqs", type=int, default=8)
     parser.add_argument("--enforce-eager", action="store_true")
     given, _ = parser.parse_known_args()

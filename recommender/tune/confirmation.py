@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from recommender.tune.tune_result import TuneEvaluator, TuneResult
 
 TREATMENT = "treatment"
+_APART = 1.1
+"""Least ratio of neighbouring rates of a confirmation: nearer ones do not differ in a hundred requests."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -137,7 +139,9 @@ class _Arm:
 
 def ladder(baseline: float, winner: float) -> tuple[float, ...]:
     """The rates at which both are looked at: that of the script, that of the winner, and between them."""
-    return (baseline, (baseline * winner) ** 0.5, winner)
+    low, high = sorted((baseline, winner))
+    middle = (low * high) ** 0.5
+    return (min(low, middle / _APART), middle, max(high, middle * _APART))
 
 
 __all__ = ["CONTROL", "TREATMENT", "Confirmation", "ladder"]

@@ -67,6 +67,28 @@ def test_more_slots_give_more_tokens_and_a_slow_kernel_fewer(evaluator: ServingE
     assert evaluator.words_per_token == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        ("sglang", "sglang serve --model-path /m/tiny --port 30000"),
+        ("trtllm-serve", "trtllm-serve /m/tiny"),
+        ("lmdeploy", "lmdeploy serve api_server /m/tiny --server-port 23333"),
+        ("llama-server", "llama-server -m tiny.gguf"),
+        ("mindieservice_daemon", "export PORT=1025\n./bin/mindieservice_daemon"),
+    ],
+)
+def test_every_engine_is_started_asked_and_ended(
+    evaluator: ServingEvaluator, tmp_path: Path, program: str, line: str
+) -> None:
+    """By its own command, with its own flags for port and name; MindIE keeps the port of its configuration."""
+    install(tmp_path / "bin", program)
+    evaluator.script = LaunchScript.read(tmp_path / "serve.sh", tmp_path, f"{line}\n")
+    found = measure(evaluator)
+    assert found.is_ok, found.reason
+    assert found.value is not None
+    assert found.value > 100
+
+
 def test_a_candidate_below_the_best_is_dropped_by_its_first_probe(evaluator: ServingEvaluator) -> None:
     found = measure(evaluator, bar=1e5)
     assert found.is_dropped
