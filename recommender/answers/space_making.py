@@ -283,8 +283,7 @@ class SpaceMaker:
     def _problem(self, raw: Mapping[str, object]) -> Problem | None:
         """The problem of a search file; None where it does not say, or what it runs on is not known."""
         from kg.errors import UnknownEntityError
-        from recommender.measuring.environment import capture
-        from recommender.search.run.preparation import THIS_MACHINE, this_machine
+        from recommender.measuring.environment import THIS_MACHINE, capture, this_machine
 
         stated = raw.get("problem")
         if not isinstance(stated, dict):

@@ -11,6 +11,9 @@ from pathlib import Path
 _SECONDS = 10.0
 """After which a command that tells a version is given up."""
 
+THIS_MACHINE, THIS_PROCESSOR = "this machine", "this processor"
+"""What is said for hardware where something is about what it runs on."""
+
 
 def processor(cpuinfo: str | None = None) -> dict[str, str]:
     """Name of the processor as it reports itself, with family and model (Linux), and how many cores.
@@ -76,6 +79,27 @@ def capture(versions: Mapping[str, list[str]]) -> dict[str, object]:
             name: text.splitlines()[0].strip()[:100] for name, text in software.items()
         }
     return environment
+
+
+def this_machine(name: str, environment: Mapping[str, object]) -> tuple[str, int] | None:
+    """Name and count of the devices of this machine; None where a file names other hardware.
+
+    Args:
+        name: ``THIS_MACHINE`` for its accelerators, else its processor; or ``THIS_PROCESSOR``.
+        environment: Of this machine, as ``recommender.measuring.environment.capture`` gives it.
+    """
+    if name not in {THIS_MACHINE, THIS_PROCESSOR}:
+        return None
+    devices = environment.get("accelerators")
+    if name == THIS_MACHINE and isinstance(devices, list) and devices:
+        return str(devices[0]), len(devices)
+    return str(environment.get("processor", "unknown processor")), 1
+
+
+def here(name: str) -> str:
+    """The name of this machine's hardware where it is meant; any other name as it is."""
+    machine = this_machine(name, capture({})) if name.startswith("this ") else None
+    return name if machine is None else machine[0]
 
 
 def _first_output(command: list[str]) -> str:

@@ -14,6 +14,7 @@ from kg.nouns.values import digest
 from kg.triples.finders import completion_marks, name_keys
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
+from recommender.measuring.environment import here
 from recommender.store.writing.writer import BATCH_ROWS, Additions, rare_collections
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def ingest_files(
         paths,
         Names(graph, tree),
         on_progress=on_progress,
-        hardware=given.hardware,
+        hardware=here(given.hardware),
         mapping=given.mapping,
         source=given.source,
         publication=given.publication,

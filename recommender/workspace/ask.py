@@ -49,7 +49,7 @@ class AskDesk(Desk):
             NoEvidenceError: The workspace knows nothing at all.
         """
         try:
-            raw, names = self._on_this_machine(raw)
+            raw, names = self.on_this_machine(raw)
             problem, notes = problem_from(raw, names, self.operator)
         except InputError:
             if self.hardware.ids():
@@ -67,13 +67,13 @@ class AskDesk(Desk):
             problem = with_programs(problem, list(all_of(self.graph, Framework)))
         return problem, (*notes, self.age_note) if self.age_note else notes
 
-    def _on_this_machine(self, raw: Mapping[str, object]) -> tuple[Mapping[str, object], Resolver]:
+    def on_this_machine(self, raw: Mapping[str, object]) -> tuple[Mapping[str, object], Resolver]:
         """A question about what it is asked on, with that by name; other questions as they are."""
         name = str(raw.get("hardware") or "")
         if not name.startswith("this "):
             return raw, self.names
-        from recommender.measuring.environment import capture
-        from recommender.search.run.preparation import LenientNames, this_machine
+        from recommender.measuring.environment import capture, this_machine
+        from recommender.search.run.preparation import LenientNames
 
         machine = this_machine(name, capture({}))
         if machine is None:

@@ -159,11 +159,12 @@ class LaunchDesk(Desk):
         self, raw: Mapping[str, object], running: Sequence[RunningSetting], rules: Sequence[AuditRule]
     ) -> Audit:
         """The audit of a launch."""
+        raw, names = self.ask.on_this_machine(raw)
         hardware = raw.get("hardware")
         if not hardware:
             case, findings = self._judged(None, running, raw=raw, rules=rules)
             return Audit(case=case, findings=findings)
-        self.names.hardware(str(hardware))
+        names.hardware(str(hardware))
         try:
             problem, notes = self.ask.problem(raw)
         except InputError as fault:
@@ -197,7 +198,8 @@ class LaunchDesk(Desk):
                 situation = self.snapshot.recommender.planner.starts.situation(problem)
                 framework = None if situation is None else situation.framework
         name = problem.hardware.name if problem is not None else str(asked.get("hardware") or "")
-        path = self.hardware.path(self.names.hardware(name).id) if name else ()
+        device, is_known = self.names.hardware_or_slug(name) if name else ("", False)
+        path = self.hardware.path(device) if is_known else ()
         case = audit_case(running, asked, framework=framework, stated=stated, hardware=path)
         findings = judge_settings(case, all_rules(rules))
         question = self._priced(problem) if any(item.spare for item in findings) else None

@@ -23,7 +23,7 @@ from kg.triples.names import Names, ResolvedModel, ResolvedName
 from kg.triples.serialisation import from_graph
 from recommender.cost_model.measured.priced_run import PricedRun
 from recommender.cost_model.question import QuestionFacts
-from recommender.measuring.environment import capture
+from recommender.measuring.environment import THIS_MACHINE, capture, this_machine
 from recommender.measuring.masking import masked_environment, masked_words
 from recommender.search.evaluations import SourceTable
 from recommender.search.log.metadata import SearchMetadata
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from recommender.space.space import SearchSpace
 
 
-THIS_MACHINE, THIS_PROCESSOR = "this machine", "this processor"
-"""What a file says for hardware where a search is about what it runs on."""
 FOLD = 4.0
 """Distance in the learned feature space over which a source is trusted e times less before anything is
 measured; a choice, which the search corrects from its own results. Sizes of one kernel are 1 to 2 apart."""
@@ -279,21 +277,6 @@ def _refuse_secrets(command: object) -> None:
             "the command holds a secret, and the log of a search is read by others",
             hint="name it as a variable ($API_KEY) and set that, or give it in the file's environment: block",
         )
-
-
-def this_machine(name: str, environment: Mapping[str, object]) -> tuple[str, int] | None:
-    """Name and count of the devices of this machine; None where a file names other hardware.
-
-    Args:
-        name: ``THIS_MACHINE`` for its accelerators, else its processor; or ``THIS_PROCESSOR``.
-        environment: Of this machine, as ``recommender.measuring.environment.capture`` gives it.
-    """
-    if name not in {THIS_MACHINE, THIS_PROCESSOR}:
-        return None
-    devices = environment.get("accelerators")
-    if name == THIS_MACHINE and isinstance(devices, list) and devices:
-        return str(devices[0]), len(devices)
-    return str(environment.get("processor", "unknown processor")), 1
 
 
 def by_similarity(tables: Sequence[SourceTable]) -> list[SourceTable]:
