@@ -17,7 +17,7 @@ from cli.context import open_workspace, with_defaults
 from cli.options import JsonOption
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
-from kg.errors import InputError
+from kg.errors import InputError, TuningError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -164,13 +164,25 @@ def tune(
             return
         progress = output.TuneProgress(request.objective(prepared.script))
         name, outcome = _run(workspace, prepared, name, progress)
+        rows = _taught(workspace, prepared, name, outcome)
+    output.show_outcome(prepared, name, outcome, rows, write=write, as_json=as_json)
+    if not outcome.is_better:
+        raise typer.Exit(UNDECIDED if outcome.accepted and output.is_open(outcome) else NOTHING)
+
+
+def _taught(workspace: Workspace, prepared: PreparedTune, name: str, outcome: TuneOutcome) -> int:
+    """Teach the graph; the rows that are new. What was found is told in any case."""
+    from cli.output import note
+
+    try:
         rows = workspace.tuning.tell(prepared, name, outcome)
         if outcome.state is not None:
             lesson = workspace.experiments.tell(workspace.experiments.find(name))
             rows += 0 if lesson is None else lesson.rows
-    output.show_outcome(prepared, name, outcome, rows, write=write, as_json=as_json)
-    if not outcome.is_better:
-        raise typer.Exit(UNDECIDED if outcome.accepted and output.is_open(outcome) else NOTHING)
+    except TuningError as fault:
+        note(f"the graph did not learn of it: {fault}; tunegraph tune --resume --name {name} tells it again")
+        return 0
+    return rows
 
 
 def _run(

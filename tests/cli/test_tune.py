@@ -261,3 +261,11 @@ def test_what_was_killed_goes_on_and_leaves_nothing_behind(tune: Any, place: Pat
     assert after[: len(before)] == before
     assert len({item["digest"] for item in after}) == len(after)
     assert engines() == []
+    starts = sum(item["event"] == "start" for item in journal(empty_path))
+    again = tune("--resume", "--json")  # it has ended: nothing is started for its result
+    assert (again.code, again.json["accepted"], again.json["starts"]) == (
+        0,
+        ran.json["accepted"],
+        ran.json["starts"],
+    )
+    assert sum(item["event"] == "start" for item in journal(empty_path)) == starts
