@@ -126,3 +126,52 @@ def test_the_best_measurement_of_a_question_is_its_decision(
         workspace.ingest(path)
         found = {at: why for at, one in enumerate(sets) if (why := broken(workspace, one))}
     assert not found, f"{len(found)} of {number}: {found} {sets[min(found)]}"
+
+
+TABLES = 200
+OTHER_QUESTIONS: tuple[dict[str, object], ...] = (
+    {"model": "qwen3-32b", "phase": "serving", "hardware": "910B3", "count": 4},
+    {"model": "llama-3.1-8b", "phase": "serving", "hardware": "h100-sxm", "count": 1},
+    {"model": "llama-2-7b", "phase": "training", "hardware": "910B1", "count": 8, "shape": {"seq_len": 4096}},
+    {"op": "gemm", "hardware": "910B3", "shape": {"M": 1024, "N": 1024, "K": 1024}, "precision": "float16"},
+    {"op": "softmax", "hardware": "910B3", "shape": {"M": 4096, "N": 1024}, "precision": "float32"},
+)
+
+
+def own_kernel_table(chance: random.Random, number: int) -> list[dict[str, object]]:
+    """A table of somebody's own kernel: other names, all kinds of devices, repeats, and now and then an outlier."""
+    device = chance.choice(("910B3", "h100-sxm", "A100-SXM4-80GB", "my-card"))
+    middle, best = 10 ** chance.uniform(-2, 2), chance.random() < 0.1
+    rows: list[dict[str, object]] = []
+    for at in range(chance.randint(3, 16)):
+        value = middle * chance.lognormvariate(0, 0.3) * (0.01 if best and not at else 1)
+        rows.append(
+            {
+                "task": {"kind": "kernel", "op": f"own_kernel_{number}", "shape": {"n": 2 ** chance.randint(8, 24)}},
+                "hardware": {"name": device},
+                "config": {"tile": 2 ** chance.randint(0, 6), "stages": chance.randint(1, 4)},
+                "outcome": {"metric": "kernel_time", "unit": "ms", "value": value},
+                "source": {"title": f"table {number}"},
+            }
+        )  # fmt: skip
+    return rows
+
+
+@pytest.mark.long
+def test_tables_of_others_change_no_figure_of_other_questions(shipped_path: Path, tmp_path: Path) -> None:
+    shutil.copytree(shipped_path, tmp_path / "workspace")
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    chance = random.Random(45)
+    for number in range(TABLES):
+        lines = (json.dumps(row) + "\n" for row in own_kernel_table(chance, number))
+        (folder / f"{number}.jsonl").write_text("".join(lines))
+
+    def figures() -> list[str]:
+        with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
+            return [str(workspace.recommend(question, 3)) for question in OTHER_QUESTIONS]
+
+    before = figures()
+    with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
+        assert workspace.ingest(folder).added.rows > TABLES
+    assert figures() == before
