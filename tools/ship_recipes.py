@@ -1,10 +1,11 @@
 """``data/recipes`` from recipe JSONL files, a file for each family.
 
-    python tools/ship_recipes.py FILE.. [--out data/recipes]
+    python -m tools.ship_recipes FILE.. [--out data/recipes]
 
 The files are read through the door that ``tunegraph ingest`` uses, so what is no recipe is refused with its
-line. Of two recipes of one case (source page, role and title) the first given is kept, and of two that say
-the same. Names of models and hardware become ids of the shipped knowledge. Equal files give equal bytes.
+line. Of two recipes of one case (source page, role, title, model and chip) the first given is kept, and of
+two that say the same. Names of models and hardware become ids of the shipped knowledge. Equal files give
+equal bytes. The table that it prints stands in ``docs/limits.md``.
 """
 
 import argparse
@@ -16,8 +17,10 @@ from pathlib import Path
 
 from ingest.formats.recipes.recipe_jsonl import write
 from ingest.reading import FileReport, read
+from kg.nouns.knowledge import HardwareProfile
 from kg.nouns.recipe import Recipe
 from kg.triples.names import slug
+from recommender.store import shipped_knowledge
 from tools.shipped_names import shipped_names
 
 LICENCES = {
@@ -59,7 +62,10 @@ def shipped(paths: Iterable[Path]) -> list[Recipe]:
                 for guess in item.guesses:
                     print(f"{path}: {guess}", file=sys.stderr)
             elif isinstance(item, Recipe):
-                case = (item.source.url.partition("#")[0], item.role.value, item.title, str(item.devices))
+                case = (
+                    item.source.url.partition("#")[0],
+                    *(item.role.value, item.title, str(item.devices), item.model, item.hardware),
+                )
                 kept.setdefault(case, _licensed(item))
     if faults:
         raise SystemExit(f"{faults} lines are no recipes; nothing was written")
@@ -72,7 +78,8 @@ def shipped(paths: Iterable[Path]) -> list[Recipe]:
 
 def _licensed(item: Recipe) -> Recipe:
     repository = "/".join(item.source.url.split("/")[3:5])
-    return replace(item, source=replace(item.source, licence=LICENCES.get(repository, "")))
+    licence = item.source.licence or LICENCES.get(repository, "")
+    return replace(item, source=replace(item.source, licence=licence))
 
 
 def _named_alike(items: Iterable[Recipe]) -> list[Recipe]:
@@ -88,6 +95,26 @@ def _named_alike(items: Iterable[Recipe]) -> list[Recipe]:
 
 def _begins(model: str) -> str:
     return next((family for start, family in FAMILIES.items() if model.startswith(start)), model)
+
+
+def coverage(items: Iterable[Recipe]) -> str:
+    """A table of programs by vendor of the chip: recipes and models, each as one number beside the other."""
+    parents = {n.id: n.broader for n in shipped_knowledge.knowledge() if isinstance(n, HardwareProfile)}
+
+    def vendor(node: str) -> str:
+        while parent := parents.get(node):
+            node = parent
+        return node or "not told"
+
+    cells: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for item in items:
+        cells[item.framework, vendor(item.hardware)].append(item.model)
+    columns = sorted({name for _, name in cells}, key=lambda name: (name == "not told", name))
+    rows = [["program", *columns], ["---"] * (len(columns) + 1)]
+    for program in sorted({name for name, _ in cells}):
+        found = (cells.get((program, name)) for name in columns)
+        rows.append([program, *(f"{len(one)}/{len(set(one))}" if one else "" for one in found)])
+    return "\n".join(f"|{'|'.join(row)}|" for row in rows)
 
 
 def main() -> None:
@@ -106,6 +133,7 @@ def main() -> None:
         old.unlink()
     for name, recipes in families.items():
         (given.out / f"{name}.jsonl").write_text("".join(write(recipes)), encoding="utf-8")
+    print(coverage(item for recipes in families.values() for item in recipes))
     print(f"{sum(map(len, families.values()))} recipes of {len(families)} families")
 
 

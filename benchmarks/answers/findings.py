@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks import harness
-from benchmarks.answers.recipes import PHASES
+from benchmarks.worlds.recipe_rows import PHASES
 from benchmarks.worlds.world import fresh_workspace
 from ingest.questions.launches.running import RunningSetting
 from kg.errors import TuningError

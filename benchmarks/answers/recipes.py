@@ -9,6 +9,7 @@ server, replicas beyond), the cost model alone and recipes alone.
 A seed draws families (``--by``: programs or devices): their recipes are withheld together, and alone are asked.
 ``nested`` has the layouts with the weight of the cost model against recipes chosen on the other families (with
 ``--all`` before each family is asked).
+``--without-documents REGEX`` also withholds what is of documents whose address it finds, as if they had never been read.
 ``whole`` counts a recipe that was not answered as a miss; one that states no hardware is no question.
 """
 
@@ -21,30 +22,31 @@ from typing import Any
 
 from benchmarks import harness
 from benchmarks.harness import mean, share
+from benchmarks.worlds.recipe_rows import (
+    PHASES,
+    PLACES,
+    Pairs,
+    alike,
+    degrees_of,
+    network_of,
+    task_of,
+    text_of,
+    tuning,
+)
 from benchmarks.worlds.world import fresh_workspace
-from ingest.questions.launches.megatron import stated_network
-from ingest.questions.launches.options import parse_options
 from kg.errors import TuningError
 from kg.nouns.entities import Problem
 from kg.nouns.layout import ParallelLayout
-from kg.nouns.recipe import Recipe, experts_spread
+from kg.nouns.recipe import Recipe
 from kg.nouns.setting import SettingPlace
-from kg.terms.purposes import Purpose, plain_key, purpose
-from kg.triples.model_finder import DECISIVE
 from recommender.ranking.plan.planner import Planned
 from recommender.ranking.starts.finder import StartFinder
 from recommender.ranking.starts.layout_choice import TRUST_IN_TIMES, choose_layouts, degrees
 from recommender.ranking.starts.layout_options import layout_options
 from recommender.ranking.starts.starts import Starts
+from recommender.store.recipes import of_documents
 from recommender.workspace.workspace import Workspace
 
-PHASES = {
-    "serve": "serving",
-    "train": "training",
-    "finetune": "training",
-    "prefill": "prefill",
-    "decode": "decode",
-}
 TRUSTS = (0.0, 0.1, 0.3, 1.0, 3.0)
 RULES = (0.0, 0.1, 0.25, 0.5, 1.0)
 CHANGES = 10
@@ -56,8 +58,6 @@ GROUPS: dict[str, Callable[[Recipe], str]] = {
     "hardware_node": lambda item: item.hardware,
 }
 """What may be withheld at once: the columns of recipes.jsonl, and the same of a shipped recipe."""
-
-Pairs = dict[str, str]
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Verdicts:
             self.first.append(list(layouts[:1]) == [True])
             self.top3.append(any(layouts[:3]))
         if proposed is not None and truth:
-            hits = sum(_alike(truth[key], value) for key, value in proposed.items() if key in truth)
+            hits = sum(alike(truth[key], value) for key, value in proposed.items() if key in truth)
             self.recall.append(hits / len(truth))
             if proposed:
                 self.precision.append(hits / len(proposed))
@@ -108,6 +108,7 @@ def main() -> None:
         harness.place(
             "--known", help="folder with recipes.jsonl to take in beside the shipped ones", required=False
         ),
+        harness.option("--without-documents", default="", help="addresses of documents that were never read"),
         harness.option("--by", choices=GROUPS, default="family", help="what is drawn and withheld"),
         quick="ask a fifth",
     )
@@ -124,7 +125,7 @@ def main() -> None:
         if given.known:
             workspace.ingest(given.known / "recipes.jsonl")
         given.last_line(
-            Bench(workspace, drawn, given.by).run(asked),
+            Bench(workspace, drawn, given.by, given.without_documents).run(asked),
             n=sum(drawn is None or row["group"] in drawn for row in asked),
         )
 
@@ -136,12 +137,14 @@ class Bench:
         workspace: What is known.
         drawn: Groups that are asked, and withheld together; each in turn if None.
         by: What makes a group, of :data:`GROUPS`.
+        unread: Pattern of addresses of documents that count as never read; empty for none.
     """
 
-    def __init__(self, workspace: Workspace, drawn: frozenset[str] | None, by: str) -> None:
+    def __init__(self, workspace: Workspace, drawn: frozenset[str] | None, by: str, unread: str = "") -> None:
         self.workspace = workspace
         self.drawn, self.by = drawn, by
         self.recipes = workspace.knowledge.recipes()
+        self.unread = of_documents(self.recipes, unread)
         self.verdicts: dict[tuple[str, str], Verdicts] = defaultdict(Verdicts)
         self.by_trust: dict[tuple[str, tuple[float, float]], list[tuple[str, bool, bool]]] = defaultdict(list)
         self.unasked: Counter[str] = Counter()
@@ -161,6 +164,11 @@ class Bench:
             "known_family": {
                 g: self.verdicts["known_family", g].to_json() for g in ("all", "serve", "train")
             },
+            "by_program": {
+                program: self.verdicts["ours", program].to_json()
+                for name, program in sorted(self.verdicts)
+                if name == "ours" and program not in {"all", "serve", "train"}
+            },
             "nested": {group: self.nested(group) for group in ("serve", "train")},
             "baselines": {
                 name: {g: self.verdicts[name, g].to_json() for g in ("all", "serve", "train")}
@@ -172,7 +180,7 @@ class Bench:
     def ask(self, row: dict[str, Any]) -> None:
         """Ask for the situation of one recipe, and judge plan and baselines."""
         problem = self.problem(row)
-        truth, layout = self.truth(problem, row), _degrees(row)
+        truth, layout = self.truth(problem, row), degrees_of(row)
         address = row["source"].split("#")[0]
         withheld = {row["group"], *(self.drawn or ())}
         family = {
@@ -182,17 +190,17 @@ class Bench:
             or item.id == row["id"]
             or item.source.url.split("#")[0] == address
         }
-        group = _group(row)
-        planned = self.plan(problem, frozenset(family))
+        group = task_of(row)
+        planned = self.plan(problem, frozenset(family) | self.unread)
         if planned is None:
             self.refuse(row, "no framework runs it there")
             return
         if self.drawn and row["group"] not in self.drawn:
             self.trusts(group, row, problem, planned.starts, layout)
             return
-        self.judge("ours", group, planned, layout, truth)
-        if (known := self.plan(problem, frozenset({row["id"]}))) is not None:
-            self.judge("known_family", group, known, layout, truth)
+        self.judge("ours", (group, row["framework"]), planned, layout, truth)
+        if (known := self.plan(problem, self.unread | {row["id"]})) is not None:
+            self.judge("known_family", (group, row["framework"]), known, layout, truth)
         self.baselines(group, row, problem, planned.starts, layout, truth)
 
     def refuse(self, row: dict[str, Any], reason: str) -> None:
@@ -200,7 +208,7 @@ class Bench:
         self.unasked[reason] += 1
         if not self.drawn or row["group"] in self.drawn:
             for name in ("ours", "known_family"):
-                for kind in ("all", _group(row)):
+                for kind in ("all", task_of(row), row["framework"]):
                     self.verdicts[name, kind].refused += 1
 
     def truth(self, problem: Problem, row: dict[str, Any]) -> Pairs:
@@ -208,11 +216,13 @@ class Bench:
         starts = self.workspace.snapshot.recommender.planner.starts
         situation = starts.situation(problem)
         release = starts.release(situation) if situation is not None else None
-        return _tuning(
-            (s["where"], s["key"], s["value"])
+        return tuning(
+            (place, s["key"], s["value"])
             for s in row["settings"]
-            if release is None
-            or not release.look_up(s["key"], SettingPlace(s["where"]), suggest=False).is_default(s["value"])
+            if (place := PLACES.get(s["where"]) or SettingPlace(s["where"]))
+            and (
+                release is None or not release.look_up(s["key"], place, suggest=False).is_default(s["value"])
+            )
         )
 
     def problem(self, row: dict[str, Any]) -> Problem:
@@ -228,7 +238,7 @@ class Bench:
         raw = {
             "model": row["model"], "phase": phase, "hardware": row["hardware_node"], "shape": shape,
             "count": row["devices"] // (row.get("instances") or 1), "traits": traits,
-            "software": {row["framework"]: row["framework_version"]}, **_network(row),
+            "software": {row["framework"]: row["framework_version"]}, **network_of(row),
         }  # fmt: skip
         return self.workspace.problem(raw)[0]
 
@@ -241,14 +251,18 @@ class Bench:
         rules = recommender.feasibility.of(problem, facts, [])
         return replace(recommender.planner, starts=finder).plan(problem, CHANGES, model=facts, rules=rules)
 
-    def judge(self, name: str, group: str, planned: Planned, layout: dict[str, int], truth: Pairs) -> None:
-        """Judge a plan."""
+    def judge(
+        self, name: str, groups: tuple[str, str], planned: Planned, layout: dict[str, int], truth: Pairs
+    ) -> None:
+        """Judge a plan, for its task and its program."""
         plan = planned.plan
         layouts = [item.layout for item in (plan.start, *plan.alternatives) if item.layout is not None]
         settings = [*plan.start.settings, *(s for change in plan.changes for s in change.settings)]
-        proposed = _tuning((str(s.where), s.key, _text(s.value)) for s in reversed(settings))
-        hits = [_is_same(item, layout, training=group == "train") for item in layouts] if plan.fits else None
-        for kind in ("all", group):
+        proposed = tuning((str(s.where), s.key, text_of(s.value)) for s in reversed(settings))
+        hits = (
+            [_is_same(item, layout, training=groups[0] == "train") for item in layouts] if plan.fits else None
+        )
+        for kind in ("all", *groups):
             verdicts = self.verdicts[name, kind]
             verdicts.take(hits, proposed, truth)
             verdicts.wrong += self.wrong(planned)
@@ -279,10 +293,10 @@ class Bench:
         training = group == "train"
         weighed = starts.recipes
         nearest = weighed[0].recipe if weighed else None
-        copied = _tuning((str(s.where), s.key, s.value) for s in nearest.settings) if nearest else {}
+        copied = tuning((str(s.where), s.key, s.value) for s in nearest.settings) if nearest else {}
         counts: Counter[tuple[str, str]] = Counter()
         for one in weighed:
-            counts.update(_tuning((str(s.where), s.key, s.value) for s in one.recipe.settings).items())
+            counts.update(tuning((str(s.where), s.key, s.value) for s in one.recipe.settings).items())
         popular = {key: value for (key, value), n in counts.items() if n > len(weighed) / 2}
         found: dict[str, tuple[list[bool] | None, Pairs | None]] = {
             "nearest": ([_is_as(nearest, layout, training=training)] if nearest else [False], copied),
@@ -356,28 +370,6 @@ class Bench:
         }
 
 
-def _group(row: dict[str, Any]) -> str:
-    return "train" if PHASES[row["phase"]] == "training" else "serve"
-
-
-def _network(row: dict[str, Any]) -> dict[str, object]:
-    """The sizes of the network, where the recipe's script states them as flags."""
-    flags = ((s["key"], s["value"]) for s in row["settings"] if s["where"] == "flag")
-    words = [word for key, value in flags for word in ([key] if value == "true" else [key, value])]
-    sizes = stated_network(parse_options(words))
-    return {"sizes": sizes} if set(DECISIVE) <= sizes.keys() else {}
-
-
-def _degrees(row: dict[str, Any]) -> dict[str, int]:
-    sizes = {name: int(row["layout"].get(name) or 1) for name in ("tp", "pp", "dp", "cp")}
-    settings = {item["key"]: item["value"] for item in row["settings"]}
-    stated = {name: size for name, size in row["layout"].items() if size is not None}
-    sizes["ep"] = experts_spread(row["framework"], stated, settings)
-    if row["layout"].get("dp_attention") and sizes["dp"] > 1:
-        sizes["tp"] = max(sizes["tp"] // sizes["dp"], 1)
-    return sizes
-
-
 def _is_same(layout: ParallelLayout, truth: dict[str, int], *, training: bool) -> bool:
     """Equal splits of tensors, stages and sequences; experts alike: when serving, spread or not."""
     same = layout.tensors == truth["tp"] and layout.pp == truth["pp"] and layout.cp == truth["cp"]
@@ -388,30 +380,6 @@ def _is_as(recipe: Recipe, truth: dict[str, int], *, training: bool) -> bool:
     sizes = degrees(recipe)
     same = all(sizes[name] == truth[name] for name in DEGREES)
     return same and (sizes["ep"] == truth["ep"] if training else (sizes["ep"] > 1) == (truth["ep"] > 1))
-
-
-def _tuning(settings: Iterable[tuple[str, str, object]]) -> Pairs:
-    """Settings that tune, by place and plain key; of a key that stands twice the last."""
-    return {
-        f"{where}:{plain_key(key)}": str(value).lower()
-        for where, key, value in settings
-        if purpose(key) is Purpose.TUNING
-    }
-
-
-def _text(value: object) -> str:
-    return "true" if value is None or value is True else "false" if value is False else str(value)
-
-
-def _alike(one: str, other: str) -> bool:
-    """Equal, or numbers within a factor of two: sizes that follow from lengths and memory."""
-    if one == other:
-        return True
-    try:
-        first, second = float(one), float(other)
-    except ValueError:
-        return False
-    return first * second > 0 and 0.5 <= first / second <= 2
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from collections.abc import Set as AbstractSet
     from typing import TypeAlias
 
@@ -77,11 +77,16 @@ def effects_of(graph: GraphStore, strategy: str) -> Iterator[Effect]:
             yield EFFECT.read(EFFECT.node(graph, node))
 
 
-def recipes_of(graph: GraphStore, framework: str, roles: AbstractSet[str]) -> list[Recipe]:
-    """Return the recipes of a framework for some roles, by id."""
+def recipes_of(
+    graph: GraphStore, framework: str, roles: AbstractSet[str], is_near: Callable[[str], bool]
+) -> list[Recipe]:
+    """Return the recipes of a framework for some roles, by id, of hardware that is near or not told."""
     table = table_of(Recipe)
     found = []
     for node in nodes.subjects(graph, TG.SOFTWARE, Literal(framework)):
+        stated = (triple.object for triple in graph.triples(node, TG.HARDWARE))
+        if not all(is_near(name_of(one)) for one in stated if isinstance(one, NamedNode)):
+            continue  # before the rest of it is read
         described = Node(graph, node)
         if TG.RECIPE in described.values.get(RDF_TYPE, ()):
             role = described.literals(TG.ROLE)

@@ -31,7 +31,7 @@ _OPTION, _SHORT = re.compile(r"--?[A-Za-z]"), re.compile(r"-[A-Za-z]")
 
 LAYOUT = ("tp", "pp", "dp", "cp", "dcp", "ep", "etp", "moe_dense_tp", "micro_batch")
 """Sizes that a recipe states as its layout."""
-TRAINERS = frozenset({"megatron-lm", "mindspeed-llm"})
+TRAINERS = frozenset({"megatron-lm", "mindspeed-llm", "mindspeed-mm"})
 READ = frozenset({"vllm", "vllm-ascend", "sglang"}) | TRAINERS
 """Frameworks whose commands are read."""
 
@@ -86,7 +86,7 @@ def command_parts(
     flags = {item.key: item.value for item in items if item.where is SettingPlace.FLAG}
     return CommandParts(
         settings=tuple(items),
-        layout=_layout(framework, flags, devices),
+        layout=layout_of(framework, flags, devices),
         role=_role(framework, items, flags),
         unknown=tuple(unknown),
         faults=tuple(_faults(framework, flags, unknown)),
@@ -160,7 +160,8 @@ def _faults(framework: str, flags: Mapping[str, str], unknown: Sequence[str]) ->
             yield f"{flag} {value!r} is no positive whole number"
 
 
-def _layout(framework: str, flags: Mapping[str, str], devices: int | None) -> dict[str, int | bool]:
+def layout_of(framework: str, flags: Mapping[str, str], devices: int | None) -> dict[str, int | bool]:
+    """The parallel sizes that flags state; in training also that of the data, by the devices."""
     stated = statement(flags, framework).written
     layout: dict[str, int | bool] = {
         name: size for name in LAYOUT if (size := positive(stated.get(name))) is not None

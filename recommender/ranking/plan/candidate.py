@@ -19,7 +19,7 @@ from recommender.cost_model.change import modelled_change, modelled_gain
 from recommender.ranking.change import Change, Support, recommendation_id
 from recommender.ranking.changes.recommendations import as_change
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.drafting import DRAFT_MODEL
+from recommender.ranking.starts.drafting import DRAFT_MODEL, draft_head
 from recommender.ranking.starts.writing import typed
 
 if TYPE_CHECKING:
@@ -137,24 +137,28 @@ def of_strategy(
         item.strategy.accuracy != "unchanged",
         place,
     )
+    head = draft_head(problem.workload.model or "", [one.value for one in item.strategy.sets])
     return replace(
         as_change(item, problem, version),
-        settings=tuple(_assigned(one, item) for one in item.strategy.sets),
+        settings=tuple(
+            replace(_assigned(one, item), value=head) if one.value == DRAFT_MODEL else _assigned(one, item)
+            for one in item.strategy.sets
+        ),
         gain=gain,
         against=against,
         tier=tier,
         basis=tier if gain is not None else f"{tier}, never measured here: no gain is known",
-        provided=" and ".join(filter(None, [item.provided, *_needs(item.strategy)])),
+        provided=" and ".join(filter(None, [item.provided, *_needs(item.strategy, head)])),
         order=order,
     )
 
 
-def _needs(strategy: Strategy) -> Iterator[str]:
+def _needs(strategy: Strategy, head: str) -> Iterator[str]:
     """What the settings of a strategy need that no setting gives."""
     for one in strategy.sets:
         if plain_key(one.parameter) == QUANTISATION and show(one.value) not in QUANTISED_AT_LOAD:
             yield "the checkpoint is quantised so"
-        elif one.value == DRAFT_MODEL:
+        elif one.value == DRAFT_MODEL == head:
             yield "there is a draft model trained for it"
 
 

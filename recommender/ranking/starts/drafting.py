@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
+import data
 from kg.terms.purposes import plain_key
 from recommender.ranking.change import NotHere
 from recommender.ranking.starts.draft import IN_THE_START
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.situation import StartSituation
@@ -24,6 +27,18 @@ _METHODS = frozenset({"speculative_config.method", "speculative_algorithm"})
 _OF_THE_MODEL = ("mtp", "nextn", "dspark")
 _OF_THE_PROMPT = frozenset({"ngram", "ngram_gpu", "suffix"})
 _PATHS = {"speculative_config.method": "speculative_config.model"}
+
+
+@cache
+def _heads() -> Mapping[tuple[str, str], str]:
+    rows = csv.DictReader(data.text("models/drafts.csv").splitlines())
+    return {(row["model"], row["method"]): row["head"] for row in rows}
+
+
+def draft_head(model: str, values: Iterable[object]) -> str:
+    """The published draft model of a model for one of the methods among values; else what stands for one."""
+    named = (_heads().get((model, str(value).lower())) for value in values)
+    return next((head for head in named if head), DRAFT_MODEL)
 
 
 def drafted_whole(
@@ -47,7 +62,7 @@ def drafted_whole(
         return rest, [NotHere(strategy=item.key, because=why, fact="draft") for item in drafts]
     if method is not None and path is None and _needs_model(method.value, situation):
         key = _PATHS.get(plain_key(method.key), "--speculative-draft-model-path")
-        settings.append(replace(method, key=key, value=DRAFT_MODEL))
+        settings.append(replace(method, key=key, value=draft_head(situation.model.id, [method.value])))
     return settings, []
 
 

@@ -11,7 +11,7 @@ from kg.errors import InputError
 from kg.nouns.framework import Framework
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import plain_key
-from kg.triples.finders import ModelFinder, StrategyFinder, recipes_of
+from kg.triples.finders import ModelFinder, StrategyFinder
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.programs import refuse_unmodelled
@@ -44,7 +44,7 @@ from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.pinned_start import as_it_ran, asked_work, with_own_number, written_layout
 from recommender.ranking.starts.pricing import layout_question, why_unpriced
 from recommender.ranking.starts.recipes.company import Company
-from recommender.ranking.starts.recipes.resemblance import weigh
+from recommender.ranking.starts.recipes.resemblance import KnownRecipes, weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability, Starts
@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kg.nouns.entities import Problem
-    from kg.nouns.recipe import Recipe, Role
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
     from kg.triples.graph import GraphStore
@@ -97,12 +96,12 @@ class StartFinder:
     ) -> None:
         self._graph = graph
         self._tree = tree
-        self._withheld = withheld
         self._reliability = reliability
         self._runs = runs
         self._finder = StrategyFinder(graph)
         self._models = ModelFinder(graph)
-        self._recipes_of: dict[tuple[str, frozenset[Role]], list[Recipe]] = {}
+        self._traits_of: dict[str, ModelTraits] = {}
+        self._recipes = KnownRecipes(graph, tree, withheld)
 
     @cached_property
     def frameworks(self) -> list[Framework]:
@@ -115,7 +114,8 @@ class StartFinder:
         model = self._models.of(problem)
         path = self._tree.path(problem.hardware.name)
         vendor = path[-1] if path else ""
-        refuse_unmodelled(problem, self.frameworks, known_of(problem, model, self._tree))
+        known = known_of(problem, model, self._tree)
+        refuse_unmodelled(problem, self.frameworks, f"{known}{self._recipes.published(problem)}")
         framework = running_framework(problem, vendor, model.architecture if model else "", self.frameworks)
         if framework is None:
             return None
@@ -220,7 +220,7 @@ class StartFinder:
         frameworks, release = [item.id for item in self.frameworks], self.release(situation)
         unread = unread_names(situation.problem, sizes, frameworks, release)
         situation, moved = in_release(situation, release)
-        weighed = weigh(situation, self._recipes(situation), self._traits, self._path)
+        weighed = weigh(situation, self._recipes.of(situation), self._traits, self._path)
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
         tests = self._reliability(situation)
         usable = [one.trusted(tests.recipes.get(one.recipe.id, 1.0)) for one in screen.usable(weighed)]
@@ -352,15 +352,6 @@ class StartFinder:
             fits_in=(narrower[0], narrower[1].layout) if narrower else None,
         )
 
-    def _recipes(self, situation: StartSituation) -> list[Recipe]:
-        key = (situation.framework.id, situation.roles)
-        if key not in self._recipes_of:
-            found = recipes_of(self._graph, key[0], {str(role) for role in key[1]})
-            self._recipes_of[key] = [
-                item for item in found if item.id not in self._withheld and not item.has_own_launcher
-            ]
-        return self._recipes_of[key]
-
     def _path(self, hardware: str) -> tuple[str, ...]:
         if not hardware:
             return ()
@@ -368,4 +359,6 @@ class StartFinder:
         return self._tree.path(node.device if node is not None and node.device else hardware)
 
     def _traits(self, name: str) -> ModelTraits:
-        return ModelTraits.of(self._models.find(name), name)
+        if name not in self._traits_of:
+            self._traits_of[name] = ModelTraits.of(self._models.find(name), name)
+        return self._traits_of[name]

@@ -95,6 +95,8 @@ def choose_layouts(
         tested: Factor on the odds of a layout by its split, from tests of starts.
     """
     best = max((item.log_merit for item in options if item.log_merit is not None), default=0.0)
+    silent = sum(one.weight for one in weighed if not one.recipe.layout)  # they are for any layout
+    weighed = [one for one in weighed if one.recipe.layout]
     heard = sum(one.weight for one in weighed)
     published = [degrees(one.recipe) for one in weighed]
     chosen = []
@@ -109,7 +111,7 @@ def choose_layouts(
         shared = agreement
         if not training:
             shared = (agreement + rule * heard * _by_rule(option.layout)) / (1 + rule)
-        score = trust * merit + (math.log(UNSEEN + shared) if weighed else 0.0)
+        score = trust * merit + (math.log(UNSEEN + silent + shared) if weighed else 0.0)
         score += math.log((tested or {}).get(option.layout.split, 1.0))
         chosen.append(
             ChosenLayout(

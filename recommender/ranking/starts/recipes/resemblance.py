@@ -1,4 +1,4 @@
-"""How much a recipe resembles a situation: a weight that halves with every 0.7 of distance."""
+"""The recipes for a situation, and how much each resembles it: half as much with every 0.7 of distance."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
 from kg.terms.purposes import plain_key
+from kg.triples.finders import recipes_of
+from recommender.applicability.programs import unmodelled
 from recommender.ranking.model_traits import is_same_network
+from recommender.ranking.starts.layout_flags import MEGATRON
 from recommender.ranking.starts.layout_options import SHORTEST
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kg.nouns.entities import Problem
     from kg.nouns.recipe import Recipe
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
     from recommender.ranking.model_traits import ModelTraits
     from recommender.ranking.starts.situation import StartSituation
 
@@ -197,3 +203,51 @@ def _doublings(one: object, other: object) -> float:
     if not (isinstance(one, int | float) and isinstance(other, int | float)) or one <= 0 or other <= 0:
         return UNKNOWN
     return min(abs(math.log2(one / other)), MOST)
+
+
+class KnownRecipes:
+    """Finds the recipes of a graph.
+
+    Args:
+        graph: The knowledge.
+        tree: Its hardware.
+        withheld: Ids of recipes that are not looked at; for backtests.
+    """
+
+    def __init__(self, graph: GraphStore, tree: HardwareTree, withheld: frozenset[str]) -> None:
+        self._graph = graph
+        self._tree = tree
+        self._withheld = withheld
+        self._found: dict[tuple[str, frozenset[Role], tuple[str, ...]], list[Recipe]] = {}
+
+    def of(self, situation: StartSituation) -> list[Recipe]:
+        """Those of its framework and role, for hardware of its vendor or for none in particular."""
+        vendor = situation.hardware[-1:]
+        key = (situation.framework.id, situation.roles, vendor)
+        if key not in self._found:
+            found = recipes_of(
+                self._graph,
+                key[0],
+                {str(role) for role in key[1]},
+                lambda hardware: not vendor or self._tree.path(hardware)[-1:] in {vendor, ()},
+            )
+            self._found[key] = [
+                item
+                for item in found
+                if item.id not in self._withheld
+                and not (item.framework in MEGATRON and item.has_own_launcher)
+            ]
+        return self._found[key]
+
+    def published(self, problem: Problem) -> str:
+        """How to see what is published of a program that nothing models; empty where nothing is."""
+        model = problem.workload.model or ""
+        for name in sorted(set(problem.software) & set(unmodelled())):
+            found = recipes_of(self._graph, name, set(Role), bool)
+            own = [item.id for item in found if item.model == model]
+            shown = (
+                f" {own[0]}" if len(own) == 1 else f" --framework {name}" + f" --model {model}" * bool(own)
+            )
+            if found:
+                return f"; published of it ({len(own) or len(found)}): tunegraph kb list recipes{shown}"
+        return ""
