@@ -25,6 +25,9 @@ _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 _SHELLS = frozenset({"", "bash", "sh", "shell", "console", "yaml", "text"})
 _CELL = re.compile(r"(?:(\d+)k)?(\d+)k_tp(\d+)_conc(\d+)")
 _GPUS = re.compile(r"_(\d+)gpus?_([a-z]+\d+)_(\w+?)(?:_config)?$")
+_BLACKWELL = {"brand": "NVIDIA", "generation": "blackwell"}
+_FORMATS = {"nvfp4": _BLACKWELL, "fp4": _BLACKWELL}
+"""Chips of formats where a variant of vLLM's recipes states none, as the project's page has them."""
 _ROLE = re.compile(r"_(pretrain|sft|peft|lora)(?=_|$)")
 
 
@@ -118,7 +121,10 @@ def vllm_recipes(of: Document) -> Iterator[Published]:
         if standing != "verified" or profile is None:
             continue
         for name, variant in raw["variants"].items():
-            if variant.get("supported_hardware") and machine not in variant["supported_hardware"]:
+            if machine not in (variant.get("supported_hardware") or [machine]):
+                continue
+            needs = variant.get("precision_hardware") or _FORMATS.get(variant.get("precision"), {})
+            if any(profile.get(name) != wanted for name, wanted in needs.items()):
                 continue
             plans = [one for one in raw["compatible_strategies"] if one.startswith("single_node")]
             first = raw.get("default_strategy") or ("single_node_tp" if "single_node_tp" in plans else "")

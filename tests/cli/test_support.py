@@ -9,9 +9,10 @@ def test_the_levels_come_from_what_is_known(run: Any) -> None:
     ascend = by_place["vllm-ascend", "serving", "huawei"]
     assert (ascend["level"], ascend["modelled"]) == ("measured", True)
     assert ascend["recipes"] > 0
-    assert by_place["megatron-lm", "training", "nvidia"]["level"] == "modelled"
-    assert by_place["llama-factory", "training", "any"]["level"] == "read only"
-    assert by_place["llama-factory", "training", "any"]["settings_of"]
+    assert by_place["megatron-lm", "training", "nvidia"]["level"] == "recipe"
+    assert by_place["llama-factory", "training", "huawei"]["level"] == "recipe"
+    assert by_place["llama-factory", "training", "huawei"]["settings_of"]
+    assert by_place["mindie", "serving", "huawei"]["modelled"]
     assert by_place["ollama", "serving", "any"]["level"] == "unknown"
     levels = [row["level"] for row in rows]
     assert levels == sorted(levels, key=["measured", "recipe", "modelled", "read only", "unknown"].index)
@@ -20,9 +21,9 @@ def test_the_levels_come_from_what_is_known(run: Any) -> None:
 
 def test_one_program_on_one_chip(run: Any) -> None:
     (row,) = run("support", "SGLang", "H200", "--json").json["support"]
-    assert (row["program"], row["chip"], row["level"]) == ("sglang", "h200", "modelled")
+    assert (row["program"], row["chip"], row["level"]) == ("sglang", "h200", "recipe")
     (row,) = run("support", "llamafactory", "910B3", "--json").json["support"]
-    assert (row["level"], row["modelled"], row["launches_read"]) == ("read only", False, True)
+    assert (row["level"], row["modelled"], row["launches_read"]) == ("recipe", False, True)
     assert "read only" in run("support", "deepspeed", "h100-sxm").out
 
 
