@@ -18,8 +18,8 @@ from typing import Any
 
 from benchmarks import harness
 from benchmarks.answers.knowledge import raw_question
-from benchmarks.worlds.recipe_rows import PHASES
 from benchmarks.kinds.engine_law import pasted
+from benchmarks.worlds.recipe_rows import PHASES
 from benchmarks.worlds.world import fresh_workspace
 from kg.errors import TuningError
 from kg.nouns.release import release_key
