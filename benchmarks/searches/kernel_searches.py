@@ -77,8 +77,7 @@ def at_random(space: Space, seed: int) -> list[Any]:
 
 def rgpe(space: Space, sources: list[SourceTable], seed: int) -> list[Any]:
     """Ranking-weighted ensemble: sources and target weighted by how often each ranks the results best."""
-    from recommender.search.belief.acquisition import log_expected_improvement
-    from recommender.search.belief.mixture import Mixture
+    from recommender.search.belief.mixture import Mixture, log_expected_improvement
     from recommender.search.belief.transfer import learn
     from recommender.search.engine.candidates import Candidates
 

@@ -163,7 +163,7 @@ def _nothing(found: Diagnosis) -> str:
 
 
 def _split(rank: Rank, path: str) -> list[tuple[object, ...]]:
-    from recommender.diagnosis.rank.identity import rank_name
+    from recommender.diagnosis.rank.groups import rank_name
 
     return [
         (

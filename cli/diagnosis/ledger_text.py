@@ -9,7 +9,7 @@ from cli import output
 from cli.output import say
 from recommender.diagnosis.ledger.accounts import EXPOSED, UNEXPLAINED
 from recommender.diagnosis.ledger.unusual_steps import unusual_steps
-from recommender.diagnosis.rank.identity import rank_name
+from recommender.diagnosis.rank.groups import rank_name
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.run import Profile

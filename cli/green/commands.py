@@ -205,7 +205,7 @@ def wait(
     Planned anew every half hour. Started again, the same call goes on waiting. Without a series it runs at
     once.
     """
-    from recommender.green.waiting.request import WaitRequest
+    from recommender.green.waiting.waiter import WaitRequest
 
     if not words:
         raise InputError(

@@ -17,7 +17,7 @@ from recommender.diagnosis.ledger.content import ledger_content
 from recommender.diagnosis.ledger.difference import subtract_ledgers
 from recommender.diagnosis.next_measurement import next_measurement
 from recommender.diagnosis.rank.comparison import doubts, pair_up
-from recommender.diagnosis.rank.identity import rank_name
+from recommender.diagnosis.rank.groups import rank_name
 from recommender.diagnosis.repair.fix_tests import fix_test, weigh
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 

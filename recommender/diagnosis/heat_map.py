@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from recommender.diagnosis.rank.identity import rank_name
+from recommender.diagnosis.rank.groups import rank_name
 from recommender.diagnosis.rank.view import View
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from recommender.green.outlook import outlook
 from recommender.green.planner import make_plan
 from recommender.green.shelf import GreenShelf, StoredRegion
 from recommender.green.waiting.outcome import WaitOutcome, WaitRecord, record_of
-from recommender.green.waiting.request import Clocks
-from recommender.green.waiting.waiter import Waiter
+from recommender.green.waiting.waiter import Clocks, Waiter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from recommender.green.plan import GreenJob, GreenPlan
     from recommender.green.shelf import StoredRegion
     from recommender.green.statement import CarbonStatement
-    from recommender.green.waiting.request import WaitRequest
+    from recommender.green.waiting.waiter import WaitRequest
 
 
 WINDOW_DAYS = 60

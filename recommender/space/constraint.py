@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from kg.nouns.values import Settings
-    from recommender.space.coordinates import Coordinates
     from recommender.space.parameters import Parameter
+
+
+Coordinates: TypeAlias = NDArray[np.float64]
+"""Shape (n, d), in the order in which a space declares its d parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

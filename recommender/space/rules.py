@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recommender.space.constraint import Constraint
-    from recommender.space.coordinates import Coordinates
+    from recommender.space.constraint import Constraint, Coordinates
     from recommender.space.parameters import Parameter
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recommender.space.coordinates import Coordinates
+    from recommender.space.constraint import Coordinates
     from recommender.space.parameters import Parameter
 
 _BLOCK = 1 << 16

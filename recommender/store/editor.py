@@ -134,7 +134,7 @@ class Editor:
         Raises:
             MissingDependencyError: scikit-learn is not installed.
         """
-        from recommender.backtest.learning import learn
+        from recommender.backtest.subset import learn
 
         writer = self._writer
         return learn(writer.graph, writer.trials, HardwareTree(writer.graph), writer.layout.models)

@@ -125,7 +125,7 @@ class UpkeepDesk(Desk):
     @staticmethod
     def check_installation(cache: Path) -> list[CheckResult]:
         """Findings on the installed packages and the text model; needs no workspace."""
-        from recommender.store.upkeep.environment_checks import installation
+        from recommender.store.upkeep.checkup import installation
 
         return list(installation(cache))
 

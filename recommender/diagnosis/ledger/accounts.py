@@ -17,7 +17,7 @@ from ingest.profiles.facts.kernels import UNKNOWN_NS, stem
 from recommender.diagnosis.ledger import reasons
 from recommender.diagnosis.ledger.sweep import share_time
 from recommender.diagnosis.rank.collectives import idle_us
-from recommender.diagnosis.rank.identity import rank_name, stage_of
+from recommender.diagnosis.rank.groups import rank_name, stage_of
 from recommender.diagnosis.rank.view import LONG_GAP_US
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, SoftEvidence
 from recommender.diagnosis.patterns.links import slow_links
-from recommender.diagnosis.rank.identity import stage_of
+from recommender.diagnosis.rank.groups import stage_of
 from recommender.diagnosis.rank.kinds import of_kind, volumes
 from recommender.diagnosis.rank.view import KernelView
 

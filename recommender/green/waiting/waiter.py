@@ -7,13 +7,15 @@ after a restart with the deadline it was given first.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import select
 import signal
 import threading
+import time
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError, TuningError, WorkspaceError
@@ -23,15 +25,59 @@ from recommender.green.planner import make_plan
 from recommender.green.promises import CAUTION
 from recommender.green.waiting.command import WaitedCommand
 from recommender.green.waiting.outcome import record_of
-from recommender.green.waiting.request import Clocks, WaitRequest
 from recommender.green.waiting.state import HeldLock, WaitState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
 
     from recommender.green.plan import GreenJob, GreenPlan
     from recommender.green.shelf import GreenShelf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitRequest:
+    """A command that waits.
+
+    Attributes:
+        command: Program and arguments.
+        job: How long it runs and by when; its deadline is the first one given, also after a restart.
+        region: Of the grid.
+        name: Name of its state, any text; made from the command where empty.
+        devices: Devices it runs on; one waiter at a time runs a command on each.
+        pauses_by: ``stop`` pauses a split job with SIGSTOP, ``restart`` ends it with SIGTERM and starts it
+            again.
+        folder: Where the command runs.
+    """
+
+    command: tuple[str, ...]
+    job: GreenJob
+    region: str = ""
+    name: str = ""
+    devices: tuple[str, ...] = ()
+    pauses_by: str = "stop"
+    folder: str = "."
+
+    @property
+    def key(self) -> str:
+        """Name of its files: a digest of the given name, or of command, folder and region."""
+        text = self.name or "\0".join((os.path.realpath(self.folder), self.region, *self.command))
+        return f"wait-{hashlib.sha256(text.encode(errors='surrogateescape')).hexdigest()[:16]}"
+
+
+@dataclass(slots=True)
+class Clocks:
+    """The clocks and the sleep of a waiter: passed in, so that a test can live a night in a moment.
+
+    Attributes:
+        now: The wall clock, with its zone; may be set back.
+        passed: Seconds that have truly passed since some moment.
+        sleep: Sleeps that many seconds; the waiter's own if None, which a signal ends.
+    """
+
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    passed: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] | None = None
+
 
 REPLAN_S = 1800.0
 TICK_S = 15.0

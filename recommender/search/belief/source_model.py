@@ -13,7 +13,7 @@ from recommender.search.belief.kernel import matern
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recommender.space.coordinates import Coordinates
+    from recommender.space.constraint import Coordinates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

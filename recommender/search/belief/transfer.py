@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.values import Settings, Value
     from recommender.search.evaluations import SourceTable
-    from recommender.space.coordinates import Coordinates
+    from recommender.space.constraint import Coordinates
     from recommender.space.parameters import Parameter
     from recommender.space.space import SearchSpace
 

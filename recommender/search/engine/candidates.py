@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kg.nouns.values import Settings
-    from recommender.space.coordinates import Coordinates
+    from recommender.space.constraint import Coordinates
     from recommender.space.space import SearchSpace
 
 MOST_ENUMERATED = 30_000

@@ -17,26 +17,61 @@ import itertools
 import math
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from kg.nouns.entities import Status
-from recommender.search.belief.acquisition import log_expected_improvement
+from recommender.search.belief.mixture import log_expected_improvement
 from recommender.search.engine.proposal import target_gain
 from recommender.search.evaluations import Evaluation
 from recommender.space.parts import cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
     from kg.nouns.values import Settings
-    from recommender.search.engine.outlook import CandidateOutlook, PartSearch
-    from recommender.space.coordinates import Coordinates
+    from recommender.space.constraint import Coordinates
     from recommender.space.parts import SearchPart
     from recommender.space.space import SearchSpace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateOutlook:
+    """The posterior of every candidate of a search.
+
+    Attributes:
+        u: Coordinates, shape (N, d).
+        mean: Expected log cost, shape (N,).
+        stdev: Of it, shape (N,).
+        allowed: Logarithm of the chance to run, shape (N,).
+        open: Which have not been evaluated, shape (N,).
+    """
+
+    u: Coordinates
+    mean: NDArray[np.float64]
+    stdev: NDArray[np.float64]
+    allowed: NDArray[np.float64]
+    open: NDArray[np.bool_]
+
+
+class PartSearch(Protocol):
+    """A search over the space of one part, which learns its cost and predicts it."""
+
+    space: SearchSpace
+
+    def tell(self, evaluation: Evaluation, /) -> None:
+        """Add an evaluation of the part."""
+
+    def outlook(self) -> CandidateOutlook:
+        """The posterior of the part's candidates."""
+
+    def believing(self, configurations: Sequence[Settings], /) -> AbstractContextManager[None]:
+        """Take predictions of configurations for their results while the block lasts."""
+
 
 _WORTH_JOINING = 0.01
 """Log gain from which the parts' best are tried together; a choice, the noise of a good measurement."""

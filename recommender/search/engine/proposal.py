@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.search.belief.acquisition import normal_cdf
+from recommender.search.belief.mixture import normal_cdf
 from recommender.search.engine.pareto import augmented_chebyshev
 
 if TYPE_CHECKING:

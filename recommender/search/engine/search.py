@@ -16,9 +16,8 @@ from kg.nouns.entities import Better, Objective
 from recommender.search.belief.mixture import Mixture
 from recommender.search.belief.source_covariance import Doubt
 from recommender.search.engine.candidates import PROMOTED, SCREENED, Candidates
-from recommender.search.engine.composition import Composition
+from recommender.search.engine.composition import CandidateOutlook, Composition
 from recommender.search.engine.feasibility import FeasibilityModel
-from recommender.search.engine.outlook import CandidateOutlook
 from recommender.search.engine.pareto import non_dominated
 from recommender.search.engine.proposal import Beliefs, StopRule, propose
 from recommender.search.engine.sources import Sources
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Limit
     from kg.nouns.values import Settings
     from recommender.search.evaluations import Evaluation, Origin, SourceTable
-    from recommender.space.coordinates import Coordinates
+    from recommender.space.constraint import Coordinates
     from recommender.space.parts import SearchPart
     from recommender.space.space import SearchSpace
 

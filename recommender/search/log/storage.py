@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
-from recommender.search.log.addresses import hide_password, is_url
+from recommender.search.log.databases import hide_password, is_url
 from recommender.search.log.storage_journal import StorageJournal, patiently
 from recommender.space.parameters import ParameterKind
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ingest.formats.trackers.optuna_study import RECORD_ATTRIBUTE
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
-from recommender.search.log.addresses import hide_password, is_server, is_url
+from recommender.search.log.databases import hide_password, is_server, is_url
 from recommender.search.log.metadata import SearchMetadata, sources_from_json, sources_to_json
 from recommender.search.log.storage import (
     distributions,

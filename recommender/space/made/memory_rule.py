@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.question import Question
     from recommender.cost_model.settings.plans import Columns
-    from recommender.space.coordinates import Coordinates
+    from recommender.space.constraint import Coordinates
     from recommender.space.parameters import Parameter
 
 SOURCE = "modelled memory"

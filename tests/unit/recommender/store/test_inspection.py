@@ -9,7 +9,7 @@ from kg.triples.iris import problem_iri
 from kg.triples.vocabulary import TG
 from recommender.files import WorkspaceFiles
 from recommender.store.inspection import Severity
-from recommender.store.upkeep.environment_checks import installation
+from recommender.store.upkeep.checkup import installation
 from recommender.workspace.workspace import Workspace
 from tests.samples.toy_cases import write_cases
 

@@ -21,8 +21,7 @@ from recommender.green.history import DAY
 from recommender.green.plan import GreenJob
 from recommender.green.shelf import GreenShelf
 from recommender.green.waiting.outcome import WaitOutcome
-from recommender.green.waiting.request import Clocks, WaitRequest
-from recommender.green.waiting.waiter import Waiter
+from recommender.green.waiting.waiter import Clocks, Waiter, WaitRequest
 
 NOW = datetime(2026, 3, 2, 18, 0, tzinfo=UTC)
 
@@ -221,7 +220,7 @@ def started(folder: Path, code: str, **more: Any) -> subprocess.Popen[str]:
     script = (
         "import sys; from pathlib import Path; from datetime import UTC, datetime, timedelta\n"
         "from recommender.green.shelf import GreenShelf; from recommender.green.plan import GreenJob\n"
-        "from recommender.green.waiting.request import Clocks, WaitRequest\n"
+        "from recommender.green.waiting.waiter import Clocks, WaitRequest\n"
         "from recommender.green.waiting.waiter import Waiter\n"
         f"now = datetime.fromisoformat({NOW.isoformat()!r})\n"
         f"shelf = GreenShelf(Path({str(folder / 'green')!r}))\n"
