@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.values import as_value
 from recommender.ranking.feasibility.rules import Broken
+from recommender.ranking.kernels.language import Language
 from recommender.space.expressions import Expression
 from recommender.space.made.kernels import kernel_space
 from recommender.space.parameters import Parameter, ParameterKind
@@ -131,6 +133,19 @@ def generated_domain(question: KernelQuestion) -> KernelDomain:
     return KernelDomain(space=space, columns=_columns(space), left=made.left, notes=notes)
 
 
+def _other_language(question: KernelQuestion, declared: SearchSpace) -> str:
+    """The trait that names the language whose parameters a space has; empty if no language has them."""
+    names = {item.name for item in declared.parameters}
+    for language in Language:
+        other = replace(question, language=language)
+        if language is question.language or not other.form:
+            continue
+        with suppress(InfeasibleError, InputError):
+            if names & set(generated_domain(other).columns):
+                return f"those are of {language}: --trait language={language}"
+    return ""
+
+
 def declared_domain(question: KernelQuestion, declared: SearchSpace) -> KernelDomain:
     """The domain narrowed to a declared space: its values and rules, and the generated ones beside them.
 
@@ -144,7 +159,7 @@ def declared_domain(question: KernelQuestion, declared: SearchSpace) -> KernelDo
         names = ", ".join(item.name for item in declared.parameters)
         raise InputError(
             f"the space has no parameter of {question.operator} in {question.language}: {names}",
-            hint=f"known: {', '.join(made.columns)}",
+            hint=_other_language(question, declared) or f"known: {', '.join(made.columns)}",
         )
     rules, known = [], frozenset(made.columns)
     notes = [

@@ -70,3 +70,11 @@ def test_a_declared_space_narrows_the_domain_and_keeps_its_rules() -> None:
         declared_domain(asked, read_space({"parameters": {"baseM": [256], "baseN": [256]}}))
     with pytest.raises(InputError, match="no parameter"):
         declared_domain(asked, read_space({"parameters": {"tile": [256]}}))
+
+
+def test_a_space_of_another_language_names_it() -> None:
+    with pytest.raises(InputError) as fault:
+        declared_domain(
+            question(npu=True, language="ascend-c"), read_space({"parameters": {"BLOCK_M": [64, 128]}})
+        )
+    assert fault.value.hint == "those are of triton: --trait language=triton"
