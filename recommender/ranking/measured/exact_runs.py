@@ -87,6 +87,7 @@ class AskedWork:
         traits: What is stated of the work beside them.
         precision: Number format as stated; empty if not.
         load: Requests at once as stated; None if not.
+        release: Of the engine, as told; empty if not.
     """
 
     model: str
@@ -98,6 +99,7 @@ class AskedWork:
     traits: Mapping[str, object]
     precision: str
     load: float | None
+    release: str = ""
 
     def admits(self, row: ProblemRow, problem: Problem) -> bool:
         """Whether a problem is the asked one, as far as it is not the configuration that tells."""
@@ -117,8 +119,8 @@ def exact_runs(
 ) -> list[ExactRun]:
     """The configurations measured on exactly a question, best first.
 
-    Model, device, number of devices and lengths are the asked ones, and so are engine, number format and load
-    where both sides state them. A layout that does not take up the devices is none.
+    Model, device, number of devices and lengths are the asked ones, and so are engine, release, number format
+    and load where both sides state them. A layout that does not take up the devices is none.
 
     Args:
         rows: Problems of the model.
@@ -140,6 +142,7 @@ def exact_runs(
             if (
                 devices_of(problem, trial.configuration, told) == layout.devices == asked.count
                 and engine in {"", asked.engine}
+                and _is_of(_release(problem, trial, engine), asked.release)
                 and _agree(_plain(stated), _plain(asked.precision))
                 and _agree(load, asked.load)
             ):
@@ -250,6 +253,17 @@ def _plain(name: str) -> str:
         return precision(name) if name else ""
     except InputError:
         return name
+
+
+def _release(problem: Problem, trial: Trial, engine: str) -> str:
+    """The release that a case states of what ran it; empty where it states none."""
+    return str(problem.software.get(engine) or trial.software.get(engine) or "")
+
+
+def _is_of(one: str, other: str) -> bool:
+    """Whether two releases are one as far as both are told: 0.18 is 0.18.0 and 0.18.1."""
+    parts = [name.lstrip("v").split(".") for name in (one, other)]
+    return not one or not other or all(a == b for a, b in zip(*parts, strict=False))
 
 
 def _agree(one: object, other: object) -> bool:

@@ -46,6 +46,7 @@ def asked_work(situation: StartSituation, question: Question | None) -> AskedWor
         traits=problem.workload.traits,
         precision=problem.workload.precision or "",
         load=situation.at_once,
+        release=str(problem.software.get(situation.framework.id) or ""),
     )
 
 

@@ -118,3 +118,17 @@ def test_a_measurement_of_another_question_is_no_decision(
     with with_cases(shipped_path, tmp_path, {**trained(99_000, tp=8), **other}) as workspace:
         first = starts(workspace, TRAINED).first
     assert all(item.tier != "measured here" for item in first.expected)
+
+
+@pytest.mark.parametrize(("told", "value"), [("", 9_000), ("2.1", 7_000), ("2.3.0", 9_000), ("26.0.0", None)])
+def test_a_run_of_another_release_than_the_told_one_is_not_of_the_question(
+    shipped_path: Path, tmp_path: Path, told: str, value: float | None
+) -> None:
+    runs = [
+        {**trained(7_000, tp=8), "software": {"mindspeed-llm": "2.1.0"}},
+        {**trained(9_000, tp=4, pp=2), "software": {"mindspeed-llm": "2.3.0"}},
+    ]
+    with with_cases(shipped_path, tmp_path, *runs) as workspace:
+        first = starts(workspace, {**TRAINED, "software": {"mindspeed-llm": told}}).first
+    [rate] = [item for item in first.expected if item.metric == "throughput"]
+    assert (rate.value if rate.tier == "measured here" else None) == value
