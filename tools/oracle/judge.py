@@ -63,7 +63,7 @@ def options(argv: Sequence[str]) -> tuple[str, ...]:
             return tuple(argv[number + 2 :])
         if word == "serve" and number and not argv[number - 1].startswith("-"):
             return tuple(argv[number + 1 :])
-    return tuple(argv)
+    return tuple(argv[1:] if argv[:1] == ["trtllm-serve"] else argv)  # whose verb may be left out
 
 
 @lru_cache(maxsize=64)

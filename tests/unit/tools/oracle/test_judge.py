@@ -72,3 +72,9 @@ def test_another_release_never_stands_in() -> None:
 )
 def test_the_words_that_start_a_program_are_left_out(argv: str, left: tuple[str, ...]) -> None:
     assert options(argv.split()) == left
+
+
+@pytest.mark.parametrize("verb", [(), ("serve",)])
+def test_the_verb_of_a_server_may_be_left_out(verb: tuple[str, ...]) -> None:
+    assert judge("tensorrt-llm", "1.3.0rc3", ["trtllm-serve", *verb, "a/B", "--tp_size", "2"]) == ()
+    assert judge("tensorrt-llm", "1.3.0rc3", ["trtllm-serve", *verb, "a/B", "c/D"]) != ()
