@@ -43,12 +43,15 @@ def broken_conflicts(release: ReleaseSettings, settings: Mapping[str, Value]) ->
     """
     values = {plain_key(key): value for key, value in settings.items()}
     broken: dict[str, None] = {}
+    aside = release.registry.set_aside(release.release)
     for layer in release.layers():
         for key in settings:
             found = layer.registry.find(key, None, layer.release)
             if found is None or not found.setting.in_release(layer.release):
                 continue
             for conflict in found.setting.as_in(layer.release).conflicts:
+                if layer is not release and aside & {*conflict.split()}:
+                    continue
                 if all(_holds(term, values, layer) for term in conflict.split(" and ")):
                     broken[conflict] = None
     return list(broken)

@@ -151,6 +151,7 @@ class SettingRegistry:
         self.refs: dict[str, str] = dict(content["releases"])
         self.beneath: Mapping[str, Mapping[str, str]] = content["beneath"]
         self.overrides: bool = content.get("file") == "overrides"
+        self._aside: Mapping[str, str] = content.get("aside", {})
         self._content = content
         self._entries: list[dict[str, Any]] = content["settings"]
         self._made: dict[int, Setting] = {}
@@ -170,6 +171,11 @@ class SettingRegistry:
             UnknownEntityError: The name is none of a release.
         """
         return _release_settings(self, release or self.releases[-1])
+
+    def set_aside(self, release: str) -> frozenset[str]:
+        """Settings that a release hides while the programs beneath check what they are given."""
+        key = release_key(release)
+        return frozenset(name for name, since in self._aside.items() if release_key(since) <= key)
 
     def find(self, key: str, place: SettingPlace | None = None, release: str = "") -> Spelling | None:
         """The setting that a spelling means, in a release where it can be; None if there is none in any."""

@@ -56,7 +56,7 @@ def add_releases(
         refused += [[release, *identity, entry["replaced_by"]] for identity, entry in state.items()
                     if "gone" in entry and "replaced_by" in entry]  # fmt: skip
     order = sorted(refs, key=release_key)
-    heads = {"dotted": plan.dotted, "dashed": plan.dashed, "positional": plan.positional, "file": plan.file}
+    heads = {name: getattr(plan, name) for name in ("dotted", "dashed", "positional", "file", "aside")}
     return {
         "software": plan.software,
         "source": plan.source,

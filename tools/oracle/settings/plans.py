@@ -49,6 +49,7 @@ class Plan:
         named: Pages that each describe the variable they are named after.
         writers: Settings whose default for a plain decoder is that of every model that writes text, with the
             release from which.
+        aside: Settings that it hides while the programs beneath check, with the release from which.
     """
 
     software: str
@@ -85,6 +86,7 @@ class Plan:
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     named: str = ""
     writers: dict[str, str] = field(default_factory=dict)
+    aside: dict[str, str] = field(default_factory=dict)
 
 
 def _plan(software: str, given: dict[str, Any]) -> Plan:

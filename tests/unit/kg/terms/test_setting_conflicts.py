@@ -83,6 +83,17 @@ def test_conflicts_of_a_program_beneath_count() -> None:
     assert broken_conflicts(release, both) == []
 
 
+@pytest.mark.parametrize(("release", "refused"), [("2.3.0", True), ("26.1.0", False)])
+def test_what_a_program_hides_from_the_checks_beneath_breaks_none_of_them(
+    release: str, refused: bool
+) -> None:
+    told: dict[str, Value] = {"--spec": "a b", "--num-experts": 64}
+    assert broken_conflicts(registry("megatron-lm").at("0.12.1"), told)
+    assert not broken_conflicts(registry("mindspeed-llm").at(release), told)
+    drafts: dict[str, Value] = {"--mtp-num-layers": 1, "--context-parallel-size": 2}
+    assert bool(broken_conflicts(registry("mindspeed-llm").at(release), drafts)) is refused
+
+
 @pytest.mark.parametrize(
     ("software", "change", "needed"),
     [
