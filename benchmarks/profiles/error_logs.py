@@ -1,0 +1,164 @@
+"""How often a log of an unseen release is named: what its sources raise, written as its program writes it.
+
+    python -m benchmarks.profiles.error_logs [--packages vllm==0.30.0 ...] [--each N] [--quick]
+
+Releases are ones that ``tools/oracle/errors.yaml`` does not read; they come from the package index, are opened and
+never installed. Of each, N statements are drawn among those that a table may hold (about settings, resources or the
+program's own errors; ``tools.oracle.errors.statements_of``), their values filled in, a traceback put around. Named is a log
+whose line with the error is a known fault, a known statement, or met by its own words; misled one whose first
+statement named is not of the program that wrote it. Healthy logs are lines of state of the same
+releases: accused is one in which an error is named, other than a wait that the program itself tells.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+
+from benchmarks import harness
+from recommender.answers.log_answer import LogAnswer, answer_log
+from recommender.diagnosis.pressures import is_general
+from recommender.diagnosis.statements import parts_of
+from recommender.workspace.workspace import Workspace
+from tools.oracle.errors import package_files, shorten, sources, statements_of
+from tools.oracle.python_statements import Statement, python_statements
+
+PACKAGES = (
+    "vllm==0.30.0", "sglang==0.5.21", "lmdeploy==0.17.0", "transformers==5.20.0", "verl==0.8.0",
+    "llamafactory==0.9.4", "ms-swift==4.0.0", "accelerate==1.10.0", "ray==2.55.0",
+)  # fmt: skip
+"""Releases between those of the tables."""
+HEADS = {
+    "vllm": ("INFO 07-14 09:11:32 [api_server.py:18] vLLM API server version", "(EngineCore_DP0 pid=4) ERROR 07-14 09:13:11 [core.py:843] "),
+    "sglang": ("[2026-07-14 09:11:32] server_args=ServerArgs(model_path='a/b')", ""),
+}  # fmt: skip
+"""First line, and head of the line with the error; of another program its traceback alone."""
+_LEVEL = {"error": "ERROR", "critical": "CRITICAL", "fatal": "FATAL", "warning": "WARNING", "info": "INFO"}
+_WORDS = re.compile(
+    r"(?i)name|path|type|msg|err|exc|method|mode|backend|dtype|device|url|addr|key|format|arch|\bmodel$|^e$|str"
+)
+STATES = 20
+"""Lines of state in a healthy log."""
+
+
+def fill(template: str, random: Random) -> str:
+    """A template with values: words for names of things, numbers for the others."""
+    parts = []
+    for kind, text in parts_of(template):
+        if kind == "slot":
+            parts.append(
+                f"odd{random.randint(1, 9)}" if _WORDS.search(text) else str(random.randint(2, 9999))
+            )
+        else:
+            parts.append(text)
+    return "".join(parts)
+
+
+def drawn(package: str) -> tuple[str, list[tuple[str, Statement]]]:
+    """The program of a package, and the statements of a release by their file."""
+    program, _, release = package.partition("==")
+    source = sources()[program]
+    assert release not in source.releases, f"{package} is read for the tables"
+    files = [(path, text) for path, text in package_files(source.package, release) if path.endswith(".py")]
+    held = {item.template for item in statements_of(files, source, {})}
+    found: list[tuple[str, Statement]] = []
+    for path, content in files:
+        try:
+            every = python_statements(content.decode("utf-8", "replace"), Path(path).stem)
+            found += [(path, item) for item in every if shorten(item.template) in held]
+        except (SyntaxError, ValueError):
+            continue
+    return program, found
+
+
+def error_log(program: str, path: str, item: Statement, random: Random) -> tuple[str, int]:
+    """A log that ends in an error, and the number of the line that tells it."""
+    first, head = HEADS.get(program, ("", ""))
+    text = fill(item.template, random)
+    lines = [first] if first else []
+    if item.level == "raise":
+        lines += [
+            "Traceback (most recent call last):",
+            f'  File "/usr/lib/python3/site-packages/{path}", line 77, in run',
+        ]
+        text = f"{head}{item.where}: {text}"
+    else:
+        text = f"2026-07-14 09:13:11 [{_LEVEL[item.level]}] {path}: {text}"
+    return "\n".join([*lines, text]) + "\n", len(lines) + 1
+
+
+def healthy_log(program: str, states: list[tuple[str, Statement]], random: Random) -> str:
+    """A log of lines of state."""
+    first, _ = HEADS.get(program, (f"{program} starts", ""))
+    lines = [first]
+    for _, item in random.choices(states, k=STATES):
+        lines += [
+            f"INFO 07-14 09:13:11 [{item.where}.py:77] {line}"
+            for line in fill(item.template, random).split("\n")
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def is_named(answer: LogAnswer, line: int, last: int) -> bool:
+    """Whether the error on a line, or on those that go on with it, is named."""
+    told = range(line, last + 1)
+    seen = [number for item in answer.reading.faults for number in item.lines]
+    seen += [number for item in answer.reading.statements for number in item.lines]
+    return any(number in told for number in (*seen, *answer.cures))
+
+
+def is_grave(answer: LogAnswer) -> bool:
+    """Whether an error of a released program is named."""
+    return any(item.is_grave for item in answer.reading.statements)
+
+
+def is_misled(answer: LogAnswer, program: str) -> bool:
+    """Whether the first statement named is another program's alone."""
+    graves = [item for item in answer.reading.statements if item.is_grave]
+    return is_grave(answer) and not answer.reading.faults and program not in graves[0].programs
+
+
+def main() -> int:
+    """Score the releases; returns the exit code."""
+    run = harness.read(
+        __doc__ or "",
+        harness.option("--packages", nargs="*", default=list(PACKAGES)),
+        harness.option("--each", type=int, default=80),
+    )
+    random = run.random()
+    named = misled = asked = accused = healthy = 0
+    with tempfile.TemporaryDirectory() as place:
+        Workspace.create(Path(place) / "w", cache=Path(place) / "c", text_model=None)
+        log = Path(place) / "run.log"
+        with Workspace.open(Path(place) / "w", cache=Path(place) / "c") as opened:
+            for package in run.packages:
+                program, statements = drawn(package)
+                errors = [pair for pair in statements if pair[1].level not in {"info", "warning"}]
+                states = [pair for pair in statements if pair[1].level == "info"]
+                hits = 0
+                for path, item in random.sample(errors, min(run.each, len(errors))):
+                    text, line = error_log(program, path, item, random)
+                    log.write_text(text)
+                    answer = answer_log(opened.graph, log)
+                    hits += is_named(answer, line, text.count("\n"))
+                    misled += is_misled(answer, program)
+                    asked += 1
+                named += hits
+                for _ in range(run.each // 2 if states else 0):
+                    log.write_text(healthy_log(program, states, random))
+                    answer = answer_log(opened.graph, log)
+                    accused += any(
+                        not is_general(item.fault.id) for item in answer.reading.faults
+                    ) or is_grave(answer)
+                    healthy += 1
+                print(f"{package}: {hits} of {min(run.each, len(errors))} named, of {len(errors)} statements")
+    figures = {"named": round(named / asked, 4), "misled": misled, "accused": accused, "healthy_n": healthy}
+    run.last_line(figures, n=asked)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
