@@ -164,6 +164,12 @@ def _show_load(load: ServingLoad, lacks: Mapping[str, tuple[Move, ...]]) -> None
         if name in load.means
     ]
     output.table(("what", "mean", "most"), rows)
+    if load.accepted:
+        rates = ", ".join(f"{rate:.0%}" for rate in load.accepted)
+        say(f"Drafts accepted by position: {rates}; {load.useful_drafts} of them bring more than they cost.")
+    if load.decode_rates is not None:
+        busy, quiet = load.decode_rates
+        say(f"Prefills block decoding: {busy:.1f} tokens/s a request beside them, {quiet:.1f} without.")
     if load.short_share:
         say(
             f"KV blocks run short [kv-block-shortage] in {load.short_share:.0%} of the samples, "

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 KV_SHORT = "kv-block-shortage"
 RUNNING_LIMIT = "running-limit"
 CONSERVATIVE = "conservative-scheduler"
+DRAFTS, PREFILL = "drafts-rejected", "prefill-blocks-decode"
 FREE_KV = "free_kv_block_share"
 _SERVING = frozenset({"inference", "decode", "prefill", "serving"})
 _NEED, _THERE = "required", "available"
@@ -210,12 +211,15 @@ def _least_free(graph: GraphStore) -> float:
 
 
 def _lacks_of_load(load: ServingLoad, *, is_short: bool) -> list[str]:
-    """What the statistics of a server show to hold requests back."""
+    """What the statistics of a server show to hold requests back, and to slow them down."""
+    found = [DRAFTS] if load.accepted and load.useful_drafts < len(load.accepted) else []
+    found += [PREFILL] if load.decode_rates is not None else []
     if load.short_share or is_short:
-        return [KV_SHORT]
+        return [KV_SHORT, *found]
     if load.limit is not None:
-        return [RUNNING_LIMIT]
-    return [CONSERVATIVE] if load.engine == "sglang" and load.means.get("waiting", 0) > 0 else []
+        return [RUNNING_LIMIT, *found]
+    is_careful = load.engine == "sglang" and load.means.get("waiting", 0) > 0
+    return [CONSERVATIVE, *found] if is_careful else found
 
 
 def _largest_block(faults: tuple[SeenFault, ...], sizes: Mapping[str, int]) -> tuple[str, int, int] | None:

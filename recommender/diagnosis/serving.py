@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import median
 
 from kg.nouns.codec import JsonNoun, in_json
 
@@ -41,9 +42,17 @@ _METRICS = {
     "sglang:token_usage": "kv_share", "sglang:gen_throughput": "generated_tokens_s",
     "sglang:cache_hit_rate": "prefix_hit_share",
 }  # fmt: skip
-MAY_TELL = re.compile(rb"^(?:vllm|sglang):|Avg generation throughput:|#queue-req:")
+MAY_TELL = re.compile(
+    rb"^(?:vllm|sglang):|Avg generation throughput:|#queue-req:|Per-position acceptance rate:"
+)
 """Lines that may hold statistics."""
 _METRIC = re.compile(rf"^(vllm:\w+|sglang:\w+)(?:\{{[^}}]*\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
+_POSITIONS = re.compile(r"Per-position acceptance rate: ([\d., ]+\d)")
+_LEAST_GAIN = 1 / 32
+"""Part of a step that a drafted token costs at least: one block of 32, as heads of EAGLE and MTP are one."""
+_BUSY, _QUIET, _SLOWER = 0.5, 0.1, 2.0
+"""Parts of the most prompt tokens from which prefill fills a sample and below which it does not; and how many
+times as slow decoding is called blocked."""
 _PLATEAU = 0.98
 """Part of the most running requests from which a sample stands at the limit: some end in each interval."""
 _FREE = 0.9
@@ -72,12 +81,22 @@ class ServingLoad(JsonNoun):
     peaks: Mapping[str, float] = field(metadata=in_json(digits=6))
     short_share: float = field(metadata=in_json("kv_short_share", digits=4))
     limit: int | None = field(default=None, metadata=in_json("running_limit"))
+    accepted: tuple[float, ...] = ()
+    decode_rates: tuple[float, float] | None = None
+
+    @property
+    def useful_drafts(self) -> int:
+        """Positions of a draft that bring more than they cost at least."""
+        tokens = [1.0 + sum(self.accepted[:place]) for place in range(len(self.accepted))]
+        return sum(gain / before >= _LEAST_GAIN for gain, before in zip(self.accepted, tokens, strict=True))
 
     @property
     def numbers(self) -> dict[str, float]:
         """What formulas over a load may read."""
-        return {name: self.means[name] for name in ("kv_share",) if self.means.get(name)} | (
-            {} if self.limit is None else {"limit": float(self.limit)}
+        return (
+            {name: self.means[name] for name in ("kv_share",) if self.means.get(name)}
+            | ({} if self.limit is None else {"limit": float(self.limit)})
+            | ({"useful_drafts": float(self.useful_drafts)} if self.accepted else {})
         )
 
 
@@ -88,10 +107,13 @@ class LoadSamples:
         """Nothing taken yet."""
         self._lines: list[tuple[str, dict[str, float]]] = []
         self._metrics: dict[str, dict[str, float]] = {}
+        self._accepted: list[list[float]] = []
 
     def take(self, line: bytes) -> None:
         """Take a line of a log, or of a saved page of metrics, that ``MAY_TELL`` finds."""
         text = line.decode("utf-8", "replace")
+        if (rates := _POSITIONS.search(text)) is not None:
+            self._accepted.append([float(rate) for rate in rates[1].split(", ") if rate])
         metric = _METRIC.match(text)
         if metric is not None and metric[1] in _METRICS:
             held = self._metrics.setdefault(metric[1].partition(":")[0], {})
@@ -109,7 +131,9 @@ class LoadSamples:
         if not samples:
             return None
         engine = samples[0][0]
-        return _load(engine, [values for name, values in samples if name == engine], least_free)
+        load = _load(engine, [values for name, values in samples if name == engine], least_free)
+        rows = [row for row in self._accepted if len(row) == len(self._accepted[-1])]
+        return replace(load, accepted=tuple(sum(item) / len(rows) for item in zip(*rows, strict=True)))
 
 
 def _add(held: dict[str, float], name: str, value: float) -> None:
@@ -139,7 +163,23 @@ def _load(engine: str, samples: list[dict[str, float]], least_free: float) -> Se
         peaks={name: max(values) for name, values in held.items()},
         short_share=short / len(samples),
         limit=_limit(samples),
+        decode_rates=_decode_rates(samples),
     )
+
+
+def _decode_rates(samples: list[dict[str, float]]) -> tuple[float, float] | None:
+    """Median tokens a second and request in samples full of prefill and in those without, if they differ."""
+    most = max((sample.get("prompt_tokens_s", 0.0) for sample in samples), default=0.0)
+    rates = [
+        (sample.get("prompt_tokens_s", 0.0) / most, sample["generated_tokens_s"] / sample["running"])
+        for sample in samples
+        if most and sample.get("running") and "generated_tokens_s" in sample
+    ]
+    busy = [rate for share, rate in rates if share >= _BUSY]
+    quiet = [rate for share, rate in rates if share <= _QUIET]
+    if min(len(busy), len(quiet)) < _LEAST_SAMPLES or median(quiet) < _SLOWER * median(busy):
+        return None
+    return median(busy), median(quiet)
 
 
 def _limit(samples: list[dict[str, float]]) -> int | None:

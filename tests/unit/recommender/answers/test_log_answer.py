@@ -104,3 +104,23 @@ def test_an_error_of_no_table_is_met_by_its_own_words(answer: Any) -> None:
     assert found.is_understood
     [move] = found.cures[2].moves
     assert (move.key, move.to, move.current) == ("--max-num-seqs", "at least 9", "4")
+
+
+def test_drafts_that_are_rejected_are_fewer(answer: Any) -> None:
+    line = "INFO 01-02 03:04:05 [metrics.py:9] SpecDecoding metrics: Per-position acceptance rate: 0.700, 0.300, {}\n"
+    few = answer(VLLM.format(3, 0, 5.0) + line.format("0.010") + line.format("0.030"))
+    assert few.load.accepted == pytest.approx((0.7, 0.3, 0.02))
+    [move] = few.lacks["drafts-rejected"]
+    assert (move.key, move.value) == ("speculative_config.num_speculative_tokens", "2")
+    assert "drafts-rejected" not in answer(VLLM.format(3, 0, 5.0) + line.format("0.200")).lacks
+
+
+def test_prefills_that_block_decoding_are_seen_beside_samples_without(answer: Any) -> None:
+    line = VLLM.replace("throughput: 1.0", "throughput: {p}").replace("2.0 tokens/s, R", "{g} tokens/s, R")
+    rows = [(9000, 10.0), (9000, 12.0), (0, 100.0), (0, 90.0)]
+    text = "".join(line.replace("{p}", str(p)).replace("{g}", str(g)).format(4, 0, 5.0) for p, g in rows)
+    found = answer(text)
+    assert found.load.decode_rates == (2.75, 23.75)
+    assert found.lacks["prefill-blocks-decode"][0].key == "--max-num-batched-tokens"
+    alike = text.replace("100.0", "11.0").replace("90.0", "11.0")
+    assert "prefill-blocks-decode" not in answer(alike).lacks
