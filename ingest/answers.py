@@ -2,19 +2,72 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import yaml
 
-from ingest.formats.kernels.kernel_tuner_restriction import restriction
-from ingest.formats.kernels.t4_writing import t4_of_choices
+from ingest.formats.kernels.kernel_tuner_t4 import SCHEMA_VERSION
 from ingest.formats.kernels.triton_tables import file_name, size_of, table_text, triton_configs
-from ingest.formats.trackers.optuna_writing import queue
 from kg.errors import InputError
 from kg.nouns.entities import Configuration, Problem
 from kg.nouns.values import show
+
+
+def queue(configurations: Sequence[Configuration]) -> str:
+    """Configurations as JSON, for ``study.enqueue_trial`` one by one, best first.
+
+    Raises:
+        InputError: A parameter that is a list.
+    """
+    for configuration in configurations:
+        for name, value in configuration.items():
+            if isinstance(value, tuple):
+                raise InputError(f"Optuna has no parameters that are lists, such as {name}")
+    return json.dumps([item.to_json() for item in configurations], indent=2, ensure_ascii=False) + "\n"
+
+
+def restriction(configurations: Sequence[Configuration]) -> str:
+    """A restriction that lets these configurations pass.
+
+    A parameter that a configuration does not set is left free in it.
+
+    Raises:
+        InputError: A name is no Python name: Kernel Tuner reads restrictions as expressions of names.
+    """
+    lines = []
+    for configuration in configurations:
+        for name in configuration:
+            if not name.isidentifier():
+                raise InputError(
+                    f"{name!r} is no name in a restriction", hint="--format kernel-tuner, yaml or json"
+                )
+        settings = configuration.to_json()
+        terms = " and ".join(f"{name} == {value!r}" for name, value in settings.items())
+        lines.append(f"({terms})")
+    alternatives = " or ".join(lines)
+    return f"restrictions = [{alternatives!r}]\n"
+
+
+def t4_of_choices(configurations: Sequence[Configuration]) -> str:
+    """Configurations to try, best first, as T4 without a single measurement."""
+    results = [
+        {
+            "configuration": item.to_json(),
+            "invalidity": "correct",
+            "correctness": 0,
+            "objectives": [],
+            "times": {},
+            "measurements": [],
+        }
+        for item in configurations
+    ]
+    note = "recommended, best first; nothing here was measured, no result was checked"
+    metadata = {"timeunit": "ms", "note": note}
+    document = {"schema_version": SCHEMA_VERSION, "metadata": metadata, "results": results}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
