@@ -18,8 +18,6 @@ from kg.nouns.entities import Case
 from kg.nouns.values import Settings
 from tests.samples.rich_cases import rich_cases, untimed
 
-kernel_tuner = pytest.importorskip("kernel_tuner", reason="Kernel Tuner is an optional extra")
-
 TUNED: dict[str, list[Any]] = {
     "block_size_x": [16, 32, 64, 128, 256],
     "tile": [1, 2, 4, 8],
@@ -61,6 +59,7 @@ def recorded(tmp_path: Path) -> Path:
 
 
 def tuned(recorded: Path, **options: Any) -> list[dict[str, Any]]:
+    kernel_tuner = pytest.importorskip("kernel_tuner", reason="Kernel Tuner is an optional extra")
     found, _ = kernel_tuner.tune_kernel(
         "toy", "__global__ void toy() {}", (1,), [], TUNED, lang="CUDA", simulation_mode=True,
         cache=str(recorded), verbose=False, quiet=True, **options,
