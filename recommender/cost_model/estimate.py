@@ -80,7 +80,8 @@ def estimate(
     if anchor:
         return replace(steps, spread=anchor.spread, basis=anchor.basis)
     if model.kind != NETWORK and not machine.device.ascend:
-        return replace(steps, spread=gpu_spread("amd" if machine.device.amd else "", phase, engine))
+        vendor = "amd" if machine.device.amd else "nvidia" if machine.device.nvidia else ""
+        return replace(steps, spread=gpu_spread(vendor, phase, engine))
     return steps
 
 

@@ -6,6 +6,7 @@ Units: operations and bytes per second, bytes, hertz, watt. The names of facts a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -97,12 +98,26 @@ class Device:
     @property
     def ascend(self) -> bool:
         """True if its cores are DaVinci cube cores."""
-        return "cube_macs_per_cycle_fp16" in self.facts or "core_design" in self.facts
+        return "cube_macs_per_cycle_fp16" in self.facts or ("core_design" in self.facts and not self.arrayed)
+
+    @property
+    def arrayed(self) -> bool:
+        """True if a few wide matrix arrays of one program share it (TPU, Gaudi, Trainium).
+
+        Such a chip has no cores that take tiles apart from each other: neither the clock of a core nor the
+        cost of a task on one bounds anything.
+        """
+        return str(self.facts.get("core_design", "")).startswith("matrix array")
 
     @property
     def amd(self) -> bool:
         """True if it is a GPU of AMD."""
         return str(self.facts.get("compute_capability", "")).startswith("gfx")
+
+    @property
+    def nvidia(self) -> bool:
+        """True if it is a GPU of NVIDIA."""
+        return str(self.facts.get("compute_capability", "")).replace(".", "").isdecimal()
 
     @property
     def joint(self) -> bool:
@@ -129,8 +144,9 @@ class Device:
 
     @property
     def cores(self) -> float:
-        """Cube cores, streaming multiprocessors or compute units."""
-        return self.number("cube_cores", "compute_units")
+        """Cube cores, streaming multiprocessors or compute units; one where arrays are not counted."""
+        known = self.get("cube_cores", "compute_units")
+        return 1.0 if known is None and self.arrayed else self.number("cube_cores", "compute_units")
 
     @property
     def memory_bandwidth(self) -> float:
@@ -156,7 +172,12 @@ class Device:
 
     @property
     def clock(self) -> float:
-        """Clock of the matrix cores, hertz: stated, or implied by the 16-bit peak (Ascend)."""
+        """Clock of the matrix cores, hertz: stated, or implied by the 16-bit peak (Ascend).
+
+        Infinite of matrix arrays, so that what a core loads in a cycle bounds nothing.
+        """
+        if self.arrayed:
+            return math.inf
         stated = self.get("clock_hz")
         if stated is not None or not self.ascend:
             return stated if stated is not None else self.number("clock_hz", "clock_base_hz")

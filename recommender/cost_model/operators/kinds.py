@@ -161,6 +161,8 @@ class CalibratedOperator:
             return self.constants
         launch = min(self.constants["launch_us"], self.kind.gpu_kernels * GPU_KERNEL_US)
         share = {"memory_share": GPU_MEMORY_SHARE} if self.kind.stem.startswith(("matmul", "moe")) else {}
+        if device.arrayed and "task_us" in self.constants:
+            share = {"task_us": 0.0}
         if device.amd and share:
             share = {"memory_share": AMD_MEMORY_SHARE, "efficiency": AMD_PEAK_SHARE[self.kind.stem]}
         return {**self.constants, "launch_us": launch, **share}

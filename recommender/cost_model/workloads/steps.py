@@ -23,7 +23,7 @@ GPU_SPREAD = 0.35
 """The same of a language model on a GPU: nine tenths of the published training steps of two tables lie within
 1.645 of it; with a table left out .91 and .88 of its steps lie within that of the other
 (``benchmarks/cost_models/gpu_spreads.py``)."""
-GPU_SERVED_SPREADS: Mapping[str, float] = MappingProxyType({"amd": 0.32, "other": 0.18})
+GPU_SERVED_SPREADS: Mapping[str, float] = MappingProxyType({"amd": 0.32, "nvidia": 0.18})
 """The same of serving by one of ``GPU_ENGINES``, by vendor: nine tenths of the rows of three tables lie
 within 1.645 of it, and .99, .80 and .94 of each within that of the other two."""
 GPU_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "atom"})
@@ -36,14 +36,16 @@ def gpu_spread(vendor: str, phase: str, engine: str) -> float:
     """Standard deviation of the log of the time of a language model on a GPU.
 
     Args:
-        vendor: ``"amd"``, or any other.
+        vendor: ``"amd"``, ``"nvidia"``, or empty for one that none of the tables measured.
         phase: ``"training"`` or ``"serving"``.
         engine: Id of the engine; empty if it is not stated.
     """
+    if not vendor:
+        return UNLIKE_ENGINES.get(engine, SPREAD)
     if phase != "serving":
         return GPU_SPREAD
     if engine in GPU_ENGINES:
-        return GPU_SERVED_SPREADS.get(vendor, GPU_SERVED_SPREADS["other"])
+        return GPU_SERVED_SPREADS[vendor]
     return UNLIKE_ENGINES.get(engine, GPU_SPREAD)
 
 

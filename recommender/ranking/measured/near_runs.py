@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kg.triples.finders import ModelFinder, families_of_models
+from recommender.cost_model.facts.device import Device
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.step_place import lengths_of
 from recommender.ranking.measured.exact_runs import exact_runs
@@ -66,6 +67,9 @@ class NearRuns:
         for name in sorted(self._network(question.model.id)):
             for row in self._known[name]:
                 on_device.setdefault(row.hardware, []).append(row)
+        if question.machine.device.arrayed:  # what is off on cores says nothing of matrix arrays
+            kept = {id_ for id_ in on_device if Device(id_, self._tree.facts(id_)).arrayed}
+            on_device = {id_: rows for id_, rows in on_device.items() if id_ in kept}
         at_distance: dict[int, list[ProblemRow]] = {}
         for hardware, rows in on_device.items():
             distance = int(self._tree.distance(question.machine.device.id, hardware))

@@ -33,7 +33,7 @@ def test_a_gpu_is_driven_by_its_facts() -> None:
 
 def test_missing_facts_are_refused_by_name() -> None:
     with pytest.raises(MissingFactError, match="peak_fp16_flops") as told:
-        train({}, place=("ascend-310p3", 1, ""))
+        train({}, place=("ascend-310p1", 1, ""))
     assert told.value.exit_code == 3
     with pytest.raises(MissingFactError, match="link_bandwidth"):
         train({"tp": 8}, place=("ascend-910b1", 8, ""))

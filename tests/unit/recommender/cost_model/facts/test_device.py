@@ -36,6 +36,16 @@ def test_an_unknown_cache_holds_nothing_and_an_unknown_clock_follows_from_the_pe
         _ = Device("gpu", {"compute_units": 100}).clock
 
 
+def test_matrix_arrays_need_no_clock_and_no_count_of_cores() -> None:
+    chip = Device("chip", {"core_design": "matrix array", "peak_bf16_flops": 1e15})
+    assert chip.arrayed
+    assert not chip.ascend
+    assert (chip.clock, chip.cores) == (math.inf, 1.0)
+    assert Device("chip", {**chip.facts, "compute_units": 8, "clock_hz": 1e9}).cores == 8
+    with pytest.raises(MissingFactError, match="compute_units"):
+        _ = Device("gpu", {"peak_bf16_flops": 1e15}).cores
+
+
 def test_a_peak_is_stated_or_that_of_sixteen_bit_from_eight() -> None:
     assert without().peak("fp16") == 3.2e14
     assert without("peak_fp16_flops").peak("fp16") == 3.2e14
