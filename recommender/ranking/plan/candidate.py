@@ -196,17 +196,13 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
 
 
 def _assigned(one: Assignment, item: RankedStrategy) -> PlanSetting:
-    is_of_a_flag = one.carrier.startswith("-")
-    key = one.flag or one.parameter
-    if is_of_a_flag:
-        key = f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
     return PlanSetting(
         where=one.place,
-        key=key,
+        key=one.key,
         value=one.value,
         origin=Origin.KNOWLEDGE,
         source=item.strategy.sources[0].url if item.strategy.sources else "",
-        file="" if is_of_a_flag else one.carrier,
+        file="" if one.carrier.startswith("-") else one.carrier,
     )
 
 
