@@ -111,6 +111,7 @@ def tune(
 
     Example: tunegraph tune serve.sh --limit 'ttft_p99<=2s' --budget 1h --write tuned.sh
     """
+    from cli.output import note
     from cli.tune import output
     from recommender.tune.request import TuneRequest, budget_of
 
@@ -158,7 +159,7 @@ def tune(
             name = ""
         prepared = workspace.tuning.prepare(request)
         for text in prepared.notes:
-            output.note(text)
+            note(text)
         if dry_run:
             output.show_launches(prepared, as_json=as_json)
             return

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import output
+from cli.ab.output import ratio
 from cli.output import note, say
 from cli.text.language import localised
 from ingest.questions.patches.script_edits import ScriptEdits
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from recommender.tune.tune_result import TuneObjective, TuneResult
     from recommender.tune.tuner import TuneOutcome, TuneStep
     from recommender.workspace.tuning import PreparedTune
-
-__all__ = ["TuneProgress", "is_open", "note", "show_launches", "show_outcome"]
 
 
 class TuneProgress:
@@ -49,7 +47,7 @@ class TuneProgress:
     def round(self, state: ExperimentState) -> None:
         """Show how the confirmation stands."""
         found = state.comparisons[0].interval
-        _aside(f"pair {found.pairs}: {interval_text(found)}")
+        _aside(f"pair {found.pairs}: {ratio(found)}")
 
     def left_out(self, change: TuneChange) -> None:
         """Show a change that the winner does not need."""
@@ -86,15 +84,6 @@ def said(step: TuneStep, objective: TuneObjective) -> str:
 
 def _value(result: TuneResult, objective: TuneObjective) -> str:
     return "unknown" if result.value is None else f"{result.value:.4g} {objective.unit}"
-
-
-def interval_text(found: Any) -> str:
-    """An interval as factors."""
-    if not found.pairs or math.isnan(found.mean):
-        return "no pair yet"
-    low = "0" if math.isinf(found.low) else f"{math.exp(found.low):.2f}"
-    high = "any" if math.isinf(found.high) else f"{math.exp(found.high):.2f}"
-    return f"{math.exp(found.mean):.2f}x ({low} to {high})"
 
 
 def is_open(outcome: TuneOutcome) -> bool:
@@ -136,14 +125,14 @@ def show_outcome(
     names = ", ".join(item.name for item in outcome.accepted)
     found = None if outcome.state is None else outcome.state.comparisons[0].interval
     if outcome.is_better and found is not None:
-        say(f"Better: {names}: {interval_text(found)}, {found.pairs} pairs of starts, p {found.p:.2g}")
+        say(f"Better: {names}: {ratio(found)}, {found.pairs} pairs of starts, p {found.p:.2g}")
     elif not outcome.accepted:
         say(f"Nothing better: {outcome.why}")
     elif is_open(outcome):
-        text = "" if found is None else f", {interval_text(found)} after {found.pairs} pairs"
+        text = "" if found is None else f", {ratio(found)} after {found.pairs} pairs"
         say(f"Not confirmed: {names}{text}: {outcome.why}")
     else:
-        text = "" if found is None else interval_text(found)
+        text = "" if found is None else ratio(found)
         say(f"Nothing better: {names} was taken for better and is {outcome.verdict}: {text}")
     if outcome.quality is not None and outcome.accepted:
         say(f"answers: {outcome.quality.text}")

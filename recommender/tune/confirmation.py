@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
-from recommender.experiment.design import CONTROL, MOST_PAIRS, ExperimentDesign
+from recommender.experiment.design import MOST_PAIRS, ExperimentDesign
 from recommender.experiment.journal import ExperimentJournal
 from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
@@ -142,6 +142,3 @@ def ladder(baseline: float, winner: float) -> tuple[float, ...]:
     low, high = sorted((baseline, winner))
     middle = (low * high) ** 0.5
     return (min(low, middle / _APART), middle, max(high, middle * _APART))
-
-
-__all__ = ["CONTROL", "TREATMENT", "Confirmation", "ladder"]

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InfeasibleError, InputError, WorkspaceError
 from kg.nouns.codec import JsonNoun
+from recommender.experiment.design import CONTROL
 from recommender.experiment.mixture import least_pairs
 from recommender.experiment.verdict import Verdict
 from recommender.tune.candidates import TuneChange, digest_of, further
-from recommender.tune.confirmation import CONTROL, TREATMENT, Confirmation, ladder
+from recommender.tune.confirmation import TREATMENT, Confirmation, ladder
 from recommender.tune.launch_script import joined
 from recommender.tune.quality import QualityFinding, compare
 
