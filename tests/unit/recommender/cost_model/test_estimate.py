@@ -31,6 +31,12 @@ def test_a_gpu_is_driven_by_its_facts() -> None:
     assert 0.1 < steps.extra["cube_use"][0] < 1
 
 
+def test_matrix_arrays_are_priced_with_the_interval_of_what_nobody_measured() -> None:
+    known, array = (train({}, place=(name, 1, "")) for name in ("a100-sxm4-80gb", "gaudi-3"))
+    assert array.time_s[0] < known.time_s[0]
+    assert array.spread > known.spread
+
+
 def test_missing_facts_are_refused_by_name() -> None:
     with pytest.raises(MissingFactError, match="peak_fp16_flops") as told:
         train({}, place=("ascend-310p1", 1, ""))

@@ -13,9 +13,9 @@ from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, 
 ASKED = {"input_len": 1024, "output_len": 1024}
 
 
-def question(workspace: Workspace, model: str = MODEL, **shape: int) -> Question:
+def question(workspace: Workspace, model: str = MODEL, device: str = DEVICE, **shape: int) -> Question:
     problem, _ = workspace.problem(
-        {"model": model, "phase": "serving", "hardware": DEVICE, "count": 8, "shape": {**ASKED, **shape}}
+        {"model": model, "phase": "serving", "hardware": device, "count": 8, "shape": {**ASKED, **shape}}
     )
     return Question.of(problem, workspace.ask.model_facts(problem), workspace.hardware)
 
@@ -29,6 +29,7 @@ def test_runs_of_the_network_are_near_whatever_is_counted(
         asked = workspace.snapshot.near_runs.about(question(workspace))
         assert len(asked.measured.runs) == 1
         assert not workspace.snapshot.near_runs.near(question(workspace, "mixtral-8x7b"))
+        assert not workspace.snapshot.near_runs.near(question(workspace, device="gaudi-3"))  # of arrays
 
 
 def test_a_time_to_the_first_token_says_nothing_of_steps(shipped_path: Path, tmp_path: Path) -> None:
