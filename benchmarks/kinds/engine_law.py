@@ -1,5 +1,6 @@
 """A start parses under its release, by the parser and validation of the engine itself (law 4)."""
 
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -15,6 +16,12 @@ _FILLED = {"SERVER_RANK": "0"}
 """What a user fills in, as a parser takes it."""
 _UNNAMED = tuple(f"{flag} is unset" for flag in SIZES.values())
 """What is refused where the model's own sizes are not among the flags: those stay the user's."""
+
+
+_HERE_DOCUMENT = re.compile(r"^cat > \S+ <<'EOF'\n.*?^EOF$", re.MULTILINE | re.DOTALL)
+"""A file that a start writes before its command."""
+_FIELD = re.compile(r"^(\S+: )?[a-z][\w.\[\]-]*=.*$", re.MULTILINE)
+"""A field of a file that a command is not told."""
 
 
 def is_taken_by_the_engine(reply: Reply) -> str | None:
@@ -38,7 +45,8 @@ def is_taken_by_the_engine(reply: Reply) -> str | None:
 
 def pasted(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The words of the command that is pasted, and the variables that it exports."""
-    text = "\n".join(line for line in lines if not line.lstrip().startswith("#")).replace("\\\n", " ")
+    text = _HERE_DOCUMENT.sub("", "\n".join(line for line in lines if not line.lstrip().startswith("#")))
+    text = _FIELD.sub("", text).replace("\\\n", " ")
     words: list[str] = []
     environment: dict[str, str] = {}
     for line in text.splitlines():

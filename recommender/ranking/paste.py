@@ -36,26 +36,50 @@ COMMANDS = {
 
 
 def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = "") -> list[str]:
-    """Settings as a shell takes them: exports, one command of the framework, fields of files.
+    """Settings as a shell takes them: exports, files, one command of the framework, fields of other files.
 
     Args:
         settings: What to set.
         framework: Whose command it is.
         checkpoint: The model that is served, as its command takes it; ``MODEL`` where that is not known.
     """
-    words = [*flag_words(settings), *object_words(settings), *_named_files(settings, framework)]
+    option, files = _files(settings, framework)
+    named = [f"--{option} {file}" for file in files]
+    words = [*flag_words(settings), *object_words(settings), *named]
     program = COMMANDS.get(framework, "")
     if checkpoint:
         program = program.replace(UNNAMED, shell_word(checkpoint))
     lines = wrapped_command([program, *words] if program and words else words)
-    return [*export_lines(settings), *lines, *field_lines(settings)]
+    written = [line for file, fields in files.items() for line in _here_document(file, fields)]
+    others = field_lines(item for item in settings if not (files and item.where is SettingPlace.YAML))
+    return [*export_lines(settings), *written, *lines, *others]
 
 
-def _named_files(settings: Iterable[PlanSetting], framework: str) -> list[str]:
-    """The option by which a command is told each file of settings."""
-    options = table("launches")["programs"].get(framework, {}).get("file", ())[:1]
-    files = dict.fromkeys(one.file for one in settings if one.where is SettingPlace.YAML and one.file)
-    return [f"--{option} {file}" for option in options for file in files if framework in COMMANDS]
+def _files(
+    settings: Iterable[PlanSetting], framework: str
+) -> tuple[str, Mapping[str, Sequence[PlanSetting]]]:
+    """The option by which a command is told a file of settings, and the settings of each such file."""
+    options = table("launches")["programs"].get(framework, {}).get("file", ())
+    fields = [item for item in settings if item.where is SettingPlace.YAML]
+    if framework not in COMMANDS or not options:
+        return "", {}
+    usual = table("meanings")["programs"][framework].get("file", "settings.yaml")
+    files: dict[str, list[PlanSetting]] = {}
+    for item in fields:
+        files.setdefault(item.file or usual, []).append(item)
+    return options[0], files
+
+
+def _here_document(file: str, fields: Sequence[PlanSetting]) -> list[str]:
+    """The lines by which a shell writes settings into a YAML file."""
+    import yaml
+
+    content: dict[str, Any] = {}
+    for item in fields:
+        value = yaml.safe_load(item.value) if isinstance(item.value, str) else item.value
+        _put(content, item.key, value)
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    return [f"cat > {shell_word(file)} <<'EOF'", *text.splitlines(), "EOF"]
 
 
 ENGINES: Mapping[str, frozenset[str]] = MappingProxyType(

@@ -86,7 +86,7 @@ class LaunchScript:
                 f"{path}: it starts {len(launches)} programs ({listed})",
                 hint="tune starts one: put it into a script of its own",
             )
-        launch = launches[0]
+        launch = next(iter(launches))
         if launch.form is not LaunchForm.SCRIPT:
             raise InputError(
                 f"{path}: {launch.form} is not started here", hint="put its command into a script"

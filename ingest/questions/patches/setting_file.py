@@ -104,10 +104,10 @@ class SettingFile:
             return replaced(self.text, node, value) if node.is_scalar else None
         if node.is_flow:
             return self.text[: node.start] + json.dumps(value) + self.text[node.end :]
-        text, there = self.text, node.pairs or ()
+        text, there = self.text, list(node.pairs or ())
         held = {key.text: one for key, one in there}
         for field, item in reversed(value.items()):  # what stands behind is written first
-            if field not in held:
+            if there and field not in held:
                 text = with_key(text, *there[-1], field, f" {written(item, None)}") or text
         for field, item in reversed(value.items()):
             if field in held and held[field].is_scalar:

@@ -303,7 +303,7 @@ def _expected(option: PricedStep, problem: Problem) -> tuple[ExpectedValue, ...]
     decides = problem.objective.metric
     first = decides if decides in LIMITED else priced_as(problem.objective, problem.workload.kind)
     limited = [limit.metric for limit in problem.limits if limit.metric in LIMITED]
-    names = dict.fromkeys((*_SHOWN, *limited, *([first] if first else [])))
+    names: dict[str, None] = dict.fromkeys((*_SHOWN, *limited, *([first] if first else [])))
     factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
     return tuple(
         ExpectedValue(

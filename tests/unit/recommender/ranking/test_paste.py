@@ -78,10 +78,15 @@ def test_fields_of_files_are_listed_after_the_command() -> None:
 
 
 def test_a_command_that_reads_a_file_of_settings_names_it() -> None:
-    field = replace(setting("enable_attention_dp"), where=SettingPlace.YAML, file="extra.yml")
-    assert pasted([setting("--tp_size", 8), field], "tensorrt-llm") == [
-        "trtllm-serve MODEL --tp_size 8 --extra_llm_api_options extra.yml",
-        "extra.yml: enable_attention_dp=true",
+    field = replace(setting("enable_attention_dp"), where=SettingPlace.YAML, file="extra-llm-api.yml")
+    inner = replace(setting("kv_cache_config.dtype", "fp8"), where=SettingPlace.YAML)
+    assert pasted([setting("--tp_size", 8), field, inner], "tensorrt-llm") == [
+        "cat > extra-llm-api.yml <<'EOF'",
+        "enable_attention_dp: true",
+        "kv_cache_config:",
+        "  dtype: fp8",
+        "EOF",
+        "trtllm-serve MODEL --tp_size 8 --extra_llm_api_options extra-llm-api.yml",
     ]
 
 
