@@ -42,7 +42,7 @@ def counts_of(shipped: Workspace) -> tuple[str, ...]:
         f"| {len(bottlenecks)} and {len(causes)}, with {edges} sourced cause edges |",
         f"| {len(strategies)}, each with its scope ({sum(bool(s.applies_when) for s in strategies)} with",
         f"| {settings:,} of {len(softwares())} programs ",
-        f"| {len(recipes)} in {len({item.family for item in recipes})} families ",
+        f"| {len(recipes):,} in {len({item.family for item in recipes})} families, ",
         f"| {len(faults)}, with {sum(len(item.codes) for item in faults)} error codes |",
         f"| {counts.trials - own:,} rows |",
         f"| {own:,} rows on three shapes |",

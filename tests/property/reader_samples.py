@@ -268,6 +268,10 @@ test_cases:
       - "--tensor-parallel-size"
       - "2"
 """
+TENSILE = (
+    b"GFlops, SizeI, SizeJ, SizeK, SizeL, TotalFlops, Cijk_a\nGFlops, 1024, 512, 2, 256, 268435456, 52.5\n"
+)
+TILING = {"info_dict": {"m": 8, "n": 8, "k": 8}, "knowledge": {"baseM": 128}, "op": "MatMulV3", "version": 0}
 SCRIPT = b"""#!/bin/bash
 export HCCL_BUFFSIZE=512
 vllm serve Qwen/Qwen3-8B --tensor-parallel-size 4 --max-model-len 4096
@@ -309,6 +313,8 @@ SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
             b'Input Shapes,Input Data Types,Output Shapes,Average Duration(us)\n"1,8;4,8",DT_BF16,"1,4",5.2\n'
         ),
     ),
+    "kernel-tables": ("tensile.csv", lambda: TENSILE),
+    "kernel-profiles": ("Ascend910B1_24_AiCore_MatMulV3_runtime_kb.json", lambda: compact(TILING) + b"\n"),
     "results": ("result.json", lambda: compact(VLLM_SERVE)),
     "mllog": ("result_0.txt", MLLOG.encode),
     "recipes": ("recipes.jsonl", recipe_records),

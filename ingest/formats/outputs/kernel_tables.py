@@ -95,6 +95,13 @@ def sniff(head: Head) -> bool:
 
 def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     """A case for each row, or for each setting that is a column of it."""
+    try:
+        yield from _read(content, records)
+    except ContentError as fault:
+        yield Fault(place="", reason=str(fault))
+
+
+def _read(content: Content, records: Records) -> Iterator[Case | Fault]:
     table: TimingTable | None = None
     header: list[str] = []
     device, place = "", ""
