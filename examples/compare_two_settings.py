@@ -5,7 +5,6 @@ import tempfile
 from pathlib import Path
 
 import tunegraph
-from recommender.experiment.recording import recorded
 
 QUESTION = {"model": "bert-large", "phase": "training", "hardware": "ascend-910b3", "count": 8}
 
@@ -21,7 +20,7 @@ def main() -> None:
         table.write_text("\n".join(map(",".join, rows)) + "\n")
         tests = workspace.experiments
         subject = tests.of_problem(QUESTION, "flash-attention")
-        logged = tests.record(recorded([table], metrics=["step_time_ms"], in_order=True), subject)
+        logged = tests.record(tunegraph.recorded([table], metrics=["step_time_ms"], in_order=True), subject)
         [comparison] = tests.state(logged).comparisons
         print(f"{comparison.verdict}: {comparison.interval}")
         lesson = tests.tell(logged)

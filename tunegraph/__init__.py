@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         WorkspaceError,
     )
     from kg.nouns.entities import Problem
+    from recommender.experiment.recording import recorded
     from recommender.search.engine.search import Search
     from recommender.search.evaluations import Evaluation
     from recommender.search.logged_search import LoggedSearch
@@ -54,6 +55,7 @@ __all__ = [
     "WorkspaceError",
     "__version__",
     "open",
+    "recorded",
 ]
 
 _HOMES = {
@@ -63,6 +65,7 @@ _HOMES = {
     "Search": "recommender.search.engine.search",
     "Workspace": "recommender.workspace.workspace",
     "__version__": "data",
+    "recorded": "recommender.experiment.recording",
 }
 
 if (_strangers := foreign_packages()) is not None:

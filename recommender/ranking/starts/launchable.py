@@ -115,7 +115,7 @@ def _taken(
         place = None if item.where in _FIELDS else item.where
         found = release.look_up(item.key, place, suggest=False)
         why = _refused(item, found)
-        if framework in COMMANDS and not (item.origin is Origin.CURRENT and release.note):
+        if framework in COMMANDS and item.origin is not Origin.CURRENT:
             why = why or _unwritable(item, found, release)
         if why:
             said.append(f"{item.key} is left out: {why}")
@@ -140,7 +140,7 @@ def _refused(item: PlanSetting, found: LookUp) -> str:
 
 
 def _unwritable(item: PlanSetting, found: LookUp, release: ReleaseSettings) -> str:
-    """Why the command of a server cannot hold a setting; empty where it can."""
+    """Why the command of a server cannot hold a setting of ours; empty where it can."""
     if item.where is SettingPlace.JSON and not item.file and found.standing is Standing.UNKNOWN:
         found = release.look_up(carrying_flag(item), SettingPlace.FLAG, suggest=False)
     if item.where in {SettingPlace.FLAG, SettingPlace.JSON} and found.standing is Standing.UNKNOWN:
