@@ -138,7 +138,12 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
                 why=f"check: {finding.rule}",
                 key=keys[0] if len(keys) == 1 else "",
             )
-    start = [item for item in written_settings(answer.plan) if not _is_precision(item.key, script)]
+    costly = {plain_key(key) for finding in taken for key in finding.taken}
+    start = [
+        item
+        for item in written_settings(answer.plan)
+        if not _is_for_others(item.key, script) and plain_key(item.key) not in costly
+    ]
     if start:
         edits = _respelled(edits_of(start), script)
         yield TuneChange(
@@ -147,7 +152,7 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
     changes = [item for item in answer.plan.changes if item.settings and item.accuracy == "unchanged"]
     for change in sorted(changes, key=lambda one: -(one.gain.expected if one.gain is not None else 0.0)):
         settings = written_settings(answer.plan, change)
-        if any(_is_precision(one.key, script) for one in settings):
+        if any(_is_for_others(one.key, script) for one in settings):
             continue  # only where it is asked for: what is served would be another thing
         edits = _respelled(edits_of(settings), script)
         if any(True for _ in edits.each()):
@@ -170,7 +175,7 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
         if not _is_tuned(item, script):
             continue
         is_variable = item.place is SettingPlace.ENV
-        if _WHOLE.fullmatch(item.value):
+        if _WHOLE.fullmatch(item.value) and not (is_variable and item.value in {"0", "1"}):  # a switch
             number = int(item.value)
             yield _number(
                 item.key, number * STEP, f"the script has {number}, x{STEP}", is_variable=is_variable
@@ -270,9 +275,10 @@ def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:
 _SITE_VARIABLES = frozenset({"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HOME", "CUDA_VISIBLE_DEVICES"})
 
 
-def _is_precision(key: str, script: LaunchScript) -> bool:
+def _is_for_others(key: str, script: LaunchScript) -> bool:
+    """Whether a setting changes what is served, a number format or a length: that is not for a tune."""
     meaning = meaning_of(key, script.program)
-    return meaning is not None and meaning.fact.startswith("precision")
+    return meaning is not None and (meaning.fact.startswith("precision") or kinds()[meaning.fact] == "length")
 
 
 def _same(script: LaunchScript, key: str) -> str:
