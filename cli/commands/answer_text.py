@@ -35,7 +35,7 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     if answer.findings:
         from cli.diagnosis.finding_text import show_briefly
 
-        show_briefly(answer.findings)
+        show_briefly(answer.findings, of_measured=answer.plan is not None and answer.plan.start.is_measured)
     if verbose:
         show_situation(answer.situation)
     if answer.plan is not None:

@@ -160,7 +160,7 @@ def recommend(
         answer = (
             workspace.launches.recommend(problem, running, k, notes=notes)
             if running and declared is None
-            else workspace.ask.recommend(problem, k, notes=notes, space=declared)
+            else workspace.recommend(problem, k, notes=notes, space=declared)
         )
         is_remembered = workspace.remember(answer, raw, k)
         green = _for_carbon(workspace, answer, by, lasts, region, power_limit, weigh)

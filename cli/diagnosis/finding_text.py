@@ -47,12 +47,12 @@ def show_finding(place: int, item: SettingFinding) -> None:
     say()
 
 
-def show_briefly(findings: Sequence[SettingFinding]) -> None:
-    """Print what is wrong with what runs in front of a plan, a finding in two lines."""
+def show_briefly(findings: Sequence[SettingFinding], *, of_measured: bool = False) -> None:
+    """Print what is wrong with what runs, or was measured, in front of a plan, a finding in two lines."""
     matter = [item for item in findings if item.level is not FindingLevel.NOTE]
     if not matter:
         return
-    say("What runs now costs you:")
+    say("What the measured start sets costs you:" if of_measured else "What runs now costs you:")
     for item in matter[:_MOST]:
         cure = _remedy(item).replace(" --", " ")  # as the titles of changes name a flag
         say(f"  {cure}{_where(item)}: {_in(item.says)}")

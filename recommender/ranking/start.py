@@ -83,6 +83,11 @@ class StartConfiguration:
         return Settings({item.name: item.value for item in self.settings})
 
     @property
+    def is_measured(self) -> bool:
+        """Whether it is a measured run, kept as it was."""
+        return self.layout is not None and any(item.tier == "measured here" for item in self.expected[:1])
+
+    @property
     def paste_lines(self) -> list[str]:
         """It as people paste it: exports, one command with flags and JSON, fields of files."""
         return pasted(self.settings, self.framework, self.checkpoint)

@@ -6,10 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.running import RunningSetting
 from ingest.questions.launches.serving import NOT_TUNED
 from kg.errors import InfeasibleError, InputError, NoEvidenceError
 from kg.nouns.audit import FindingKind
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import show
 from kg.terms.purposes import plain_key
 from recommender.audit.audit import Audit, all_rules, without_costs
 from recommender.audit.case import audit_case
@@ -23,7 +25,6 @@ from recommender.workspace.desk import Desk
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingest.questions.launches.running import RunningSetting
     from kg.nouns.audit import AuditRule
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
@@ -97,6 +98,21 @@ class LaunchDesk(Desk):
         question = self._unlimited(problem, case, findings) if has_limit else answer.priced
         priced = self._with_prices(problem, case, findings, question)
         return as_launched(replace(answer, findings=priced), running)
+
+    def of_measured(self, answer: Answer) -> Answer:
+        """The answer whose start is a measured run, with what only costs of what it set."""
+        if answer.plan is None:
+            return answer
+        start = answer.plan.start
+        running = [
+            RunningSetting(key=item.key, value=show(item.value), place=item.where) for item in start.settings
+        ]
+        problem = replace(answer.problem, current=start.configuration)
+        case, findings = self._judged(problem, running)
+        if not findings:
+            return answer
+        without = self._unlimited(problem, case, findings)
+        return replace(answer, findings=self._with_prices(problem, case, findings, without))
 
     def _with_prices(
         self,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from recommender.search.logged_search import LoggedSearch
     from recommender.search.run.preparation import SearchOptions
     from recommender.search.run.task_file import TaskFile
+    from recommender.space.space import SearchSpace
     from recommender.store.editor import Editor
     from recommender.store.experiments import WorkspaceExperiments
     from recommender.store.ingestion import IngestSummary, Options
@@ -263,10 +264,17 @@ class Workspace:
         """Read a question; return it with notes on assumptions. See :meth:`AskDesk.problem`."""
         return (question, ()) if isinstance(question, Problem) else self.ask.problem(question)
 
-    def recommend(self, question: Asked, k: int = 5, *, notes: Sequence[str] = ()) -> Answer:
-        """Recommend k changes or configurations, best first. See :meth:`AskDesk.recommend`."""
+    def recommend(
+        self, question: Asked, k: int = 5, *, notes: Sequence[str] = (), space: SearchSpace | None = None
+    ) -> Answer:
+        """Recommend k changes or configurations, best first. See :meth:`AskDesk.recommend`.
+
+        Where a measured run is kept as it was, what its settings cost is found as for a launch that runs.
+        """
         problem, assumed = self.problem(question)
-        return self.ask.recommend(problem, k, notes=(*notes, *assumed))
+        answer = self.ask.recommend(problem, k, notes=(*notes, *assumed), space=space)
+        is_measured = answer.plan is not None and answer.plan.start.is_measured
+        return self.launches.of_measured(answer) if is_measured else answer
 
     def check(
         self,

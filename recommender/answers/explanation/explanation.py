@@ -169,7 +169,7 @@ class StartExplanation(Explanation):
         for fact in self.answer.assumed:
             if fact.words:
                 yield f"assumed: {fact.words}" + (f" ({fact.otherwise})" if fact.otherwise else "")
-        if not any(item.tier == "measured here" for item in self.start.expected):
+        if not self.start.is_measured:
             yield "three measured runs of this question, ingested, decide it"
 
 

@@ -1,0 +1,48 @@
+"""What a measured start sets is judged as what runs is."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.unit.recommender.ranking.measured.served_cases import with_cases
+
+QUESTION: dict[str, Any] = {
+    "model": "qwen3-32b",
+    "phase": "serving",
+    "hardware": "h100-sxm",
+    "count": 4,
+    "software": {"vllm": "0.18.0"},
+    "shape": {"input_len": 1024, "output_len": 256},
+    "traits": {"concurrency": 64},
+}
+
+
+def served(**config: object) -> dict[str, object]:
+    return {
+        "task": {
+            "kind": "serving", "op": "serve", "model": "qwen3-32b", "shape": QUESTION["shape"],
+            "concurrency": 64,
+        },
+        "hardware": {"name": "h100-sxm", "count": 4},
+        "software": {"vllm": "0.18.0"},
+        "config": {"tensor_parallel_size": 4, **config},
+        "outcome": {"metric": "throughput", "unit": "tokens/s", "value": 1000, "status": "ok"},
+        "source": {"repo": "my runs"},
+    }  # fmt: skip
+
+
+def test_what_a_measured_start_costs_is_found_and_priced(shipped_path: Path, tmp_path: Path) -> None:
+    with with_cases(shipped_path, tmp_path, served(enforce_eager=True)) as workspace:
+        answer = workspace.recommend(QUESTION)
+    assert answer.plan is not None
+    assert answer.plan.start.is_measured
+    [eager] = [item for item in answer.findings if item.setting.key == "--enforce-eager"]
+    assert eager.is_taken_back
+    assert eager.priced is not None
+
+
+def test_a_sound_measured_start_and_a_modelled_one_have_no_findings(
+    shipped_path: Path, tmp_path: Path
+) -> None:
+    with with_cases(shipped_path, tmp_path, served()) as workspace:
+        assert workspace.recommend(QUESTION).findings == ()
+        assert workspace.recommend({**QUESTION, "count": 2}).findings == ()
