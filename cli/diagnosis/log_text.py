@@ -30,6 +30,12 @@ _LOAD = {
     "preemptions": ("preemptions", 1.0),
 }  # fmt: skip
 """Names of the statistics of a server, and what they are multiplied by on the screen."""
+_MODELLED = {
+    "needed": "KV cache of one request of full length", "weights": "weights", "capacity": "memory of a device"
+}  # fmt: skip
+"""Memory that the cost model adds, each on one device."""
+_OTHER, _HELD = "other_process", "held_by_other"
+"""Names of values of a fault: who else holds memory of the device, and how much."""
 
 
 def show_log(path: Path, answer: LogAnswer) -> None:
@@ -51,7 +57,9 @@ def show_log(path: Path, answer: LogAnswer) -> None:
             say(f"Against {lack} in {answer.program}")
             _show_moves(moves)
             if answer.modelled:
-                parts = ", ".join(f"{name} {value:.2f} GiB" for name, value in answer.modelled.items())
+                parts = ", ".join(
+                    f"{_MODELLED[name]} {value:.2f} GiB" for name, value in answer.modelled.items()
+                )
                 say_labelled("modelled", parts)
             say()
     if not (reading.names_error or answer.cures):
@@ -105,6 +113,11 @@ def _show_fault(item: SeenFault, answer: LogAnswer) -> None:
     say(f"{item.fault.label}{codes}, line {_lines(item.lines, item.count)}")
     say_labelled("seen", item.first)
     _show_values(item.values)
+    if held := item.values.get(_HELD):
+        say_labelled(
+            "first",
+            f"process {item.values[_OTHER]} holds {held} of this device: end it, or take another device",
+        )
     say_labelled("cause", _in_language(item.fault.cause))
     say_labelled("remedy", _in_language(item.fault.remedy))
     if answer.block is not None and item is answer.reading.faults[0]:

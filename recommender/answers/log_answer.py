@@ -135,7 +135,8 @@ def answer_log(
     program = owner_of(reading.programs) or server
     strategies = (item for item in all_of(graph, Strategy) if item.kind != FactKind.CLAIMED)
     advice = {item.id: set(item.phases) for item in strategies}
-    lacks = lacks_of(item.fault.id for item in reading.faults) if program else []
+    faults = (item.fault.id for item in reading.faults) if program else ()
+    lacks = lacks_of(faults, program, reading.functions)
     given = dict(reading.arguments)
     told = _numbers_of(reading)
     added = {name: value for name, value in modelled(reading.arguments).items() if name not in told}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
@@ -54,6 +55,7 @@ _BEGINS = re.compile(
 """How a line of a log begins, other than one that goes on with a message."""
 _SIZE = re.compile(r"\b(\w*BLOCK\w*|\w*block_?size\w*)\s*[=:]{1,2}\s*(\d+)\b")
 """A size of a block as a program prints it."""
+_FRAME = re.compile(r'File "[^"]+", line \d+, in (\w+)')
 _SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|WARN(?:ING)?)\b")
 _SAYS_RAISED = re.compile(r"Error|Exception|error|ERROR|[Aa]ssert|CRITICAL|FATAL|Traceback")
 GRAVE = LEVELS.index("error")
@@ -151,6 +153,7 @@ class LogReading(JsonNoun):
         lines: Lines that the log has.
         arguments: Arguments that a server tells of itself, by name.
         sizes: Sizes of blocks that lines assign, by name: of a kernel that does not fit.
+        functions: Functions in tracebacks, the last one last.
     """
 
     faults: tuple[SeenFault, ...]
@@ -165,6 +168,7 @@ class LogReading(JsonNoun):
     sizes: Mapping[str, int] = field(default_factory=dict, metadata=NOT_IN_JSON)
     numbers: Mapping[str, float] = field(default_factory=dict, metadata=NOT_IN_JSON)
     following: Mapping[int, str] = field(default_factory=dict, metadata=NOT_IN_JSON)
+    functions: tuple[str, ...] = field(default=(), metadata=NOT_IN_JSON)
 
     def goes_on(self, number: int) -> str:
         """A message's further lines: those behind it that begin no line of a log."""
@@ -221,12 +225,8 @@ class _Faults:
 
 def _counts_none(fault: FaultPattern, text: str) -> bool:
     """Whether a line tells that a fault was counted no times."""
-    counts = [
-        (values_found(pattern, text) or {}).get("count", "")
-        for pattern in fault.patterns
-        if "{count}" in pattern
-    ]
-    told = [count for count in counts if count]
+    values = (values_found(pattern, text) or {} for pattern in fault.patterns if "{count}" in pattern)
+    told = [item["count"] for item in values if item.get("count")]
     return bool(told) and all(re.fullmatch(r"0+|N/A", count) for count in told)
 
 
@@ -235,13 +235,11 @@ def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
     values: dict[str, str] = {}
     for pattern in fault.patterns:
         values |= values_found(pattern, last.last) or {}
-    numbers = sorted({number for line in lines for number in line.numbers})
-    first = min(lines, key=lambda line: line.numbers[0])
     return SeenFault(
         fault=fault,
-        lines=tuple(numbers[:KEPT_LINES]),
+        lines=tuple(sorted({number for line in lines for number in line.numbers})[:KEPT_LINES]),
         count=sum(line.count for line in lines),
-        first=first.first.strip()[:MOST_TEXT],
+        first=lines[0].first.strip()[:MOST_TEXT],
         values=values,
         last=last.last_number,
         message=last.last.strip()[:MOST_MESSAGE],
@@ -265,18 +263,22 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     arguments: dict[str, str] = {}
     sizes: dict[str, int] = {}
     numbers: dict[str, float] = {}
+    functions: dict[str, int] = {}
     number = 0
-    for kinds in read_lines(path, faults.codes, MAY_TELL, (samples or LoadSamples()).take):
-        for line in kinds:
-            number = max(number, line.last_number)
-            marked |= programs_marked(line.first)
-            arguments |= arguments_in(line.last)
-            numbers |= numbers_told(line.last)
-            sizes |= {name: int(value) for name, value in _SIZE.findall(line.last)}
-            if not faults.take(line):
-                others.append(line)
+    kinds = read_lines(path, faults.codes, MAY_TELL, (samples or LoadSamples()).take)
+    for line in chain.from_iterable(kinds):
+        number = max(number, line.last_number)
+        marked |= programs_marked(line.first)
+        arguments |= arguments_in(line.last)
+        numbers |= numbers_told(line.last)
+        sizes |= {name: int(value) for name, value in _SIZE.findall(line.last)}
+        for name in _FRAME.findall(line.last):
+            functions[name] = max(line.last_number, functions.get(name, 0))
+        if not faults.take(line):
+            others.append(line)
     statements, looked = _statements(others, marked)
     graves = [item for item in statements if item.is_grave]
+    states = [item for item in statements if item.statement.level == "info"]
     known = {number for item in statements for number in item.lines}
     unknown = [line for line in others if _SAYS_ERROR.search(line.last) and not known & set(line.numbers)]
     seen = faults.seen()
@@ -284,9 +286,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     return LogReading(
         faults=tuple(seen),
         statements=(*graves, *(item for item in statements if item.statement.level == "warning")),
-        states=tuple(
-            sorted((i for i in statements if i.statement.level == "info"), key=lambda item: item.lines[0])
-        ),
+        states=tuple(sorted(states, key=lambda item: item.lines[0])),
         programs=tuple(sorted(marked)) or tuple(own),
         unknown=_last_lines(unknown),
         nearest=() if seen or statements else _last_lines(unknown or _nearest(others, looked)),
@@ -295,6 +295,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
         arguments=arguments,
         sizes=sizes,
         numbers=numbers,
+        functions=tuple(sorted(functions, key=functions.__getitem__)),
         following={place: line.last for line in others for place in (*line.numbers, line.last_number)},
     )
 
@@ -306,9 +307,8 @@ def read_faults(path: Path, patterns: Iterable[FaultPattern]) -> tuple[SeenFault
         InputError: It cannot be read, or nothing is in it.
     """
     faults = _Faults(patterns)
-    for kinds in read_lines(path, faults.codes, MAY_TELL, lambda _: None):
-        for line in kinds:
-            faults.take(line)
+    for line in chain.from_iterable(read_lines(path, faults.codes, MAY_TELL, lambda _: None)):
+        faults.take(line)
     return tuple(faults.seen())
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -86,10 +86,21 @@ def is_general(fault: str) -> bool:
     return fault in _table()["general"]
 
 
-def lacks_of(faults: Iterable[str]) -> list[str]:
-    """The lacks that known faults show, in their order."""
+def lacks_of(faults: Iterable[str], program: str = "", functions: Sequence[str] = ()) -> list[str]:
+    """The lacks that known faults show, in their order.
+
+    Args:
+        faults: The faults.
+        program: The program that ran short.
+        functions: Functions of its tracebacks, the last one last: they tell in which phase it was.
+    """
     by_fault = {fault: lack for lack, shown in _table()["lacks"].items() for fault in shown}
-    return list(dict.fromkeys(by_fault[fault] for fault in faults if fault in by_fault))
+    phases = _table()["phases"].get(home_of(program), {})
+    found = []
+    for lack in (by_fault[fault] for fault in faults if fault in by_fault):
+        inside = phases.get(lack, {})
+        found.append(next((inside[name] for name in reversed(functions) if name in inside), lack))
+    return list(dict.fromkeys(found))
 
 
 def moves_against(

@@ -268,3 +268,15 @@ def test_the_memory_of_a_device_makes_the_value(run: Any, tmp_path: Path) -> Non
     assert "--gpu-memory-utilization 0.9 in place of 0.85" in out
     assert "--kv-cache-dtype fp8: not enough alone" in out
     assert "--gpu-memory-utilization higher than 0.85" in run("diagnose", log).out
+
+
+def test_who_else_holds_the_memory_is_named_before_any_setting(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB. GPU 0 has a total capacity of 79.15 GiB "
+        "of which 1.19 GiB is free. Process 12345 has 43.12 GiB memory in use. Including non-PyTorch memory, this process "
+        "has 34.83 GiB memory in use.\n"
+    )
+    out = " ".join(run("diagnose", log).out.split())
+    assert "process 12345 holds 43.12 GiB of this device" in out
+    assert out.index("12345 holds") < out.index("remedy")

@@ -37,6 +37,29 @@ def test_out_of_memory_is_met_by_the_program_that_ran(answer: Any) -> None:
     assert (first.key, first.to) == ("--gpu-memory-utilization", "lower")
 
 
+@pytest.mark.parametrize(
+    ("function", "first"),
+    [
+        ("load_model", "--tensor-parallel-size"),
+        ("determine_available_memory", "--max-num-batched-tokens"),
+        ("capture_model", "--gpu-memory-utilization"),
+        ("execute_model", "--gpu-memory-utilization"),
+    ],
+)
+def test_what_helps_against_a_lack_of_memory_depends_on_where_the_server_was(
+    answer: Any, function: str, first: str
+) -> None:
+    frames = "".join(
+        f'ERROR File "/x/vllm/v1/worker/gpu_worker.py", line 9, in {name}\n'
+        for name in ("run", function, "torch_call")
+    )
+    [(_, moves)] = answer(frames + OUT_OF_MEMORY).lacks.items()
+    assert moves[0].key == first
+    assert ("--gpu-memory-utilization" in {move.key for move in moves}) == (
+        first == "--gpu-memory-utilization"
+    )
+
+
 def test_a_lack_of_cache_is_moved_by_the_flags_of_its_server(answer: Any) -> None:
     found = answer(SGLANG.format(9, 0.99, 5))
     assert found.reading.faults == ()

@@ -46,6 +46,14 @@ def test_a_lack_is_met_once_in_the_order_of_its_faults() -> None:
     ]
 
 
+def test_each_phase_of_a_program_has_settings() -> None:
+    for program, phases in TABLE["phases"].items():
+        assert set(phases) <= set(TABLE["lacks"])
+        assert {name for inside in phases.values() for name in inside.values()} <= set(
+            TABLE["programs"][program]
+        )
+
+
 def test_a_move_goes_from_what_the_log_tells_else_from_the_default() -> None:
     told = arguments_in("non-default args: {'model': 'm', 'gpu_memory_utilization': 0.95, 'x': None}")
     assert told == {"model": "m", "gpu_memory_utilization": "0.95"}
