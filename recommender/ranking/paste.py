@@ -76,8 +76,7 @@ def _here_document(file: str, fields: Sequence[PlanSetting]) -> list[str]:
 
     content: dict[str, Any] = {}
     for item in fields:
-        value = yaml.safe_load(item.value) if isinstance(item.value, str) else item.value
-        _put(content, item.key, value)
+        _put(content, item.key, _typed(item.value))
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     return [f"cat > {shell_word(file)} <<'EOF'", *text.splitlines(), "EOF"]
 
@@ -168,7 +167,10 @@ def _put(content: dict[str, Any], path: str, value: object) -> None:
     *outer, last = path.split(".")
     for name in outer:
         inner = content.setdefault(name, [{}] if name in _LISTS else {})
-        content = inner[0] if isinstance(inner, list) else inner
+        inner = inner[0] if isinstance(inner, list) else inner
+        if not isinstance(inner, dict):  # a value and its fields: the fields win
+            inner = content[name] = {}
+        content = inner
     content[last] = _parsed(value)
 
 
@@ -203,9 +205,19 @@ def _parsed(value: object) -> object:
     if isinstance(value, str) and value[:1] in "[{":
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     return value
+
+
+def _typed(value: object) -> object:
+    """A value as a file has it: the number, switch or list that its text is, else the text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value.lower() if value.lower() in {"true", "false"} else value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _is_field(item: PlanSetting) -> bool:

@@ -5,6 +5,7 @@ import shlex
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
@@ -88,6 +89,21 @@ def test_a_command_that_reads_a_file_of_settings_names_it() -> None:
         "EOF",
         "trtllm-serve MODEL --tp_size 8 --extra_llm_api_options extra-llm-api.yml",
     ]
+
+
+@pytest.mark.parametrize(
+    "text", ["{a: [", "&a [*a]", "x\nEOF\nreboot", "[" * 5000, "!!python/name:os.system "]
+)
+def test_no_value_ends_the_file_that_a_start_writes(text: str) -> None:
+    of_file = [
+        PlanSetting(where=SettingPlace.YAML, key=key, value=text, origin=Origin.RECIPE)
+        for key in ("a", "a.b", "c\nEOF\nreboot")
+    ]
+    first, *body, last, command = pasted(of_file, "tensorrt-llm")
+    assert (first, last) == ("cat > extra-llm-api.yml <<'EOF'", "EOF")
+    assert "EOF" not in body
+    assert yaml.safe_load("\n".join(body)) == {"a": {"b": text}, "c\nEOF\nreboot": text}
+    assert command.startswith("trtllm-serve ")
 
 
 def test_an_engine_that_reads_a_file_gets_the_file() -> None:
