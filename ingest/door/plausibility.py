@@ -51,7 +51,6 @@ class _Bound:
     """The best value that the hardware of a problem allows.
 
     Attributes:
-        problem: Kept, so that its identity is not given to another.
         limit: Shortest time in seconds, or highest rate, that is believed.
         is_time: The limit is a time.
         why: The peak it follows from, in words.
@@ -59,7 +58,6 @@ class _Bound:
         worst: How far beyond, as a factor of the hardware's peak.
     """
 
-    problem: Problem
     limit: float
     is_time: bool
     why: str
@@ -70,32 +68,34 @@ class _Bound:
 
 @dataclass(slots=True)
 class _Table:
-    """The ends of the values of one problem, as logarithms of costs."""
+    """The ends of the values of one problem, as costs: times, or rates turned over."""
 
     problem: Problem
     rows: int = 0
     best: float = math.inf
     next: float = math.inf
-    worst: float = -math.inf
+    worst: float = 0.0
 
     def add(self, cost: float) -> None:
-        """Count a value; one that is there is not counted again."""
-        if cost in (self.best, self.next, self.worst):
-            return
-        self.rows += 1
-        self.next = min(self.next, max(self.best, cost))
-        self.best, self.worst = min(self.best, cost), max(self.worst, cost)
+        """Count a value; one that is an end already is not counted again."""
+        if cost > self.next:
+            self.rows += cost != self.worst
+            self.worst = max(self.worst, cost)
+        elif cost not in (self.best, self.next):
+            self.rows += 1
+            self.next = max(self.best, cost)
+            self.best, self.worst = min(self.best, cost), max(self.worst, cost)
 
     @property
     def is_lone(self) -> bool:
         """Whether the best value stands apart from all others."""
-        return self.rows >= LEAST_ROWS and self.next - self.best > LONE * (self.worst - self.best)
+        return self.rows >= LEAST_ROWS and self.next / self.best > (self.worst / self.best) ** LONE
 
     def __str__(self) -> str:
         work = self.problem.workload
         return (
             f"{work.operator} on {self.problem.hardware.name}: the best of {self.rows} values of "
-            f"{self.problem.objective.metric} is {math.exp(self.next - self.best):.2f} times better than the "
+            f"{self.problem.objective.metric} is {self.next / self.best:.2f} times better than the "
             "next, far more than all others differ: perhaps no whole run; it is kept, measure it again"
         )
 
@@ -121,8 +121,8 @@ def mark_implausible(rows: Iterable[T], facts: Facts, records: Records) -> Itera
         yield judge.mark(row)
     for warning in judge.warnings.values():
         records.guess(warning)
-    for table in judge.lone:
-        records.guess(str(table))
+    for lone in judge.lone():
+        records.guess(lone)
 
 
 class _Judge:
@@ -131,27 +131,23 @@ class _Judge:
     def __init__(self, facts: Facts) -> None:
         self.warnings: dict[str, str] = {}
         self._facts = facts
-        self._bounds: dict[int, _Bound | None] = {}
-        self._tables: dict[int, _Table] = {}
-        self._kept: list[Problem] = []
+        self._known: dict[int, tuple[_Bound | None, _Table]] = {}
+        self._lone: list[str] = []
         self._sources: dict[tuple[int, str], tuple[Source, Source]] = {}
 
-    @property
-    def lone(self) -> list[_Table]:
-        """The tables whose best value stands apart."""
-        return [table for table in self._tables.values() if table.is_lone]
+    def lone(self) -> list[str]:
+        """What is said of the tables whose best value stands apart."""
+        return self._lone + [str(table) for _, table in self._known.values() if table.is_lone]
 
     def see(self, row: object) -> None:
         """Mark the problem of a case as doubtful if its value is beyond its bound."""
         if not isinstance(row, Case) or row.measurement.value is None or row.kind is Kind.MODELLED:
             return
         value = row.measurement.value
-        bound = self._bound(row.problem)
-        if value > 0 and row.measurement.metric == row.problem.objective.metric:
-            table = self._tables.get(id(row.problem)) or self._tables.setdefault(
-                id(row.problem), _Table(row.problem)
-            )
-            table.add(math.log(value) if row.problem.objective.better is Better.LOWER else -math.log(value))
+        objective = row.problem.objective
+        bound, table = self._judged(row.problem)
+        if value > 0 and row.measurement.metric == objective.metric:
+            table.add(value if objective.better is Better.LOWER else 1 / value)
         if bound is None:
             return
         beyond = bound.limit / value if bound.is_time else value / bound.limit
@@ -168,7 +164,7 @@ class _Judge:
         """The case with a note in its source if its problem is doubted."""
         if not isinstance(row, Case):
             return row
-        bound = self._bounds.get(id(row.problem))
+        bound, _ = self._known.get(id(row.problem), (None, None))
         if bound is None or not bound.doubted or row.measurement.value is None:
             return row
         note = f"unit in doubt: beyond {bound.why}"
@@ -180,16 +176,15 @@ class _Judge:
             self._sources[key] = row.source, replace(row.source, note=words)
         return replace(row, source=self._sources[key][1])
 
-    def _bound(self, problem: Problem) -> _Bound | None:
+    def _judged(self, problem: Problem) -> tuple[_Bound | None, _Table]:
         key = id(problem)
-        if key not in self._bounds:
-            if len(self._bounds) >= _CACHED:
-                self._bounds.clear()
-                self._tables.clear()
-                self._kept.clear()
-            self._kept.append(problem)
-            self._bounds[key] = _bound(problem, self._facts(problem.hardware.name))
-        return self._bounds[key]
+        if key not in self._known:
+            if len(self._known) >= _CACHED:
+                self._lone = self.lone()
+                self._known.clear()
+            bound = _bound(problem, self._facts(problem.hardware.name))
+            self._known[key] = bound, _Table(problem)  # which keeps it, so that its identity is its own
+        return self._known[key]
 
 
 def _bound(problem: Problem, facts: Mapping[str, float | str]) -> _Bound | None:
@@ -212,7 +207,7 @@ def _bound(problem: Problem, facts: Mapping[str, float | str]) -> _Bound | None:
     if not bounds:
         return None
     shortest, margin, why = max(bounds, key=lambda bound: bound[0] / bound[1])
-    return _Bound(problem=problem, limit=shortest / margin, is_time=True, why=why, margin=margin)
+    return _Bound(limit=shortest / margin, is_time=True, why=why, margin=margin)
 
 
 def _training_bound(problem: Problem, peak: float, count: int) -> _Bound | None:
@@ -225,9 +220,7 @@ def _training_bound(problem: Problem, peak: float, count: int) -> _Bound | None:
     devices = 1 if rate.endswith("/device") else count
     highest = peak * devices / (_TRAINING_FLOPS * parameters)
     why = f"the peak of {peak / 1e12:.0f} TFLOP/s"
-    return _Bound(
-        problem=problem, limit=highest * COMPUTE_MARGIN, is_time=False, why=why, margin=COMPUTE_MARGIN
-    )
+    return _Bound(limit=highest * COMPUTE_MARGIN, is_time=False, why=why, margin=COMPUTE_MARGIN)
 
 
 def _fastest(facts: Mapping[str, float | str]) -> float:

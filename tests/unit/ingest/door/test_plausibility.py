@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.door import plausibility
 from ingest.door.plausibility import LOOKED_AT, mark_implausible
 from ingest.door.records import NameResolver, Records
 from ingest.reading import FileReport, read
@@ -134,3 +135,13 @@ def test_a_best_value_far_from_all_others_is_kept_and_said(
     rows = [gemm(records, value, op="toy") for value in (best, *(1 + at / 10 for at in range(9)))]
     assert list(mark_implausible(rows, facts, records)) == rows
     assert any("better than the next" in guess for guess in records.guesses) is is_lone
+
+
+def test_a_best_value_is_said_though_many_problems_follow(
+    names: NameResolver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plausibility, "_CACHED", 1)
+    records = Records(names)
+    rows = [gemm(records, value, op="toy") for value in (0.01, *(1 + at / 10 for at in range(9)))]
+    assert len(list(mark_implausible([*rows, gemm(records, 1.0, op="other")], facts, records))) == 11
+    assert sum("better than the next" in guess for guess in records.guesses) == 1
