@@ -14,7 +14,7 @@ from ingest.door.values import parse_value
 from ingest.files.content import ContentError
 from ingest.files.csv_rows import csv_rows, header_of
 from ingest.formats.format import Format
-from ingest.formats.trackers.experiments import case_or_fault, parse_number
+from ingest.formats.trackers.experiments import NO_HARDWARE, case_or_fault, parse_number
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     """A case for each row."""
     hardware = records.context.hardware
     if not hardware:
-        yield Fault(place="", reason="names no hardware; tell it with the option hardware")
+        yield Fault(place="", reason=NO_HARDWARE)
         return
     stem = content.path.name.split(".")[0]
     for place, row in csv_rows(content):

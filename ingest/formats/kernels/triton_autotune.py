@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ingest.files.content import ContentError
 from ingest.files.documents import load_json
 from ingest.formats.format import Format
-from ingest.formats.trackers.experiments import case_or_fault
+from ingest.formats.trackers.experiments import NO_HARDWARE, case_or_fault
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     if not isinstance(document, dict) or not hardware:
         yield Fault(
             place="",
-            reason="names no hardware; tell it with the option hardware"
-            if isinstance(document, dict)
-            else "expected an object",
+            reason=NO_HARDWARE if isinstance(document, dict) else "expected an object",
         )
         return
     base: dict[str, object] = {

@@ -104,7 +104,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 
 def _record(row: Mapping[str, str], machine: str, content: Content, records: Records) -> dict[str, object]:
     if not machine:
-        raise ContentError("no sentence above the table names the machine; tell it with the option hardware")
+        raise ContentError("no sentence above the table names the machine; tell it with --hardware")
     outcome = _outcome(row["Performance"])
     phase = strip_markup(row["Phase"]).lower()
     kind, operator = _PHASES.get(phase, ("", ""))

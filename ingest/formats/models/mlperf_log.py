@@ -144,9 +144,7 @@ def _system(log: Path, records: Records) -> tuple[dict[str, object], dict[str, o
     if not found:
         if records.context.hardware:
             return {"name": records.context.hardware}, {}
-        raise ContentError(
-            "no system description (JSON) beside it; tell the hardware with the option hardware"
-        )
+        raise ContentError("no system description (JSON) beside it; tell the hardware with --hardware")
     system = found[0]
     nodes, each = _count(system.get("number_of_nodes")), _count(system.get("accelerators_per_node"))
     hardware: dict[str, object] = {"name": system["accelerator_model_name"]}

@@ -19,7 +19,7 @@ from ingest.files.documents import load_json
 from ingest.files.json_lines import json_lines
 from ingest.files.sniffing import read_head
 from ingest.formats.format import Format
-from ingest.formats.trackers.experiments import case_or_fault
+from ingest.formats.trackers.experiments import NO_HARDWARE, case_or_fault
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _TIME = "time (ns)"
 _BANK = re.compile(r"(?P<chip>Ascend\w+?)_(?P<cores>\d+)_AiCore_(?P<op>\w+)_runtime_kb\.json")
 _DEEPEST = 200
-_NAMED_HARDWARE = "names no hardware; tell it with the option hardware"
 
 
 def sniff(head: Head) -> bool:
@@ -56,7 +55,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 
 def _kernels(document: object, content: Content, records: Records) -> Iterator[Case | Fault]:
     if not records.context.hardware:
-        yield Fault(place="", reason=_NAMED_HARDWARE)
+        yield Fault(place="", reason=NO_HARDWARE)
         return
     roots = document if isinstance(document, list) else [document]
     waiting: list[tuple[object, tuple[str, ...]]] = [(root, ()) for root in reversed(roots)]
@@ -107,7 +106,7 @@ def _tilings(content: Content, records: Records) -> Iterator[Case | Fault]:
     named = _BANK.fullmatch(content.path.name)
     hardware = records.context.hardware or (named["chip"] if named is not None else "")
     if not hardware:
-        yield Fault(place="", reason=_NAMED_HARDWARE)
+        yield Fault(place="", reason=NO_HARDWARE)
         return
     for place, line in json_lines(content):
         if isinstance(line, Fault):

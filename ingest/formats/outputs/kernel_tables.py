@@ -13,7 +13,7 @@ from ingest.door.values import parse_value
 from ingest.files.content import ContentError
 from ingest.files.safe_yaml import load_yaml
 from ingest.formats.format import Format
-from ingest.formats.trackers.experiments import case_or_fault, parse_number
+from ingest.formats.trackers.experiments import NO_HARDWARE, case_or_fault, parse_number
 from kg.errors import Fault
 from kg.terms.precisions import canonical_precision
 
@@ -151,7 +151,7 @@ def _cases(
         return
     hardware = device if device and records.hardware(device)[1] else records.context.hardware or device
     if not hardware:
-        yield Fault(place=place, reason="names no hardware; tell it with the option hardware")
+        yield Fault(place=place, reason=NO_HARDWARE)
         return
     try:
         task = _task(table, row)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ingest.formats.trackers.experiments import NO_HARDWARE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -45,10 +47,13 @@ def launched(record: Mapping[str, object], records: Records) -> dict[str, object
     hardware = dict(_table(record, "hardware"))
     named = hardware.get("name") or records.context.hardware or launch.get("hardware")
     if not named:
-        return "names no hardware; tell it with the option hardware"
+        return NO_HARDWARE
     count = hardware.get("count") or launch.get("count")
     if count is None:
-        records.guess("the file does not say how many devices served; --from-command SCRIPT tells it")
+        records.guess(
+            "rows of an unknown number of devices, as the file does not say how many served; "
+            "--from-command SCRIPT tells it"
+        )
     given = records.context.hardware
     if (
         hardware.get("name")
@@ -56,7 +61,7 @@ def launched(record: Mapping[str, object], records: Records) -> dict[str, object
         and records.hardware(given)[0] != records.hardware(str(hardware["name"]))[0]
     ):
         records.guess(
-            f"the file names hardware {hardware['name']!r}, the option says {given!r}; the file is believed"
+            f"the file names hardware {hardware['name']!r}, --hardware says {given!r}; the file is believed"
         )
     found = dict(record) | {
         "task": task,

@@ -16,6 +16,8 @@ from ingest.files.content import ContentError
 from kg.errors import Fault
 from kg.nouns.entities import Case
 
+NO_HARDWARE = "names no hardware; tell it with --hardware"
+
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 _HARDWARE = (
@@ -162,7 +164,7 @@ def _hardware(stated: object, records: Records, *, hints: list[str], what: str) 
     if isinstance(stated, str) and stated.strip():
         if given and records.hardware(given)[0] != records.hardware(stated)[0]:
             records.guess(
-                f"{what}: names hardware {stated!r}, the option says {given!r}; the file is believed"
+                f"{what}: names hardware {stated!r}, --hardware says {given!r}; the file is believed"
             )
         return stated, rest
     if given:
@@ -176,7 +178,7 @@ def _hardware(stated: object, records: Records, *, hints: list[str], what: str) 
         if device:
             records.guess(f"{what}: hardware {device!r} is taken from the name {hint!r}")
             return device, rest
-    raise ContentError(f"{what}: names no hardware; tell it with the option hardware")
+    raise ContentError(f"{what}: {NO_HARDWARE}")
 
 
 def device_in(text: str, records: Records) -> tuple[str, str]:

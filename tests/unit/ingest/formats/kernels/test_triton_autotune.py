@@ -49,4 +49,4 @@ def test_the_winner_of_a_generated_kernel_has_no_time(tmp_path: Path, names: Nam
 def test_without_hardware_the_option_is_named(tmp_path: Path, names: NameResolver) -> None:
     cases, report = taken(tmp_path / "add.autotune.json", TUNED, names, "")
     assert not cases
-    assert "option hardware" in str(report.faults[0])
+    assert "--hardware" in str(report.faults[0])

@@ -77,7 +77,7 @@ def test_a_run_that_was_aborted_is_a_failure(names: NameResolver, tmp_path: Path
     ("stop", "systems", "reason"),
     [
         (False, 1, "without run_stop among its 6 events there is no time to train"),
-        (True, 0, "no system description (JSON) beside it; tell the hardware with the option hardware"),
+        (True, 0, "no system description (JSON) beside it; tell the hardware with --hardware"),
         (True, 2, "2 system descriptions beside it: which one it ran on is not said"),
     ],
 )

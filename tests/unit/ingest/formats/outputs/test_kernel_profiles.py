@@ -50,7 +50,7 @@ def test_a_kernel_of_a_tree_has_the_mean_of_its_runs(tmp_path: Path, names: Name
 
 def test_a_tree_names_no_hardware(tmp_path: Path, names: NameResolver) -> None:
     _, report = taken(tmp_path / "proton.hatchet", json.dumps(TREE), names)
-    assert "tell it with the option hardware" in str(report.faults[0])
+    assert "tell it with --hardware" in str(report.faults[0])
 
 
 def test_a_tiling_is_a_choice_without_a_time(tmp_path: Path, names: NameResolver) -> None:

@@ -85,7 +85,7 @@ def test_tensile_has_a_kernel_a_column_or_the_winner(
 def test_a_table_without_hardware_says_what_is_missing(tmp_path: Path, names: NameResolver) -> None:
     cases, report = taken(tmp_path / "out.gemm.csv", CUTLASS, names, "")
     assert not cases
-    assert "tell it with the option hardware" in str(report.faults[0])
+    assert "tell it with --hardware" in str(report.faults[0])
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_result_of_another_model_than_the_script_is_refused(tmp_path: Path, na
 def test_without_hardware_the_option_is_named(tmp_path: Path, names: NameResolver) -> None:
     cases, report = taken(tmp_path / "r.json", json.dumps(VLLM_SERVE), names, hardware="")
     assert not cases
-    assert "option hardware" in str(report.faults[0])
+    assert "--hardware" in str(report.faults[0])
 
 
 @pytest.mark.parametrize(

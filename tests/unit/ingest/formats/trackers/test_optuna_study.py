@@ -49,7 +49,7 @@ def test_states_values_and_choices_are_what_they_say(names: NameResolver, tmp_pa
     )
     told = " ".join(report.guesses)
     assert "1 trials that have not ended" in told
-    assert "names hardware 'A100', the option says 'RTX 2080 Ti'; the file is believed" in told
+    assert "names hardware 'A100', --hardware says 'RTX 2080 Ti'; the file is believed" in told
 
 
 def test_each_objective_has_a_direction_of_its_own(names: NameResolver, tmp_path: Path) -> None:

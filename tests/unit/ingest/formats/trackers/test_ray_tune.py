@@ -68,5 +68,5 @@ def test_what_is_wrong_is_told(names: NameResolver, tmp_path: Path) -> None:
     assert told == [
         "no metric with a unit in its name among: loss",
         "no other trial tells which metric this one failed to give",
-        "experiment 'nameless': names no hardware; tell it with the option hardware",
+        "experiment 'nameless': names no hardware; tell it with --hardware",
     ]

@@ -48,7 +48,7 @@ def test_runs_without_hardware_or_metric_are_told(names: NameResolver, tmp_path:
     )
     _, report = ingest(names, tmp_path / "a.csv")
     assert [str(fault) for fault in report.faults] == [
-        "line 2: runs: names no hardware; tell it with the option hardware"
+        "line 2: runs: names no hardware; tell it with --hardware"
     ]
     assert "2: has not ended, and is passed over" in report.guesses
     cases, report = ingest(names, tmp_path / "a.csv", hardware="A100")
