@@ -1,13 +1,16 @@
 """How often a log of an unseen release is named: what its sources raise, written as its program writes it.
 
-    python -m benchmarks.profiles.error_logs [--packages vllm==0.30.0 ...] [--each N] [--quick]
+    python -m benchmarks.profiles.error_logs [--packages vllm==0.30.0 ...] [--each N] [--healthy N] [--quick]
 
 Releases are ones that ``tools/oracle/errors.yaml`` does not read; they come from the package index, are opened and
 never installed. Of each, N statements are drawn among those that a table may hold (about settings, resources or the
 program's own errors; ``tools.oracle.errors.statements_of``), their values filled in, a traceback put around. Named is a log
 whose line with the error is a known fault, a known statement, or met by its own words; misled one whose first
-statement named is not of the program that wrote it. Healthy logs are lines of state of the same
-releases: accused is one in which an error is named, other than a wait that the program itself tells.
+statement named is not of the program that wrote it.
+
+Healthy logs are made of lines of state of the same releases, any of them, whether a table may hold it or not. Accused is
+one in which an error is named, other than a wait that the program itself tells; doubted one in which a line passes for
+an error that no table has. ``--quick`` asks a quarter of both.
 """
 
 from __future__ import annotations
@@ -57,21 +60,27 @@ def fill(template: str, random: Random) -> str:
     return "".join(parts)
 
 
-def drawn(package: str) -> tuple[str, list[tuple[str, Statement]]]:
-    """The program of a package, and the statements of a release by their file."""
+Found = list[tuple[str, Statement]]
+"""Statements with their files."""
+
+
+def drawn(package: str) -> tuple[str, Found, Found]:
+    """The program of a package; the errors of a release that a table may hold; and all its lines of state."""
     program, _, release = package.partition("==")
     source = sources()[program]
     assert release not in source.releases, f"{package} is read for the tables"
     files = [(path, text) for path, text in package_files(source.package, release) if path.endswith(".py")]
     held = {item.template for item in statements_of(files, source, {})}
-    found: list[tuple[str, Statement]] = []
+    found: Found = []
     for path, content in files:
         try:
             every = python_statements(content.decode("utf-8", "replace"), Path(path).stem)
-            found += [(path, item) for item in every if shorten(item.template) in held]
+            found += [(path, item) for item in every]
         except (SyntaxError, ValueError):
             continue
-    return program, found
+    errors = [pair for pair in found if pair[1].level not in {"info", "warning"}]
+    states = [pair for pair in found if pair[1].level == "info" and "test" not in pair[0]]
+    return program, [pair for pair in errors if shorten(pair[1].template) in held], states
 
 
 def error_log(program: str, path: str, item: Statement, random: Random) -> tuple[str, int]:
@@ -90,15 +99,17 @@ def error_log(program: str, path: str, item: Statement, random: Random) -> tuple
     return "\n".join([*lines, text]) + "\n", len(lines) + 1
 
 
-def healthy_log(program: str, states: list[tuple[str, Statement]], random: Random) -> str:
+def healthy_log(program: str, states: Found, random: Random) -> str:
     """A log of lines of state."""
     first, _ = HEADS.get(program, (f"{program} starts", ""))
     lines = [first]
-    for _, item in random.choices(states, k=STATES):
-        lines += [
-            f"INFO 07-14 09:13:11 [{item.where}.py:77] {line}"
-            for line in fill(item.template, random).split("\n")
-        ]
+    for path, item in random.choices(states, k=STATES):
+        head = (
+            f"INFO 07-14 09:13:11 [{item.where}.py:77] "
+            if program == "vllm"
+            else f"2026-07-14 09:13:11 [INFO] {path}: "
+        )
+        lines += [head + line for line in fill(item.template, random).split("\n")]
     return "\n".join(lines) + "\n"
 
 
@@ -127,19 +138,20 @@ def main() -> int:
         __doc__ or "",
         harness.option("--packages", nargs="*", default=list(PACKAGES)),
         harness.option("--each", type=int, default=80),
+        harness.option("--healthy", type=int, default=300),
+        quick="asks a quarter",
     )
+    each, wanted = (number // 4 if run.quick else number for number in (run.each, run.healthy))
     random = run.random()
-    named = misled = asked = accused = healthy = 0
+    named = misled = asked = accused = doubted = healthy = 0
     with tempfile.TemporaryDirectory() as place:
         Workspace.create(Path(place) / "w", cache=Path(place) / "c", text_model=None)
         log = Path(place) / "run.log"
         with Workspace.open(Path(place) / "w", cache=Path(place) / "c") as opened:
             for package in run.packages:
-                program, statements = drawn(package)
-                errors = [pair for pair in statements if pair[1].level not in {"info", "warning"}]
-                states = [pair for pair in statements if pair[1].level == "info"]
+                program, errors, states = drawn(package)
                 hits = 0
-                for path, item in random.sample(errors, min(run.each, len(errors))):
+                for path, item in random.sample(errors, min(each, len(errors))):
                     text, line = error_log(program, path, item, random)
                     log.write_text(text)
                     answer = answer_log(opened.graph, log)
@@ -147,16 +159,19 @@ def main() -> int:
                     misled += is_misled(answer, program)
                     asked += 1
                 named += hits
-                for _ in range(run.each // 2 if states else 0):
+                print(f"{package}: {hits} of {min(each, len(errors))} named, of {len(errors)} statements")
+                for _ in range(wanted // len(run.packages)):
                     log.write_text(healthy_log(program, states, random))
                     answer = answer_log(opened.graph, log)
-                    accused += any(
-                        not is_general(item.fault.id) for item in answer.reading.faults
-                    ) or is_grave(answer)
+                    faults = [item for item in answer.reading.faults if not is_general(item.fault.id)]
+                    accused += bool(faults) or is_grave(answer)
+                    doubted += bool(answer.reading.unknown)
                     healthy += 1
-                print(f"{package}: {hits} of {min(run.each, len(errors))} named, of {len(errors)} statements")
-    figures = {"named": round(named / asked, 4), "misled": misled, "accused": accused, "healthy_n": healthy}
-    run.last_line(figures, n=asked)
+                    graves = [item.text for item in answer.reading.statements if item.is_grave]
+                    for text in [*(item.message for item in faults), *graves]:
+                        print(f"accused: {text}")
+    figures = {"named": round(named / asked, 4), "misled": misled, "accused": accused, "doubted": doubted}
+    run.last_line(figures | {"healthy": healthy}, n=asked)
     return 0
 
 
