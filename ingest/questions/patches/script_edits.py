@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from ingest.questions.launches.launch import Beside, Launch, LaunchForm, read_launches
@@ -176,11 +177,19 @@ def _files(launches: Sequence[Launch], chosen: Sequence[int], beside: Beside) ->
         name for number, launch in enumerate(launches) if number not in chosen for name, _ in _named(launch)
     }
     return {
-        name: SettingFile(name=name, flag=flag, text=text, is_shared=name in others)
+        name: SettingFile(name=name, flag=flag, text=text, left=_why_left(name, others))
         for number in chosen
         for name, flag in _named(launches[number])
         if (text := beside(name)) is not None
     }
+
+
+def _why_left(name: str, others: Container[str]) -> str:
+    """Why a file is left as it is; empty where a new one may stand beside it."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        return "which lies outside the folder of the script"
+    return "which another launch reads too" if name in others else ""
 
 
 def _chosen(launches: Sequence[Launch], server: int | None) -> list[int]:

@@ -32,14 +32,14 @@ class SettingFile:
         name: As the launch gives it.
         flag: The flag that gives it.
         text: Of the file, with the edits.
-        is_shared: Whether another launch reads it too, so that nothing is edited.
+        left: Why nothing in it is edited; empty where it may be.
         edits: How many settings were written.
     """
 
     name: str
     flag: str
     text: str
-    is_shared: bool = False
+    left: str = ""
     edits: int = 0
 
     @property
@@ -62,8 +62,8 @@ class SettingFile:
     def make(self, edit: SettingEdit) -> str:
         """Make an edit of a key that is there; why it could not be made, or an empty text."""
         key, content = self.key_of(edit.name), self.content
-        if self.is_shared:
-            return f"it stands in {self.name}, which another launch reads too"
+        if self.left:
+            return f"it stands in {self.name}, {self.left}"
         held = content[key]
         wanted: object = held
         path = edit.name.partition(".")[2]
@@ -117,15 +117,20 @@ class SettingFile:
 
 def _value(words: tuple[str, ...]) -> object:
     """The words of a flag as a value of YAML: a switch is true."""
-    values = [json.loads(word) if word[:1] in {"{", "["} else parse_value(word) for word in words]
+    values = [_json(word) if word[:1] in {"{", "["} else parse_value(word) for word in words]
     return True if not values else values[0] if len(values) == 1 else values
+
+
+def _json(text: str) -> object:
+    """The object or list of a text; the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _object(value: object) -> Mapping[str, object] | None:
     """An object of the file, or the text of one; None of another value."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return None
+        value = _json(value)
     return value if isinstance(value, dict) else None
