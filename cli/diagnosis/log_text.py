@@ -9,6 +9,7 @@ from cli.diagnosis.labels import say_labelled
 from cli.output import say
 from cli.text.language import language
 from kg.errors import NoEvidenceError
+from recommender.diagnosis.logs import MOST_TEXT
 from recommender.diagnosis.pressures import is_general
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _show_unknown(answer: LogAnswer, *, is_named: bool) -> None:
         if is_named and cure is None:
             continue
         say(f"error that no table has, line {number}")
-        say_labelled("seen", text)
+        say_labelled("seen", text[:MOST_TEXT])
         if cure is not None:
             _show_moves(cure.moves)
         say()
@@ -101,7 +102,7 @@ def not_understood(path: Path, answer: LogAnswer) -> NoEvidenceError:
     """The refusal of a log in which nothing is understood."""
     reading = answer.reading
     near = reading.nearest or reading.unknown
-    lines = "; ".join(f"line {number}: {text}" for number, text in near)
+    lines = "; ".join(f"line {number}: {text[:MOST_TEXT]}" for number, text in near)
     return NoEvidenceError(
         f"{path}: nothing of its {reading.lines} lines is understood; nearest are {lines}",
         hint=f"looked for {reading.looked_for}",

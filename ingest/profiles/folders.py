@@ -66,7 +66,10 @@ def read_profile(path: Path) -> Profile:
     """
     units = _units(path)
     if not units:
-        raise _unread(path) or InputError(f"{path}: not a profile", hint=LOOKED_FOR)
+        flaw = read_head(path).flaw if path.is_file() else ""
+        raise _unread(path) or InputError(
+            f"{path}: not a profile{flaw and f', and no log: {flaw}'}", hint=LOOKED_FOR
+        )
     notes: list[str] = []
     ranks: list[Rank] = []
     shared: list[Rank] = []

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 MOST_TEXT = 200
 """Characters of a line that are shown."""
-MOST_MESSAGE = 1000
-"""Characters of a message that are read for numbers and advice."""
 MOST_FURTHER = 6
 """Lines behind a message that may go on with it."""
 MOST_NEAREST = 3
@@ -133,7 +131,7 @@ class SeenStatement(JsonNoun):
 
 
 def _numbered(lines: Iterable[tuple[int, str]]) -> list[dict[str, object]]:
-    return [{"line": number, "text": text} for number, text in lines]
+    return [{"line": number, "text": text[:MOST_TEXT]} for number, text in lines]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +240,7 @@ def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
         first=lines[0].first.strip()[:MOST_TEXT],
         values=values,
         last=last.last_number,
-        message=last.last.strip()[:MOST_MESSAGE],
+        message=last.last.strip(),
     )
 
 
@@ -347,7 +345,7 @@ def _seen_statement(hits: Sequence[StatementHit], lines: Sequence[LogLine]) -> S
         last=last.last_number,
         text=last.last.strip()[:MOST_TEXT],
         values=first.values_in(last.last) or {},
-        message=last.last.strip()[:MOST_MESSAGE],
+        message=last.last.strip(),
     )
 
 
@@ -377,7 +375,7 @@ def _nearest(lines: Sequence[LogLine], looked: Sequence[str]) -> list[LogLine]:
 
 def _last_lines(lines: Sequence[LogLine]) -> tuple[tuple[int, str], ...]:
     near = sorted(lines[-MOST_NEAREST:], key=lambda line: line.last_number)
-    return tuple((line.last_number, line.last.strip()[:MOST_TEXT]) for line in near)
+    return tuple((line.last_number, line.last.strip()) for line in near)
 
 
 def _expression(fault: FaultPattern) -> re.Pattern[str]:

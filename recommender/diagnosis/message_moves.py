@@ -19,6 +19,8 @@ from recommender.diagnosis.statements import compile_pattern, slots_of
 MOST_BETWEEN = 160
 """Characters between two numbers that are still related."""
 MOST_VALUE = 1e12
+MOST_MESSAGE = 1000
+"""Characters of a message that are read, to the end of a word: a number that is cut is another one."""
 MOST_WORDS = 4
 """Words that are one name when joined, such as "GPU memory utilization"."""
 MOST_DIVISORS = 3
@@ -45,6 +47,8 @@ _IDLE = re.compile(
 _THEN = re.compile(
     r"(?:=|\s+(?:to|as|=)\s+|\s+)[`'\"]?(?P<value>-?\d[\w.]*|[Tt]rue|[Ff]alse|None|[a-z][\w./-]*)?"
 )
+_IS_CUT = re.compile(r"[(\[]\s*$")
+"""What stands before the last number of a line that ends inside of it."""
 _SMALLER = re.compile(r"(?i)^\W{0,3}\s*(?:to )?(?:an? )?(?:smaller|lower)")
 _LARGER = re.compile(r"(?i)^\W{0,3}\s*(?:to )?(?:an? )?(?:larger|higher|bigger|greater)")
 _HEAD = re.compile(r"\b\w*(?:Error|Exception|error)\b: |\] |\b(?:ERROR|CRITICAL|FATAL)\b:? ")
@@ -198,9 +202,15 @@ def _message(line: str, patterns: Sequence[str]) -> tuple[str, list[tuple[int, i
         if (found := compile_pattern(pattern).search(line)) is not None:
             start = found.start()
             names = enumerate(slots_of(pattern), 1)
-            return line[start:], [(found.start(g) - start, found.end(g) - start, name) for g, name in names]
+            return _cut(line[start:]), [
+                (found.start(g) - start, found.end(g) - start, name) for g, name in names
+            ]
     heads = list(_HEAD.finditer(line))
-    return line[heads[-1].end() :] if heads else line, []
+    return _cut(line[heads[-1].end() :] if heads else line), []
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_MESSAGE else text[:MOST_MESSAGE].rpartition(" ")[0]
 
 
 def _amounts(text: str, slots: Sequence[tuple[int, int, str]]) -> Iterator[_Amount]:
@@ -208,7 +218,7 @@ def _amounts(text: str, slots: Sequence[tuple[int, int, str]]) -> Iterator[_Amou
     named = {(start, end): name for start, end, name in slots}
     for found in _NUMBER.finditer(text):
         value = float(found[0].replace(",", ""))
-        if abs(value) > MOST_VALUE:
+        if abs(value) > MOST_VALUE or (_IS_CUT.search(text[: found.start()]) and found.end() == len(text)):
             continue
         slot = next((name for (a, b), name in named.items() if a <= found.start() and found.end() <= b), "")
         before = _NAME.search(text[max(found.start() - 60, 0) : found.start()])

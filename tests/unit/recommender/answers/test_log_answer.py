@@ -129,6 +129,18 @@ def test_an_error_of_no_table_is_met_by_its_own_words(answer: Any) -> None:
     assert (move.key, move.to, move.current) == ("--max-num-seqs", "at least 9", "4")
 
 
+@pytest.mark.parametrize("tail", ["", " " + "x" * 900])
+def test_a_number_that_a_line_cuts_is_no_number(answer: Any, tail: str) -> None:
+    first = "INFO 01-02 03:04:05 [utils.py:9] hello\n"
+    line = (
+        f"ERROR 01-02 03:04:06 [core.py:9] OddError:{tail} the odd slots (9) are larger than max_num_seqs (4"
+    )
+    assert answer(first + line).cures == {}
+    assert answer(first + line + ")").cures[2].moves[0].to == "at least 9"
+    far = f"ERROR 01-02 03:04:06 [core.py:9] OddError: {'a ' * 479}slots (9) are larger than max_num_seqs (4567)\n"
+    assert answer(first + far).cures == {}
+
+
 def test_drafts_that_are_rejected_are_fewer(answer: Any) -> None:
     line = "INFO 01-02 03:04:05 [metrics.py:9] SpecDecoding metrics: Per-position acceptance rate: 0.700, 0.300, {}\n"
     few = answer(VLLM.format(3, 0, 5.0) + line.format("0.010") + line.format("0.030"))
