@@ -27,6 +27,22 @@ WriteOption = Annotated[
 ]
 
 
+def refuse_unwritable(target: Path, otherwise: str = "") -> None:
+    """Refuse a place where no new script can be written, before anything is done for it.
+
+    Raises:
+        InputError: It is there already, or its folder is not, or takes nothing.
+    """
+    from kg.errors import InputError
+
+    if target.exists():
+        raise InputError(f"{target} exists", hint=f"name a file that does not{otherwise}")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent}: no such folder")
+    if not os.access(target.parent, os.W_OK):
+        raise InputError(f"{target.parent}: nothing can be written there")
+
+
 def write_script(
     answer: Answer,
     path: str,
@@ -49,12 +65,8 @@ def write_script(
     if from_command == "-":
         raise InputError("--write needs the script as a file", hint="--from-command serve.sh")
     target = Path(path)
-    if path != "-" and target.exists():
-        raise InputError(f"{target} exists", hint="name a file that does not, or - to see the diff alone")
-    if not target.parent.is_dir():
-        raise InputError(f"{target.parent}: no such folder")
-    if path != "-" and not os.access(target.parent, os.W_OK):
-        raise InputError(f"{target.parent}: nothing can be written there")
+    if path != "-":
+        refuse_unwritable(target, ", or - to see the diff alone")
     script, name = ("", "") if from_command is None else (read_text(Path(from_command)), from_command)
     if running and tuple(running) != launch_settings(from_command, server):
         raise InputError(f"{from_command} changed while it was read", hint="ask again")

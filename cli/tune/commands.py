@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import signal
 import sys
@@ -111,6 +110,7 @@ def tune(
 
     Example: tunegraph tune serve.sh --limit 'ttft_p99<=2s' --budget 1h --write tuned.sh
     """
+    from cli.commands.tuned_script import refuse_unwritable
     from cli.output import note
     from cli.tune import output
     from recommender.tune.request import TuneRequest, budget_of
@@ -121,7 +121,8 @@ def tune(
         raise InputError(f"--better {better!r}: lower or higher")
     if bool(script) == resume:
         raise InputError("a script to tune, or --resume", hint="tunegraph tune serve.sh")
-    _check_target(write)
+    if write:
+        refuse_unwritable(Path(write))
     with open_workspace(context) as workspace:
         if resume:
             name, request = workspace.tuning.begun(name)
@@ -190,7 +191,7 @@ def _run(
     workspace: Workspace, prepared: PreparedTune, name: str, progress: TuneProgress
 ) -> tuple[str, TuneOutcome]:
     """Run a tune to its end; Ctrl-C and SIGTERM end what it started, and say how to go on."""
-    from recommender.workspace.tuning import CancelledError, TuneWatch
+    from recommender.measuring.outcome import CancelledError
 
     cancel = threading.Event()
 
@@ -198,11 +199,8 @@ def _run(
         cancel.set()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    watch = TuneWatch(
-        on_try=progress.tries, on_step=progress.step, on_round=progress.round, on_left_out=progress.left_out
-    )
     try:
-        return workspace.tuning.run(prepared, cancel, watch, name)
+        return workspace.tuning.run(prepared, cancel, progress, name)
     except CancelledError:
         progress.stopped()
         print(f"Go on: tunegraph tune --resume{f' --name {name}' if name else ''}", file=sys.stderr)
@@ -230,20 +228,12 @@ def _question(
 
 def _unmasked(request: TuneRequest, accuracy: str) -> TuneRequest:
     """A request as it was, with the secret that its journal does not keep."""
-    from recommender.workspace.tuning import is_masked
+    from recommender.measuring.masking import has_mask
 
-    if is_masked(request.accuracy):
+    if has_mask(request.accuracy):
         if not accuracy:
             raise InputError(
                 "its --accuracy holds a secret, which the journal does not keep", hint="give it again"
             )
         return replace(request, accuracy=accuracy)
     return request
-
-
-def _check_target(write: str) -> None:
-    target = Path(write)
-    if write and target.exists():
-        raise InputError(f"{target} exists", hint="name a file that does not")
-    if write and not (target.absolute().parent.is_dir() and os.access(target.absolute().parent, os.W_OK)):
-        raise InputError(f"{target.parent}: nothing can be written there")

@@ -12,6 +12,7 @@ from cli.output import note, say
 from cli.text.language import localised
 from ingest.questions.patches.script_edits import ScriptEdits
 from recommender.experiment.verdict import Verdict
+from recommender.tune.tuner import TuneWatch
 
 if TYPE_CHECKING:
     from recommender.experiment.standing import ExperimentState
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.workspace.tuning import PreparedTune
 
 
-class TuneProgress:
+class TuneProgress(TuneWatch):
     """The course of a tune on stderr, a line for each start.
 
     Args:

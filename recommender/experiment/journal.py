@@ -87,19 +87,9 @@ class ExperimentJournal:
 
     def __enter__(self) -> Self:
         is_new = not self.path.exists()
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError as error:
-            raise WorkspaceError(f"{self.path} cannot be written: {error.strerror}") from None
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._descriptor)
-            raise WorkspaceError(
-                f"experiment {self.path.stem} is being run by another process",
-                hint="wait for it, or give another --name",
-            ) from None
+        self._descriptor = open_alone(
+            self.path, f"experiment {self.path.stem}", "wait for it, or give another --name"
+        )
         try:
             self._begin(is_new=is_new)
         except BaseException:
@@ -145,17 +135,7 @@ class ExperimentJournal:
     def _append(self, *lines: Mapping[str, object]) -> None:
         texts = (json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() for line in lines)
         content = b"".join(b"%b%b%d}\n" % (text[:-1], _CHECK, zlib.crc32(text)) for text in texts)
-        before = os.fstat(self._descriptor).st_size
-        try:
-            while content:
-                content = content[os.write(self._descriptor, content) :]
-            os.fsync(self._descriptor)
-        except OSError as error:
-            os.ftruncate(self._descriptor, before)  # lines come together or not at all
-            raise WorkspaceError(
-                f"{self.path} cannot be written: {error.strerror}",
-                hint="what was measured before is kept: make room and resume",
-            ) from None
+        append_whole(self.path, self._descriptor, content)
         with suppress(OSError):  # the older mark is true too
             draft = self.path.with_suffix(f"{MARK}.new")
             draft.write_text(f"{os.fstat(self._descriptor).st_size}\n", encoding="ascii")
@@ -306,6 +286,44 @@ def _first_line(content: dict[str, Any]) -> tuple[ExperimentMetadata, Experiment
     if content["format"] != FORMAT:
         raise ValueError(f"format {content['format']}, this program reads {FORMAT}")
     return ExperimentMetadata.from_json(content), ExperimentDesign.from_json(content["design"])
+
+
+def open_alone(path: Path, what: str, hint: str) -> int:
+    """The descriptor of a log that this process alone appends to; made if there is none.
+
+    Raises:
+        WorkspaceError: Another process has it, or it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise WorkspaceError(f"{path} cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise WorkspaceError(f"{what} is being run by another process", hint=hint) from None
+    return descriptor
+
+
+def append_whole(path: Path, descriptor: int, content: bytes) -> None:
+    """Append lines, together or not at all; they are on the disk when this returns.
+
+    Raises:
+        WorkspaceError: There is no room for them.
+    """
+    before = os.fstat(descriptor).st_size
+    try:
+        while content:
+            content = content[os.write(descriptor, content) :]
+        os.fsync(descriptor)
+    except OSError as error:
+        os.ftruncate(descriptor, before)
+        raise WorkspaceError(
+            f"{path} cannot be written: {error.strerror}",
+            hint="what was measured before is kept: make room and resume",
+        ) from None
 
 
 def cut_torn_line(path: Path, descriptor: int) -> None:

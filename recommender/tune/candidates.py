@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ingest.questions.launches.serving import NOT_TUNED
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InputError
+from kg.nouns.audit import FindingKind
+from kg.nouns.codec import JsonNoun
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, digest, show
 from kg.terms.meanings import kinds, meaning_of, programs, settings_of
@@ -22,14 +24,21 @@ from kg.terms.setting_registry import registry, softwares
 from recommender.measuring.masking import is_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ingest.questions.launches.running import RunningSetting
     from recommender.answers.answer import Answer
+    from recommender.audit.finding import SettingFinding
     from recommender.tune.launch_script import LaunchScript
 
 _WHOLE = re.compile(r"\d{1,12}")
 _NAMED = re.compile(r"\s*(-{1,2}[A-Za-z][\w.-]*|[A-Za-z_]\w*)\s*=(.*)", re.DOTALL)
+_REMEDY = re.compile(r"(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_]\w*(?==))[ =](\S+)")
+"""What a finding says is to be written in place of a setting: a flag with its value, or a variable."""
+_TRIED = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.LIMIT, FindingKind.OFFLOAD})
+"""Kinds of findings that are tried where they leave a setting to the user: the others change what is served,
+or keep the script from running."""
+ASKED = "asked for"
 _BATCHES = ("batch", "chunk")
 """Facts whose flags are tried although the script does not set them."""
 _LEFT_KINDS = frozenset({"degree", "devices", "replicas", "length", "part"})
@@ -40,7 +49,7 @@ STEP = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TuneChange:
+class TuneChange(JsonNoun):
     """One change of a script.
 
     Attributes:
@@ -52,6 +61,7 @@ class TuneChange:
         recommendation: Id of the change of a plan; empty for none.
         key: The setting that it changes, where it is one; empty for several.
         number: The value that it sets, where that is a whole number.
+        doubles: Whether it doubles or halves what stood there; None where it does neither.
     """
 
     name: str
@@ -62,44 +72,17 @@ class TuneChange:
     recommendation: str = ""
     key: str = ""
     number: int | None = None
+    doubles: bool | None = None
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Tell its digest."""
         object.__setattr__(self, "digest", digest_of(self.edits))
 
-    def to_json(self) -> dict[str, Any]:
-        """As a journal keeps it."""
-        edits = {
-            "variables": dict(self.edits.variables),
-            "flags": {name: list(words) for name, words in self.edits.flags.items()},
-            "fields": {name: dict(content) for name, content in self.edits.fields.items()},
-            "removed": list(self.edits.removed),
-        }
-        return {name: edits if name == "edits" else getattr(self, name) for name in _KEPT}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> TuneChange:
-        """The inverse of :meth:`to_json`."""
-        told = content["edits"]
-        edits = ScriptEdits(
-            variables=told["variables"],
-            flags={name: tuple(words) for name, words in told["flags"].items()},
-            fields=told["fields"],
-            removed=tuple(told["removed"]),
-        )
-        rest: dict[str, Any] = {name: content[name] for name in _KEPT if name != "edits"}
-        return cls(edits=edits, **rest)
-
-
-_KEPT = ("name", "edits", "why", "expected", "strategy", "recommendation", "key", "number")
-
 
 def digest_of(edits: ScriptEdits) -> str:
     """Digest of edits, the same whatever order they stand in."""
-    flags = {name: list(words) for name, words in edits.flags.items()}
-    fields = {name: dict(content) for name, content in edits.fields.items()}
-    return digest([dict(edits.variables), flags, fields, sorted(edits.removed)])[:16]
+    return digest({**edits.to_json(), "removed": sorted(edits.removed)})[:16]
 
 
 def configuration_of(edits: ScriptEdits, script: LaunchScript) -> Settings:
@@ -116,10 +99,10 @@ def configuration_of(edits: ScriptEdits, script: LaunchScript) -> Settings:
 
 def further(change: TuneChange) -> TuneChange | None:
     """The next step in the direction of a change that was better; None where there is none."""
-    if change.number is None or change.number <= 1 or " x" not in change.why:
+    if change.number is None or change.number <= 1 or change.doubles is None:
         return None
-    number = change.number * STEP if change.why.endswith(f" x{STEP}") else change.number // STEP
-    return _number(change.key, number, change.why, is_variable=change.key in change.edits.variables)
+    number = change.number * STEP if change.doubles else change.number // STEP
+    return _written(change.key, str(number), change.why, doubles=change.doubles)
 
 
 def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
@@ -128,16 +111,10 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
 
     if answer.plan is None or not answer.plan.fits:
         return
-    taken = [item for item in answer.findings if item.is_taken_back and item.setting.line is not None]
+    found = [item for item in answer.findings if item.setting.line is not None]
+    taken = [item for item in found if item.is_taken_back]
     for finding in taken:
-        keys = tuple(_as_written(script, key) for key in finding.taken)
-        if keys:
-            yield TuneChange(
-                name=f"without {', '.join(keys)}",
-                edits=ScriptEdits(removed=keys),
-                why=f"check: {finding.rule}",
-                key=keys[0] if len(keys) == 1 else "",
-            )
+        yield _taken(finding, script)
     costly = {plain_key(key) for finding in taken for key in finding.taken}
     start = [
         item
@@ -164,6 +141,13 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
                 strategy=change.strategy,
                 recommendation=change.id,
             )
+    for finding in found:
+        is_tried = finding not in taken and finding.kind in _TRIED
+        if is_tried and not _is_for_others(finding.setting.key, script):
+            if (remedy := _REMEDY.fullmatch(finding.remedy)) is not None:
+                yield _written(_as_written(script, remedy[1]), remedy[2], f"check: {finding.rule}")
+            elif not finding.remedy and finding.kind is not FindingKind.LIMIT:
+                yield _taken(finding, script)
     for item in start if len(start) > 1 else ():  # where the start as a whole is no gain, a part of it may be
         edits = _respelled(edits_of([item]), script)
         yield TuneChange(name=f"of the plan's start: {item.key}", edits=edits, why=f"the plan, {item.origin}")
@@ -174,22 +158,11 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
     for item in script.settings:
         if not _is_tuned(item, script):
             continue
-        is_variable = item.place is SettingPlace.ENV
-        if _WHOLE.fullmatch(item.value) and not (is_variable and item.value in {"0", "1"}):  # a switch
-            number = int(item.value)
-            yield _number(
-                item.key, number * STEP, f"the script has {number}, x{STEP}", is_variable=is_variable
-            )
-            if number > 1:
-                yield _number(
-                    item.key, number // STEP, f"the script has {number}, x1/{STEP}", is_variable=is_variable
-                )
-        yield TuneChange(
-            name=f"without {item.key}",
-            edits=ScriptEdits(removed=(item.key,)),
-            why=f"the script has {item.value}",
-            key=item.key,
-        )
+        is_switch = item.place is SettingPlace.ENV and item.value in {"0", "1"}
+        if _WHOLE.fullmatch(item.value) and not is_switch:
+            yield from _doubled_and_halved(item.key, int(item.value), "the script has")
+        is_bare = item.place is SettingPlace.FLAG and item.value == "true"
+        yield _without((item.key,), "the script sets it" if is_bare else f"the script has {item.value}")
     if script.program not in programs() or script.program not in softwares():
         return
     release, known = registry(script.program).at(""), {_same(script, item.key) for item in script.settings}
@@ -202,8 +175,7 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
         stated = None if setting is None else setting.default_in(release.release)
         default = None if stated is None else stated.value
         if isinstance(default, int) and not isinstance(default, bool) and default > 1:
-            for number, how in ((default * STEP, f"x{STEP}"), (default // STEP, f"x1/{STEP}")):
-                yield _number(meaning.key, number, f"the default is {default}, {how}")
+            yield from _doubled_and_halved(meaning.key, default, "the default is")
 
 
 def named_changes(
@@ -216,7 +188,8 @@ def named_changes(
     """
     for text in texts:
         found = next(
-            (one for one in planned if text.strip() in {one.name, one.recommendation[: len(text)]}), None
+            (one for one in planned if text.strip() in {one.name, one.recommendation[: len(text)]} - {""}),
+            None,
         )
         if found is not None:
             yield found
@@ -228,29 +201,38 @@ def named_changes(
                 f"--change {text!r}: no change of the plan, and no setting with values", hint=hint
             )
         key, values = match[1], match[2].strip()
-        is_variable = not key.startswith("-")
-        if not is_variable and not script.program:
+        if key.startswith("-") and not script.program:
             raise InputError(
                 f"--change {text!r}: the flags of this command are not known", hint="variables are"
             )
         if not values:
-            yield TuneChange(
-                name=f"without {key}", edits=ScriptEdits(removed=(key,)), why="asked for", key=key
-            )
+            yield _without((key,), ASKED)
         for value in filter(None, map(str.strip, values.split(","))):
-            if value.isdigit():
-                yield _number(key, int(value), "asked for", is_variable=is_variable)
-                continue
-            edits = ScriptEdits(variables={key: value}) if is_variable else ScriptEdits(flags={key: (value,)})
-            if value == "true" and not is_variable:
-                edits = ScriptEdits(flags={key: ()})
-            yield TuneChange(name=f"{key} {value}", edits=edits, why="asked for", key=key)
+            yield _written(key, value, ASKED)
 
 
-def _number(key: str, number: int, why: str, *, is_variable: bool = False) -> TuneChange:
-    words = str(number)
-    edits = ScriptEdits(variables={key: words}) if is_variable else ScriptEdits(flags={key: (words,)})
-    return TuneChange(name=f"{key} {words}", edits=edits, why=why, key=key, number=number)
+def _written(key: str, value: str, why: str, *, doubles: bool | None = None) -> TuneChange:
+    """The change of one variable or flag; the value ``true`` switches a flag on."""
+    words = () if value == "true" else (value,)
+    edits = ScriptEdits(flags={key: words}) if key.startswith("-") else ScriptEdits(variables={key: value})
+    number = int(value) if _WHOLE.fullmatch(value) else None
+    return TuneChange(name=f"{key} {value}", edits=edits, why=why, key=key, number=number, doubles=doubles)
+
+
+def _doubled_and_halved(key: str, number: int, why: str) -> Iterator[TuneChange]:
+    yield _written(key, str(number * STEP), f"{why} {number}, x{STEP}", doubles=True)
+    if number > 1:
+        yield _written(key, str(number // STEP), f"{why} {number}, x1/{STEP}", doubles=False)
+
+
+def _without(keys: tuple[str, ...], why: str) -> TuneChange:
+    key = keys[0] if len(keys) == 1 else ""
+    return TuneChange(name=f"without {', '.join(keys)}", edits=ScriptEdits(removed=keys), why=why, key=key)
+
+
+def _taken(finding: SettingFinding, script: LaunchScript) -> TuneChange:
+    keys = tuple(_as_written(script, key) for key in finding.taken)
+    return _without(keys, f"check: {finding.rule}")
 
 
 def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 import data
+from kg.nouns.codec import JsonNoun
 
 READY_S = 1800.0
 """A start that is silent for so long is given up; a choice, above the compile times of large models."""
@@ -17,7 +18,7 @@ GRACE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class Engine(JsonNoun):
     """One engine.
 
     Attributes:
@@ -47,12 +48,4 @@ def engine_of(program: str) -> Engine | None:
     if row is None:
         return None
     row = {**table[row["as"]], **row} if "as" in row else row
-    return Engine(
-        id=program,
-        ready=tuple(row["ready"]),
-        port=row.get("port", ""),
-        name=row.get("name", ""),
-        usual_port=row["usual_port"],
-        grace_s=float(row["grace_s"]),
-        left=tuple(row.get("left", ())),
-    )
+    return Engine.from_json({"id": program, **{key: row[key] for key in row.keys() - {"as", "source"}}})

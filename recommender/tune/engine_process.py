@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError
 from recommender.measuring.guardian import guard
 from recommender.measuring.marks import MARK, end_marked, marked, new_mark
+from recommender.measuring.masking import masked
 from recommender.measuring.outcome import CancelledError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from threading import Event
+
+    from ingest.questions.patches.script_edits import ScriptEdits
+    from recommender.tune.launch_script import LaunchScript
 
 _TICK_S = 0.05
 _TAIL_BYTES = 64 << 10
@@ -155,8 +159,50 @@ class EngineProcess:
         self.process.wait()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlace:
+    """What starts a script: the script, its environment, and where its logs go.
+
+    Attributes:
+        script: The user's.
+        base: Environment of all starts.
+        folder: Where logs are kept, in a folder of the number of each start.
+        mark: Of the tune.
+        silence_s: A start that says nothing for so long is given up.
+    """
+
+    script: LaunchScript
+    base: Mapping[str, str]
+    folder: Path
+    mark: str
+    silence_s: float
+
+    def text(self, edits: ScriptEdits) -> str:
+        """The script with edits written into it.
+
+        Raises:
+            StartError: One cannot be written: what ran would be another configuration.
+        """
+        text, unwritten = self.script.with_edits(edits)
+        if unwritten:
+            raise StartError(f"it cannot be written: {'; '.join(unwritten)}")
+        return text
+
+    def start(self, text: str, edits: ScriptEdits, number: int, **more: str) -> EngineProcess:
+        """Start a text of :meth:`text`; of a command that nothing here knows, variables are given to it."""
+        given = {} if self.script.program else edits.variables
+        return EngineProcess.start(
+            self.script.command(text),
+            folder=self.script.folder,
+            environment={**more, **self.base, **given},
+            log=self.folder / f"{number:03d}" / f"{'server' if self.script.is_server else 'train'}.log",
+            mark=self.mark,
+            grace_s=self.script.engine.grace_s,
+        )
+
+
 def telling_line(log: Path) -> str:
-    """The last line of a log that tells of a fault, else the last one; cut, empty where nothing is."""
+    """The last line of a log that tells of a fault, else the last one: cut, without secrets; empty if none."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - _TAIL_BYTES))
@@ -165,4 +211,4 @@ def telling_line(log: Path) -> str:
         return ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     faults = [line for line in lines if any(word in line.lower() for word in _TELLS)]
-    return (faults or lines or [""])[-1][:240]
+    return masked((faults or lines or [""])[-1])[:240]

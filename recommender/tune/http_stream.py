@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kg.errors import TuningError
+from recommender.measuring.outcome import CancelledError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from threading import Event
 
+_TICK_S = 0.05
 _MOST_LINE = 16 << 20
 """Bytes of a line at most; a choice, far above any token's."""
 
@@ -89,14 +93,40 @@ async def lines_of(address: Address, path: str, content: object = None) -> Async
         writer.close()
 
 
-async def get_json(address: Address, path: str, content: object = None) -> Any:
+def answer_of(address: Address, path: str, content: object = None, *, timeout_s: float, cancel: Event) -> str:
+    """The whole text of an answer.
+
+    Raises:
+        AnswerError: It is no success, or does not come in time; or the server cannot be reached.
+        CancelledError: ``cancel`` was set.
+    """
+
+    async def read() -> str:
+        return "\n".join([line async for line in lines_of(address, path, content)])
+
+    async def watched() -> str:
+        task, until = asyncio.create_task(read()), time.monotonic() + timeout_s
+        while not (await asyncio.wait({task}, timeout=_TICK_S))[0]:
+            if cancel.is_set():
+                raise CancelledError("the question was interrupted")
+            if time.monotonic() > until:
+                raise AnswerError(f"{path}: no answer within {timeout_s:g} s")
+        return task.result()
+
+    try:
+        return asyncio.run(watched())
+    except OSError as fault:
+        raise AnswerError(f"the server cannot be asked: {fault}") from None
+
+
+def get_json(address: Address, path: str, content: object = None, *, timeout_s: float, cancel: Event) -> Any:
     """The JSON of an answer.
 
     Raises:
-        AnswerError: It is none, or no success.
-        OSError: The server cannot be reached.
+        AnswerError: As :func:`answer_of`, or it is none.
+        CancelledError: ``cancel`` was set.
     """
-    text = "\n".join([line async for line in lines_of(address, path, content)])
+    text = answer_of(address, path, content, timeout_s=timeout_s, cancel=cancel)
     try:
         return json.loads(text)
     except ValueError:

@@ -19,7 +19,7 @@ from recommender.measuring.masking import masked
 from recommender.tune.engine import Engine, engine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from ingest.questions.launches.running import RunningSetting
 
@@ -79,6 +79,7 @@ class LaunchScript:
                     f"{path}: no launch is found in it",
                     hint="--ready http://127.0.0.1:8000/health tells where it answers; or --train",
                 )
+            _refuse_outside(path, text.split())
             return cls(text=text, path=path, folder=folder, engine=Engine(), is_server=not trains)
         if len(launches) > 1:
             listed = "; ".join(f"{number} {one}" for number, one in enumerate(launches, 1))
@@ -91,12 +92,7 @@ class LaunchScript:
             raise InputError(
                 f"{path}: {launch.form} is not started here", hint="put its command into a script"
             )
-        outside = next((word for word in launch.command.words if Path(word).name in _CONTAINERS), "")
-        if outside:
-            raise InputError(
-                f"{path}: {outside} starts it where tunegraph can neither mark nor end it",
-                hint="run tunegraph there, on the command itself",
-            )
+        _refuse_outside(path, launch.command.words)
         program = launch.started.signs.id
         is_server = launch.started.signs.reader == "server" and not trains
         engine = engine_of(program)
@@ -181,12 +177,27 @@ class LaunchScript:
         return masked(", ".join(parts)) or "the script as it is"
 
 
-def joined(first: ScriptEdits, then: Sequence[ScriptEdits]) -> ScriptEdits:
+def _refuse_outside(path: Path, words: Iterable[str]) -> None:
+    """Refuse what starts a program where it is neither marked nor ended.
+
+    Raises:
+        InputError: A word is one of those.
+    """
+    outside = next((word for word in words if Path(word).name in _CONTAINERS), "")
+    if outside:
+        raise InputError(
+            f"{path}: {outside} starts it where tunegraph can neither mark nor end it",
+            hint="run tunegraph there, on the command itself",
+        )
+
+
+def joined(parts: Iterable[ScriptEdits]) -> ScriptEdits:
     """Edits one after the other: the later ones win."""
-    variables, flags = dict(first.variables), dict(first.flags)
-    fields = {name: dict(content) for name, content in first.fields.items()}
-    removed = dict.fromkeys(first.removed)
-    for edits in then:
+    variables: dict[str, str] = {}
+    flags: dict[str, tuple[str, ...]] = {}
+    fields: dict[str, dict[str, object]] = {}
+    removed: dict[str, None] = {}
+    for edits in parts:
         for name in (*edits.variables, *edits.flags, *edits.fields):
             removed.pop(name, None)
         variables.update(edits.variables)

@@ -7,7 +7,6 @@ first token on are a fault: that is another model, or noise.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +32,8 @@ _PROMPTS = (
     "The opposite of hot is",
 )
 _TOKENS = 24
+_ANSWER_S = 120.0
+"""For one answer: five seconds a token, after it was warmed up; a choice."""
 _FIRST = 8
 """Characters at the beginning of an answer that tell its first token or two; a choice."""
 _FAULT = 0.5
@@ -58,28 +59,22 @@ class QualityFinding(JsonNoun):
         return self.state == "fault"
 
 
-def answers(address: Address, model: str) -> tuple[str, ...]:
+def answers(address: Address, model: str, cancel: Event) -> tuple[str, ...]:
     """The answers of a server to the fixed prompts.
 
     Raises:
         AnswerError: It does not answer.
+        CancelledError: ``cancel`` was set.
     """
-
-    async def ask() -> tuple[str, ...]:
-        found = []
-        for prompt in _PROMPTS:
-            body = {"model": model, "prompt": prompt, "max_tokens": _TOKENS, "temperature": 0, "seed": 0}
-            content = await get_json(address, "/v1/completions", body)
-            try:
-                found.append(str(content["choices"][0]["text"]))
-            except (KeyError, IndexError, TypeError):
-                raise AnswerError("/v1/completions: its answer has no text") from None
-        return tuple(found)
-
-    try:
-        return asyncio.run(ask())
-    except OSError as fault:
-        raise AnswerError(f"the server cannot be asked: {fault}") from None
+    found = []
+    for prompt in _PROMPTS:
+        body = {"model": model, "prompt": prompt, "max_tokens": _TOKENS, "temperature": 0, "seed": 0}
+        content = get_json(address, "/v1/completions", body, timeout_s=_ANSWER_S, cancel=cancel)
+        try:
+            found.append(str(content["choices"][0]["text"]))
+        except (KeyError, IndexError, TypeError):
+            raise AnswerError("/v1/completions: its answer has no text") from None
+    return tuple(found)
 
 
 def compare(before: Sequence[str], after: Sequence[str], *, wavers: bool) -> QualityFinding:

@@ -15,6 +15,7 @@ from kg.nouns.entities import Better
 from kg.nouns.values import digest
 from recommender.measuring.masking import masked
 from recommender.tune.engine import READY_S
+from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
 from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind
@@ -175,27 +176,20 @@ class TuneRequest(JsonNoun):
 
     def evaluator(self, script: LaunchScript, journal: TuneJournal) -> ServingEvaluator | TrainingEvaluator:
         """What starts and measures."""
-        mark = mark_of(journal.folder)
-        folder = journal.folder / "runs"
-        if not script.is_server:
-            return TrainingEvaluator(
-                script=script,
-                base=dict(os.environ),
-                folder=folder,
-                mark=mark,
-                silence_s=self.start_s,
-                steps=self.steps,
-                line=self.line,
-                better=Better(self.better),
-            )
-        made = ServingEvaluator(
+        place = LaunchPlace(
             script=script,
+            base=dict(os.environ),
+            folder=journal.folder / "runs",
+            mark=mark_of(journal.folder),
+            silence_s=self.start_s,
+        )
+        if not script.is_server:
+            better = Better(self.better)
+            return TrainingEvaluator(place=place, steps=self.steps, line=self.line, better=better)
+        made = ServingEvaluator(
+            place=place,
             load=self.load_of(),
             limits=self.latency_limits(),
-            base=dict(os.environ),
-            folder=folder,
-            mark=mark,
-            silence_s=self.start_s,
             ready_url=self.ready,
             accuracy=self.accuracy,
             seed=self.seed,

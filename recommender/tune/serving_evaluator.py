@@ -17,12 +17,10 @@ from recommender.tune.tune_result import TuneObjective, TuneResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
     from threading import Event
 
     from ingest.questions.patches.script_edits import ScriptEdits
-    from recommender.tune.launch_script import LaunchScript
+    from recommender.tune.engine_process import LaunchPlace
     from recommender.tune.limits import LatencyLimit
 
 BAR = 1.05
@@ -45,13 +43,9 @@ class ServingEvaluator:
     """Measures configurations of a server.
 
     Attributes:
-        script: The user's.
+        place: What starts it.
         load: What is put on it.
         limits: Limits on its latencies.
-        base: Environment of all starts.
-        folder: Where logs are kept.
-        mark: Of the tune.
-        silence_s: A start that says nothing for so long is given up.
         ready_url: Answers once it is ready; empty for the engine's own.
         accuracy: The user's command that says whether accuracy is kept; empty for none.
         seed: Of the requests.
@@ -61,13 +55,9 @@ class ServingEvaluator:
         on_event: Told what happens, for the journal.
     """
 
-    script: LaunchScript
+    place: LaunchPlace
     load: Load
     limits: Sequence[LatencyLimit] = ()
-    base: Mapping[str, str]
-    folder: Path
-    mark: str
-    silence_s: float
     ready_url: str = ""
     accuracy: str = ""
     seed: int = 0
@@ -126,10 +116,11 @@ class ServingEvaluator:
         asks: bool,
     ) -> TuneResult:
         began = time.monotonic()
-        text, _ = self.script.with_edits(edits)
         run: ServingRun | None = None
         try:
-            with self._started(text, edits, number, cancel) as run:
+            with ServingRun.of(
+                self.place, edits, number, limits=self.limits, cancel=cancel, ready_url=self.ready_url
+            ) as run:
                 loaded = time.monotonic()
                 run.repeats = self.repeats
                 words = self.words_per_token or run.words_per_token()
@@ -143,8 +134,8 @@ class ServingEvaluator:
                 found: tuple[str, ...] = ()
                 wavers = False
                 if asks and value is not None:
-                    found = quality.answers(run.address, run.model)
-                    wavers = found != quality.answers(run.address, run.model)
+                    found = quality.answers(run.address, run.model, cancel)
+                    wavers = found != quality.answers(run.address, run.model, cancel)
                     if any(True for _ in edits.each()):
                         self._check_accuracy(run)
         except (StartError, AnswerError) as fault:
@@ -176,22 +167,6 @@ class ServingEvaluator:
             load_s=load_s,
         )
 
-    def _started(
-        self, text: str, edits: ScriptEdits, number: int, cancel: Event
-    ) -> AbstractContextManager[ServingRun]:
-        given = {} if self.script.program else edits.variables
-        return ServingRun.of(
-            self.script,
-            text,
-            environment={**self.base, **given},
-            log=self.folder / f"{number:03d}" / "server.log",
-            mark=self.mark,
-            limits=self.limits,
-            cancel=cancel,
-            silence_s=self.silence_s,
-            ready_url=self.ready_url,
-        )
-
     def _check_accuracy(self, run: ServingRun) -> None:
         """Let the user's own command judge a running configuration.
 
@@ -204,9 +179,9 @@ class ServingEvaluator:
             self.accuracy,
             run.address,
             run.model,
-            folder=self.script.folder,
-            environment=self.base,
-            mark=self.mark,
+            folder=self.place.script.folder,
+            environment=self.place.base,
+            mark=self.place.mark,
             cancel=run.cancel,
         )
         if found.is_fault:

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import secrets
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
 from recommender.tune import load as loads
 from recommender.tune.disturbance import ProcessorTime, disturbance
-from recommender.tune.engine_process import EngineProcess, StartError
-from recommender.tune.http_stream import Address, AnswerError, get_json
+from recommender.tune.engine_process import StartError
+from recommender.tune.http_stream import Address, AnswerError, answer_of, get_json
 from recommender.tune.limits import are_kept, shares, verdict
 from recommender.tune.ports import free_port, holder_text, is_held_by, is_taken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from threading import Event
 
-    from recommender.tune.launch_script import LaunchScript
+    from ingest.questions.patches.script_edits import ScriptEdits
+    from recommender.tune.engine_process import EngineProcess, LaunchPlace
     from recommender.tune.limits import LatencyLimit
     from recommender.tune.load import Load, LoadResult, PlannedRequest
 
+_READY_S = 5.0
+"""For one answer to whether it is ready, and whose it is; a choice."""
 _FREE_S = 20.0
 """For a port to be free again after its server has ended."""
 _WARM_S = 90.0
@@ -96,34 +97,29 @@ class ServingRun:
     @contextmanager
     def of(
         cls,
-        script: LaunchScript,
-        text: str,
+        place: LaunchPlace,
+        edits: ScriptEdits,
+        number: int,
         *,
-        environment: Mapping[str, str],
-        log: Path,
-        mark: str,
         limits: Sequence[LatencyLimit],
         cancel: Event,
-        silence_s: float,
         ready_url: str = "",
     ) -> Iterator[ServingRun]:
         """Start a server and end it behind the block.
 
         Args:
-            script: The user's.
-            text: It with a configuration.
-            environment: All of its environment.
-            log: Where its output goes.
-            mark: Of the tune.
+            place: What starts it.
+            edits: Its configuration.
+            number: Of the start.
             limits: Limits on its latencies.
             cancel: Ends everything when set.
-            silence_s: Without a word for so long it is given up.
             ready_url: Answers once it is ready; empty for the engine's own.
 
         Raises:
             StartError: It ended, or did not get ready.
             WorkspaceError: The port is in other hands: nothing can be measured.
         """
+        script, text = place.script, place.text(edits)
         name = f"tunegraph-{secrets.token_hex(6)}"
         if ready_url:
             whole = Address.of(ready_url)
@@ -138,19 +134,14 @@ class ServingRun:
                 f"port {address.port} is taken by {holder}, which tunegraph did not start",
                 hint="end it yourself, or let the script listen on another port",
             )
-        process = EngineProcess.start(
-            script.command(text),
-            folder=script.folder,
-            environment=environment,
-            log=log,
-            mark=mark,
-            grace_s=script.engine.grace_s,
-        )
+        process = place.start(text, edits, number)
         try:
             ready_s = process.wait_ready(
-                lambda: any(_answers(address, path) for path in paths), silence_s=silence_s, cancel=cancel
+                lambda: any(_answers(address, path, cancel) for path in paths),
+                silence_s=place.silence_s,
+                cancel=cancel,
             )
-            model = _proven(address, name, process)
+            model = _proven(address, name, process, cancel)
             yield cls(
                 address=address, model=model, process=process, limits=limits, cancel=cancel, ready_s=ready_s
             )
@@ -272,30 +263,23 @@ class ServingRun:
         )
 
 
-def _answers(address: Address, path: str) -> bool:
-    async def ask() -> bool:
-        from recommender.tune.http_stream import lines_of
-
-        async with asyncio.timeout(5.0):
-            async for _ in lines_of(address, path):
-                pass
-        return True
-
+def _answers(address: Address, path: str, cancel: Event) -> bool:
     try:
-        return asyncio.run(ask())
-    except (OSError, AnswerError):
+        answer_of(address, path, timeout_s=_READY_S, cancel=cancel)
+    except AnswerError:
         return False
+    return True
 
 
-def _proven(address: Address, name: str, process: EngineProcess) -> str:
+def _proven(address: Address, name: str, process: EngineProcess, cancel: Event) -> str:
     """The name of the model on a server that is proven to be the one that was started.
 
     Raises:
         WorkspaceError: It is another one, or nothing proves it.
     """
     served: list[str] = []
-    with suppress(OSError, AnswerError, KeyError, TypeError):
-        content = asyncio.run(get_json(address, "/v1/models"))
+    with suppress(AnswerError, KeyError, TypeError):
+        content = get_json(address, "/v1/models", timeout_s=_READY_S, cancel=cancel)
         served = [str(item["id"]) for item in content["data"]]
     is_named = name in served
     is_held = is_held_by(address.port, process.pids)

@@ -1,7 +1,7 @@
 """A training run measured by its log: started, followed until enough steps are done, and ended.
 
-The time of a step is what the trainer prints where it does (Megatron's and MindSpeed's ``elapsed time per
-iteration``), else the time between the lines of two steps. The first steps do not count: they compile.
+The time of a step is what the trainer prints where it does (``data/outputs/training.yaml``), else the time
+between the lines of two steps. The first steps do not count: they compile.
 """
 
 from __future__ import annotations
@@ -11,32 +11,43 @@ import re
 import statistics
 import time
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
+from ingest.formats.outputs.tool import tools
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
+from kg.terms.units import Dimension, unit
 from recommender.measuring.outcome import CancelledError
-from recommender.tune.engine_process import EngineProcess, StartError, telling_line
+from recommender.tune.engine_process import StartError, telling_line
 from recommender.tune.tune_result import TuneObjective, TuneResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
     from threading import Event
 
     from ingest.questions.patches.script_edits import ScriptEdits
-    from recommender.tune.launch_script import LaunchScript
+    from kg.terms.units import Unit
+    from recommender.tune.engine_process import EngineProcess, LaunchPlace
 
-_STEP = re.compile(r"(?:\b|_)(?:global[_ ]?step|step|iteration|iter)\b\s*[:=\[#]?\s*(\d+)", re.IGNORECASE)
-_TOLD = re.compile(
-    r"elapsed time per iteration \(ms\):\s*([\d.]+)"
-    r"|(?:iter|step)[_ ]time(?:\s*\(s\))?\s*[:=]\s*([\d.]+)\s*(ms|s)?"
-)
+_STEP = re.compile(r"(?:\b|_)(?:global[_ ]?step|step|iteration|iter)\b\s*[:=\[#]*\s*(\d+)", re.IGNORECASE)
 _LOSS = re.compile(r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*([-+\d.eE]+|nan|inf)", re.IGNORECASE)
 _TICK_S = 0.01
 """How often the log is looked at; over all steps that count this is the error of their time. A choice."""
 _DROP = 0.9
 """A candidate this much slower than the best after a third of its steps is given up; a choice."""
+
+
+@cache
+def _step_times() -> tuple[tuple[re.Pattern[str], str, Unit], ...]:
+    """What trainers print as the time of a step: pattern, name and unit, of the tables for their logs."""
+    return tuple(
+        (pattern, name, of)
+        for tool in tools()
+        for told in tool.metrics.get("step_time", ())
+        for name, of in [(told.rpartition(" ")[0], unit(told.rpartition(" ")[2]))]
+        for pattern in tool.lines
+        if name in pattern.groupindex and of.dimension is Dimension.TIME
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,10 +70,8 @@ class _Course:
         step = _STEP.search(line)
         if step is None or int(step[1]) in self.seen:
             return
-        told = _TOLD.search(line)
-        seconds: float | None = None
-        if told is not None:
-            seconds = float(told[1]) / 1e3 if told[1] else float(told[2]) / (1e3 if told[3] == "ms" else 1.0)
+        told = ((pattern.search(line), name, of) for pattern, name, of in _step_times())
+        seconds = next((of.to_si(float(found[name])) for found, name, of in told if found is not None), None)
         self.seen[int(step[1])] = (at, seconds)
 
     @property
@@ -101,22 +110,14 @@ class TrainingEvaluator:
     """Measures configurations of a training run.
 
     Attributes:
-        script: The user's.
-        base: Environment of all runs.
-        folder: Where logs are kept.
-        mark: Of the tune.
-        silence_s: A run that says nothing for so long is given up.
+        place: What starts it.
         steps: Steps that count.
         warmup: First steps that do not.
         line: The user's own expression with one group, a number; empty for the time of a step.
         better: Direction of that number.
     """
 
-    script: LaunchScript
-    base: Mapping[str, str]
-    folder: Path
-    mark: str
-    silence_s: float
+    place: LaunchPlace
     steps: int = 20
     warmup: int = 3
     line: str = ""
@@ -148,23 +149,15 @@ class TrainingEvaluator:
     def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
         """See :class:`TuneEvaluator`."""
         began = time.monotonic()
-        text, _ = self.script.with_edits(edits)
-        given = {} if self.script.program else edits.variables
-        log = self.folder / f"{number:03d}" / "train.log"
-        process = EngineProcess.start(
-            self.script.command(text),
-            folder=self.script.folder,
-            environment={"PYTHONUNBUFFERED": "1", **self.base, **given},
-            log=log,
-            mark=self.mark,
-            grace_s=self.script.engine.grace_s,
-        )
+        process: EngineProcess | None = None
         try:
-            course, dropped, first_s = self._followed(process, log, bar, cancel)
+            process = self.place.start(self.place.text(edits), edits, number, PYTHONUNBUFFERED="1")
+            course, dropped, first_s = self._followed(process, bar, cancel)
         except StartError as fault:
             return TuneResult(status=Status.FAILED, reason=str(fault), cost_s=time.monotonic() - began)
         finally:
-            process.stop()
+            if process is not None:
+                process.stop()
         others = {} if course.loss is None else {"loss": course.loss}
         return TuneResult(
             value=None if dropped else course.value,
@@ -185,7 +178,7 @@ class TrainingEvaluator:
         return self.evaluate(edits, number=number, bar=None, cancel=cancel)
 
     def _followed(
-        self, process: EngineProcess, log: Path, bar: float | None, cancel: Event
+        self, process: EngineProcess, bar: float | None, cancel: Event
     ) -> tuple[_Course, str, float]:
         """The course of a run, why it was dropped, and the seconds to its first step.
 
@@ -197,7 +190,7 @@ class TrainingEvaluator:
         course = _Course(warmup=self.warmup, own=own, seen={}, own_values=[])
         began = heard = time.monotonic()
         first_s, rest = 0.0, ""
-        with log.open(encoding="utf-8", errors="replace") as stream:
+        with process.log.open(encoding="utf-8", errors="replace") as stream:
             while True:
                 end, now = process.end, time.monotonic()
                 *lines, rest = (rest + stream.read()).split("\n")
@@ -223,7 +216,8 @@ class TrainingEvaluator:
                     raise StartError(
                         f"it ended after {course.count} steps that count ({end or 'exit code 0'})"
                     )
-                if now - heard > self.silence_s:
-                    raise StartError(f"silent for {self.silence_s:.0f} s; it said last: {telling_line(log)}")
+                if now - heard > self.place.silence_s:
+                    said = telling_line(process.log)
+                    raise StartError(f"silent for {self.place.silence_s:.0f} s; it said last: {said}")
                 if cancel.wait(_TICK_S):
                     raise CancelledError("the run was interrupted")

@@ -5,18 +5,18 @@ One JSON object a line. A tune that was killed goes on from it: what was measure
 
 from __future__ import annotations
 
-import fcntl
+import itertools
 import json
 import os
 import re
-import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
-from recommender.experiment.journal import cut_torn_line
+from recommender.experiment.journal import append_whole, cut_torn_line, open_alone
 from recommender.tune.tune_result import TuneResult
 
 if TYPE_CHECKING:
@@ -59,18 +59,7 @@ class TuneJournal:
 
     def __enter__(self) -> Self:
         path = self.folder / JOURNAL
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError as error:
-            raise WorkspaceError(f"{path} cannot be written: {error.strerror}") from None
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._descriptor)
-            raise WorkspaceError(
-                f"tune {self.folder.name} is being run by another process", hint="wait for it, or end it"
-            ) from None
+        self._descriptor = open_alone(path, f"tune {self.folder.name}", "wait for it, or end it")
         try:
             self._begin(path)
         except BaseException:
@@ -97,10 +86,13 @@ class TuneJournal:
         os.close(self._descriptor)
 
     def note(self, event: str, /, **facts: object) -> None:
-        """Write an event; on the disk when this returns."""
+        """Write an event; on the disk when this returns.
+
+        Raises:
+            WorkspaceError: There is no room for it.
+        """
         line = json.dumps({"event": event, **facts}, ensure_ascii=False)
-        os.write(self._descriptor, line.encode() + b"\n")
-        os.fsync(self._descriptor)
+        append_whole(self.folder / JOURNAL, self._descriptor, line.encode() + b"\n")
         self.events.append(TuneEvent(name=event, facts=json.loads(line)))
 
     def last(self, name: str) -> TuneEvent | None:
@@ -149,11 +141,21 @@ def tune_names(folder: Path) -> list[str]:
 
 
 def new_name(folder: Path) -> str:
-    """A name that no tune has."""
-    name = f"tune-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    while (folder / name).exists():
-        time.sleep(0.2)
-        name = f"tune-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    """A name that no other tune has or gets, even one begun elsewhere in the same second.
+
+    Raises:
+        WorkspaceError: The folder cannot be written.
+    """
+    moment = f"tune-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for number in itertools.count(1):
+            name = moment if number == 1 else f"{moment}-{number}"
+            with suppress(FileExistsError):
+                (folder / name).mkdir(mode=0o700)
+                break
+    except OSError as error:
+        raise WorkspaceError(f"{folder} cannot be written: {error.strerror}") from None
     return name
 
 

@@ -17,7 +17,7 @@ from kg.nouns.codec import JsonNoun
 from recommender.experiment.design import CONTROL
 from recommender.experiment.mixture import least_pairs
 from recommender.experiment.verdict import Verdict
-from recommender.tune.candidates import TuneChange, digest_of, further
+from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
 from recommender.tune.confirmation import TREATMENT, Confirmation, ladder
 from recommender.tune.launch_script import joined
 from recommender.tune.quality import QualityFinding, compare
@@ -128,6 +128,22 @@ class TuneOutcome:
         return self.verdict is Verdict.BETTER
 
 
+class TuneWatch:
+    """Whoever wants to know how a tune goes; this one does not."""
+
+    def tries(self, name: str) -> None:
+        """Told before each start what is tried."""
+
+    def step(self, step: TuneStep) -> None:
+        """Told after each evaluation of the search."""
+
+    def round(self, state: ExperimentState) -> None:
+        """Told after each round of the confirmation."""
+
+    def left_out(self, change: TuneChange) -> None:
+        """Told a change that the winner is no worse without."""
+
+
 @dataclass(slots=True, kw_only=True)
 class TuneLoop:
     """Tunes a script.
@@ -143,10 +159,7 @@ class TuneLoop:
         alpha: Chance of a wrong verdict.
         margin: Log ratio that does not matter.
         seed: Of requests and orders.
-        on_step: Told after each evaluation of the search.
-        on_try: Told before each start: what is tried.
-        on_round: Told after each round of the confirmation.
-        on_left_out: Told a change that the winner is no worse without.
+        watch: Is told how it goes.
         keeps_limits: Whether there are limits that the baseline must come near.
     """
 
@@ -156,14 +169,11 @@ class TuneLoop:
     journal: TuneJournal
     experiment: Path
     settings_of: Callable[[ScriptEdits], Settings]
-    subject: Callable[[tuple[TuneChange, ...], Settings], ExperimentSubject | None] = lambda _c, _s: None
+    subject: Callable[[tuple[TuneChange, ...]], ExperimentSubject | None] = lambda _: None
     alpha: float = 0.05
     margin: float = 0.01
     seed: int = 0
-    on_step: Callable[[TuneStep], None] = field(default=lambda _: None)
-    on_try: Callable[[str], None] = field(default=lambda _: None)
-    on_round: Callable[[ExperimentState], None] = field(default=lambda _: None)
-    on_left_out: Callable[[TuneChange], None] = field(default=lambda _: None)
+    watch: TuneWatch = field(default_factory=TuneWatch)
     keeps_limits: bool = False
     steps: list[TuneStep] = field(default_factory=list)
     accepted: list[TuneChange] = field(default_factory=list)
@@ -175,6 +185,11 @@ class TuneLoop:
     def best(self) -> TuneResult:
         """What the incumbent gave."""
         return next(item.result for item in reversed(self.steps) if item.is_accepted)
+
+    @property
+    def _incumbent(self) -> ScriptEdits:
+        """What the incumbent writes."""
+        return joined(item.edits for item in self.accepted)
 
     @property
     def each_s(self) -> float:
@@ -197,14 +212,12 @@ class TuneLoop:
         self._leave_out_idle(cancel)
         if not self.accepted:
             return self._ended(None, "nothing that was tried is better than the script as it is")
-        reserve = self._pairs()
         noted = self.journal.last("confirming")
-        pairs = int(noted.facts["pairs"]) if noted is not None else reserve
-        if pairs < max(LEAST_PAIRS, least_pairs(self.alpha)):
-            need = 2 * max(LEAST_PAIRS, least_pairs(self.alpha))
-            return self._ended(
-                None, f"the budget left no room to confirm it, which takes {need} starts at least"
-            )
+        left = self.budget.pairs(self.each_s, self._used, self._used_s)
+        pairs = left if noted is None else int(noted.facts["pairs"])
+        if 2 * pairs < self._least_starts:
+            text = f"the budget left no room to confirm it, which takes {self._least_starts} starts at least"
+            return self._ended(None, text)
         if noted is None:
             self.journal.note("confirming", pairs=pairs)
         state = self._confirmed(pairs, cancel)
@@ -230,12 +243,10 @@ class TuneLoop:
         first = self.steps[0].result
         while queue:
             change = queue.pop(0)
-            edits = joined(ScriptEdits(), [*(item.edits for item in self.accepted), change.edits])
+            edits = joined([self._incumbent, change.edits])
             if digest_of(edits) in tried or self._is_settled(change):
                 continue
-            reserve = 1 + (2 * max(LEAST_PAIRS, least_pairs(self.alpha)) if self._can_confirm() else 0)
-            is_known = digest_of(edits) in self._known
-            if not is_known and not self.budget.has(reserve, self.each_s, self._used, self._used_s):
+            if digest_of(edits) not in self._known and not self._has_room(1):
                 return
             tried.add(digest_of(edits))
             found, gain = self._beside_the_best(edits, change, cancel)
@@ -267,7 +278,7 @@ class TuneLoop:
         gain = self.evaluator.objective.gain(found.value, best.value)
         if not (best.disturbed or found.disturbed):
             return found, gain
-        gain, incumbent = math.inf, joined(ScriptEdits(), [item.edits for item in self.accepted])
+        gain, incumbent = math.inf, self._incumbent
         for turn in range(_TURNS):
             again = found if not turn else self._measured(edits, change, cancel, turn=turn)
             beside = self._measured(incumbent, None, cancel, turn=len(self.steps) * _TURNS + turn)
@@ -282,17 +293,12 @@ class TuneLoop:
         """Take back what the winner is no worse without: each of several changes must earn its place."""
         for number, change in enumerate(list(self.accepted)):
             rest = [item for item in self.accepted if item is not change]
-            whole, without = (
-                joined(ScriptEdits(), [item.edits for item in part]) for part in (self.accepted, rest)
-            )
+            whole, without = self._incumbent, joined(item.edits for item in rest)
             if digest_of(whole) == digest_of(without):  # a later step says the same
                 self.accepted = rest
                 continue
             key = f"{digest_of(without)}#{_IDLE + number}"
-            need = 2 + 2 * max(LEAST_PAIRS, least_pairs(self.alpha)) * self._can_confirm()
-            if not rest or not (
-                key in self._known or self.budget.has(need, self.each_s, self._used, self._used_s)
-            ):
+            if not rest or not (key in self._known or self._has_room(2)):
                 continue
             found = self._measured(without, change, cancel, turn=_IDLE + number, name=f"not {change.name}")
             beside = self._measured(whole, None, cancel, turn=_IDLE + number)
@@ -300,22 +306,23 @@ class TuneLoop:
                 continue
             if self.evaluator.objective.gain(beside.value, found.value) < ACCEPTED:
                 self.accepted = rest
-                self.on_left_out(change)
+                self.watch.left_out(change)
 
     def _is_settled(self, change: TuneChange) -> bool:
         """Whether another value of the same setting was accepted already, and this is no step beyond it."""
         before = [item for item in self.accepted if change.key and item.key == change.key]
-        if not before or change.why == "asked for":
-            return False
-        return further(before[-1]) is None or change.name != getattr(further(before[-1]), "name", "")
+        return bool(before) and change.why != ASKED and change != further(before[-1])
 
-    def _can_confirm(self) -> bool:
-        """Whether the whole budget has room for a baseline, one candidate and a confirmation."""
-        need = 2 + 2 * max(LEAST_PAIRS, least_pairs(self.alpha))
-        return self.budget.has(need, self.each_s, 0, 0.0)
+    @property
+    def _least_starts(self) -> int:
+        """Starts of a confirmation at least."""
+        return 2 * max(LEAST_PAIRS, least_pairs(self.alpha))
 
-    def _pairs(self) -> int:
-        return self.budget.pairs(self.each_s, self._used, self._used_s)
+    def _has_room(self, starts: int) -> bool:
+        """Whether so many starts leave what a confirmation takes, where the budget ever had room for one."""
+        can_confirm = self.budget.has(2 + self._least_starts, self.each_s, 0, 0.0)
+        need = starts + self._least_starts * can_confirm
+        return self.budget.has(need, self.each_s, self._used, self._used_s)
 
     def _measured(
         self,
@@ -343,15 +350,15 @@ class TuneLoop:
     def _start(self, name: str) -> int:
         number = self.journal.starts
         self.journal.note("start", number=number, name=name)
-        self.on_try(name)
+        self.watch.tries(name)
         return number
 
     def _add(self, step: TuneStep) -> None:
         self.steps.append(step)
-        self.on_step(step)
+        self.watch.step(step)
 
     def _confirmed(self, pairs: int, cancel: Event) -> ExperimentState:
-        edits = joined(ScriptEdits(), [item.edits for item in self.accepted])
+        edits = self._incumbent
         arms = {CONTROL: self.settings_of(ScriptEdits()), TREATMENT: self.settings_of(edits)}
         first, best = self.steps[0].result.value, self.best.value
         finds = self.evaluator.finds_rates and first is not None and best is not None
@@ -364,10 +371,10 @@ class TuneLoop:
             margin=self.margin,
             seed=self.seed,
             path=self.experiment,
-            subject=self.subject(tuple(self.accepted), arms[TREATMENT]),
+            subject=self.subject(tuple(self.accepted)),
             on_start=lambda arm: self._start("the script as it is" if arm == CONTROL else "the winner"),
             on_measured=lambda arm, found: self.journal.note("compared", arm=arm, result=found.to_json()),
-            on_round=self.on_round,
+            on_round=self.watch.round,
         )
         return test.run(pairs, cancel)
 
@@ -376,7 +383,7 @@ class TuneLoop:
         outcome = TuneOutcome(
             steps=tuple(self.steps),
             accepted=tuple(self.accepted),
-            edits=joined(ScriptEdits(), [item.edits for item in self.accepted]),
+            edits=self._incumbent,
             state=state,
             why=why,
             starts=self._used + len(compared),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import TuningError, WorkspaceError
 from kg.nouns.entities import Baseline, Case, Kind, Measurement, Objective, Source, Status
 from recommender.experiment.journal import path_of
 from recommender.experiment.metadata import ExperimentSubject
 from recommender.measuring.marks import end_marked
-from recommender.measuring.masking import has_mask
-from recommender.measuring.outcome import CancelledError
 from recommender.ranking.change import Change
 from recommender.tune.candidates import (
     TuneChange,
@@ -29,19 +28,14 @@ from recommender.workspace.desk import Desk
 from recommender.workspace.launches import LaunchDesk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
     from threading import Event
 
-    from ingest.questions.patches.script_edits import ScriptEdits
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
-    from recommender.experiment.standing import ExperimentState
     from recommender.tune.launch_script import LaunchScript
-    from recommender.tune.tuner import TuneOutcome, TuneStep
-
-
-__all__ = ["CancelledError", "PreparedTune", "TuneDesk", "TuneWatch", "is_masked"]
+    from recommender.tune.tuner import TuneOutcome, TuneWatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,23 +53,6 @@ class PreparedTune:
     script: LaunchScript
     candidates: tuple[TuneChange, ...]
     notes: tuple[str, ...] = field(default=())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneWatch:
-    """Whoever wants to know how a tune goes.
-
-    Attributes:
-        on_try: Told before each start what is tried.
-        on_step: Told after each evaluation of the search.
-        on_round: Told after each round of the confirmation.
-        on_left_out: Told a change that the winner is no worse without.
-    """
-
-    on_try: Callable[[str], None] = lambda _: None
-    on_step: Callable[[TuneStep], None] = lambda _: None
-    on_round: Callable[[ExperimentState], None] = lambda _: None
-    on_left_out: Callable[[TuneChange], None] = lambda _: None
 
 
 class TuneDesk(Desk):
@@ -167,14 +144,11 @@ class TuneDesk(Desk):
                 journal=journal,
                 experiment=path_of(self.workspace.layout.experiments, name),
                 settings_of=lambda edits: configuration_of(edits, script),
-                subject=lambda changes, settings: self._subject(request, changes, settings),
+                subject=lambda changes: self._subject(request, changes),
                 alpha=request.alpha,
                 margin=request.margin,
                 seed=request.seed,
-                on_try=watch.on_try,
-                on_step=watch.on_step,
-                on_round=watch.on_round,
-                on_left_out=watch.on_left_out,
+                watch=watch,
                 keeps_limits=bool(request.limits),
             )
             try:
@@ -196,11 +170,8 @@ class TuneDesk(Desk):
         known = f"{faults[0].fault.label}: " if faults else ""
         return f"{known}tunegraph diagnose {log}"
 
-    def _subject(
-        self, request: TuneRequest, changes: tuple[TuneChange, ...], settings: object
-    ) -> ExperimentSubject | None:
+    def _subject(self, request: TuneRequest, changes: tuple[TuneChange, ...]) -> ExperimentSubject | None:
         """What a winner tries on which problem; None where the problem cannot be told."""
-        del settings
         if self._problem(request) is None:
             return None
         only = changes[0] if len(changes) == 1 else None
@@ -239,9 +210,9 @@ class TuneDesk(Desk):
         edits: list[ScriptEdits] = []
         cases: list[Case] = []
         for step in outcome.steps:
-            tried = joined_edits([*edits, *([step.change.edits] if step.change is not None else [])])
-            if step.is_accepted and step.change is not None:
-                edits.append(step.change.edits)
+            tried = joined([*edits, *([step.change.edits] if step.change is not None else [])])
+            if step.is_accepted:
+                edits = [tried]
             result = step.result
             if result.is_dropped or (result.is_ok and step.change is None):
                 continue
@@ -252,9 +223,7 @@ class TuneDesk(Desk):
             )
             baseline = None
             if first.value is not None and result.is_ok:
-                baseline = Baseline(
-                    value=first.value, configuration=configuration_of(joined_edits([]), script)
-                )
+                baseline = Baseline(value=first.value, configuration=configuration_of(ScriptEdits(), script))
             cases.append(
                 Case(
                     problem=asked,
@@ -267,15 +236,3 @@ class TuneDesk(Desk):
                 )
             )
         return cases
-
-
-def is_masked(text: str) -> bool:
-    """Whether a text of a journal lacks a secret."""
-    return has_mask(text)
-
-
-def joined_edits(parts: Sequence[ScriptEdits]) -> ScriptEdits:
-    """Edits one after the other."""
-    from ingest.questions.patches.script_edits import ScriptEdits
-
-    return joined(ScriptEdits(), parts)

@@ -17,12 +17,13 @@ from ingest.questions.patches.manifest_editor import BlockLaunch, ContainerLaunc
 from ingest.questions.patches.setting_file import SettingFile
 from ingest.questions.patches.shell_editor import NEW_LINE, SettingEdit, names_of
 from kg.errors import InputError
+from kg.nouns.codec import NOT_IN_JSON, JsonNoun
 
 _COPIED = "--format prints the start, to be copied there"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptEdits:
+class ScriptEdits(JsonNoun):
     """Settings to write into a script.
 
     Attributes:
@@ -37,7 +38,7 @@ class ScriptEdits:
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
-    elsewhere: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = field(default=frozenset(), metadata=NOT_IN_JSON)
 
     def each(self) -> Iterator[SettingEdit]:
         """The edits one by one."""

@@ -22,7 +22,7 @@ VLLM = "export HCCL_BUFFSIZE=512\nvllm serve Qwen/Qwen3-32B -tp 4 --max-num-seqs
 
 
 def read(text: str) -> LaunchScript:
-    return LaunchScript.read(Path("/work/serve.sh"), Path("/work"), text)
+    return LaunchScript.read(Path("/srv/model/serve.sh"), Path("/srv/model"), text)
 
 
 def names(text: str) -> list[str]:
@@ -91,14 +91,29 @@ def test_a_change_is_kept_and_read_again() -> None:
         assert again.digest == item.digest
 
 
-def test_a_plan_comes_first_in_the_words_of_the_script(shipped: Workspace) -> None:
-    script = read(VLLM)
+def planned(shipped: Workspace, text: str) -> list[TuneChange]:
+    script = read(text)
     question = {
         "model": "qwen3-32b", "phase": "serving", "hardware": "ascend-910b3", "count": 4, "software": {"vllm": ""},
     }  # fmt: skip
     problem, notes = shipped.ask.problem(question)
-    answer = shipped.launches.recommend(problem, script.settings, notes=notes)
-    found = list(plan_changes(answer, script))
+    return list(plan_changes(shipped.launches.recommend(problem, script.settings, notes=notes), script))
+
+
+def test_what_check_says_is_to_be_written_is_tried(shipped: Workspace) -> None:
+    flags = "--gpu-memory-utilization 0.5 --no-enable-prefix-caching --dtype float32 --max-model-len 1024"
+    found = {item.name: item for item in planned(shipped, f"vllm serve Qwen/Qwen3-32B -tp 4 {flags}\n")}
+    raised = found["--gpu-memory-utilization 0.9"]
+    assert raised.why == "check: memory-share-low"
+    assert raised.edits.flags == {"--gpu-memory-utilization": ("0.9",)}
+    assert found["without --no-enable-prefix-caching"].why == "check: prefix-caching-off"
+    assert not [name for name in found if name.startswith(("--dtype", "--max-model-len"))]
+    own = {item.name: item.why for item in script_changes(read("vllm serve /m/a --enforce-eager\n"))}
+    assert own["without --enforce-eager"] == "the script sets it"
+
+
+def test_a_plan_comes_first_in_the_words_of_the_script(shipped: Workspace) -> None:
+    found = planned(shipped, VLLM)
     assert found[0].name == "without --enforce-eager"
     assert any(item.name == "the plan's start" for item in found)
     assert all(

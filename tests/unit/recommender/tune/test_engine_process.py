@@ -105,6 +105,8 @@ def test_the_line_that_tells(tmp_path: Path) -> None:
     assert telling_line(tmp_path / "none") == ""
     (tmp_path / "log").write_text("a\nRuntimeError: out of memory\nshutting down\n\n")
     assert telling_line(tmp_path / "log") == "RuntimeError: out of memory"
+    (tmp_path / "log").write_text("ValueError: cannot read --api-key sk-123456\n")
+    assert "sk-123456" not in telling_line(tmp_path / "log")
     (tmp_path / "log").write_text("a\nb\n")
     assert telling_line(tmp_path / "log") == "b"
     assert (tmp_path / "log").stat().st_size

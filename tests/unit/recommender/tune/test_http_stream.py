@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from recommender.measuring.outcome import CancelledError
 from recommender.tune.http_stream import Address, AnswerError, get_json, lines_of
 
 
@@ -63,7 +64,22 @@ def test_what_is_no_answer_says_why(raw: bytes, says: str) -> None:
 
 def test_json_that_is_none() -> None:
     with pytest.raises(AnswerError, match="no JSON"):
-        asyncio.run(get_json(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{]"), "/x"))
+        get_json(
+            answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{]"),
+            "/x",
+            timeout_s=9,
+            cancel=threading.Event(),
+        )
+
+
+def test_a_server_that_never_answers_is_waited_for_no_longer_than_told_and_can_be_left() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address, cancel = Address(port=server.getsockname()[1]), threading.Event()
+        with pytest.raises(AnswerError, match=r"/x: no answer within 0\.2 s"):
+            get_json(address, "/x", timeout_s=0.2, cancel=cancel)
+        threading.Timer(0.2, cancel.set).start()
+        with pytest.raises(CancelledError):
+            get_json(address, "/x", timeout_s=60, cancel=cancel)
 
 
 def test_addresses() -> None:

@@ -15,7 +15,7 @@ SERVE = "#!/bin/bash\nMODEL=/m/tiny\nvllm serve $MODEL --max-num-seqs 4 --port 9
 
 
 def read(text: str, **more: Any) -> LaunchScript:
-    return LaunchScript.read(Path("/work/serve.sh"), Path("/work"), text, **more)
+    return LaunchScript.read(Path("/srv/model/serve.sh"), Path("/srv/model"), text, **more)
 
 
 def test_a_server_gets_a_port_and_a_name_and_nothing_else() -> None:
@@ -87,11 +87,16 @@ def test_what_cannot_be_started_or_ended_here_is_refused(text: str, says: str) -
         read(text)
 
 
+def test_a_container_behind_a_url_is_refused_too() -> None:
+    with pytest.raises(InputError, match="docker starts it where tunegraph can neither mark nor end it"):
+        read("docker run -d -p 8000:8000 my/own-image\n", ready="http://127.0.0.1:8000/health")
+
+
 def test_later_edits_win() -> None:
     first = ScriptEdits(flags={"--a": ("1",), "--b": ("1",)}, fields={"--c": {"x": 1}})
     then = [ScriptEdits(removed=("--a",)), ScriptEdits(flags={"--b": ("2",)}, fields={"--c": {"y": 2}})]
-    made = joined(first, then)
+    made = joined([first, *then])
     assert (dict(made.flags), made.removed) == ({"--b": ("2",)}, ("--a",))
     assert made.fields["--c"] == {"x": 1, "y": 2}
-    back = joined(made, [ScriptEdits(flags={"--a": ("3",)})])
+    back = joined([made, ScriptEdits(flags={"--a": ("3",)})])
     assert (back.flags["--a"], back.removed) == (("3",), ())

@@ -15,6 +15,7 @@ from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import WorkspaceError
 from kg.nouns.entities import Better, Status
 from recommender.tune import serving_run
+from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
 from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind
@@ -34,12 +35,14 @@ def evaluator(tmp_path: Path) -> ServingEvaluator:
     path = tmp_path / "serve.sh"
     path.write_text("vllm serve /m/tiny --max-num-seqs 4\n")
     return ServingEvaluator(
-        script=LaunchScript.read(path, tmp_path, path.read_text()),
+        place=LaunchPlace(
+            script=LaunchScript.read(path, tmp_path, path.read_text()),
+            base={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+            folder=tmp_path / "runs",
+            mark="test-serving",
+            silence_s=20,
+        ),
         load=LOAD,
-        base={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
-        folder=tmp_path / "runs",
-        mark="test-serving",
-        silence_s=20,
         repeats=0,
     )
 
@@ -82,7 +85,8 @@ def test_every_engine_is_started_asked_and_ended(
 ) -> None:
     """By its own command, with its own flags for port and name; MindIE keeps the port of its configuration."""
     install(tmp_path / "bin", program)
-    evaluator.script = LaunchScript.read(tmp_path / "serve.sh", tmp_path, f"{line}\n")
+    script = LaunchScript.read(tmp_path / "serve.sh", tmp_path, f"{line}\n")
+    evaluator.place = replace(evaluator.place, script=script)
     found = measure(evaluator)
     assert found.is_ok, found.reason
     assert found.value is not None
@@ -102,6 +106,15 @@ def test_a_flag_that_the_engine_refuses_is_a_failure_of_the_configuration(
     found = measure(evaluator, max_num_seqs=("many",))
     assert found.status is Status.FAILED
     assert "invalid int value: 'many'" in found.reason
+
+
+def test_what_cannot_be_written_is_not_measured(evaluator: ServingEvaluator, tmp_path: Path) -> None:
+    """Flags of a command that nothing knows: the script as it is would be measured in their name."""
+    script = LaunchScript.read(tmp_path / "serve.sh", tmp_path, "./my-server\n", ready="http://x:1/health")
+    evaluator.place = replace(evaluator.place, script=script)
+    found = measure(evaluator, speed=("9",))
+    assert found.status is Status.FAILED
+    assert "it cannot be written: " in found.reason
 
 
 def test_the_highest_rate_that_keeps_a_limit(evaluator: ServingEvaluator) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
-from recommender.tune.tune_journal import TuneJournal, folder_of, read_events, tune_names
+from recommender.tune.tune_journal import TuneJournal, folder_of, new_name, read_events, tune_names
 from recommender.tune.tune_result import TuneResult
 
 
@@ -62,3 +62,8 @@ def test_tunes_are_found_by_name_or_as_the_newest(tmp_path: Path) -> None:
     for name in ("three", "../one"):
         with pytest.raises(InputError):
             folder_of(tmp_path, name)
+
+
+def test_names_are_claimed_even_within_a_second(tmp_path: Path) -> None:
+    assert len({new_name(tmp_path / "tunes") for _ in range(5)}) == 5
+    assert tune_names(tmp_path / "tunes") == []
