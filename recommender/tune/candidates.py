@@ -15,7 +15,7 @@ from ingest.questions.launches.serving import NOT_TUNED
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InputError
 from kg.nouns.audit import FindingKind
-from kg.nouns.codec import JsonNoun
+from kg.nouns.codec import JsonNoun, fields_json, in_json, noun_of
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, digest, show
 from kg.terms.meanings import kinds, meaning_of, programs, settings_of
@@ -65,7 +65,7 @@ class TuneChange(JsonNoun):
     """
 
     name: str
-    edits: ScriptEdits
+    edits: ScriptEdits = field(metadata=in_json(read=lambda content: noun_of(ScriptEdits, content)))
     why: str
     expected: float | None = None
     strategy: str = ""
@@ -82,7 +82,7 @@ class TuneChange(JsonNoun):
 
 def digest_of(edits: ScriptEdits) -> str:
     """Digest of edits, the same whatever order they stand in."""
-    return digest({**edits.to_json(), "removed": sorted(edits.removed)})[:16]
+    return digest({**fields_json(edits), "removed": sorted(edits.removed)})[:16]
 
 
 def configuration_of(edits: ScriptEdits, script: LaunchScript) -> Settings:

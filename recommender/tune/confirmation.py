@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
-from recommender.experiment.design import MOST_PAIRS, ExperimentDesign
 from recommender.experiment.journal import ExperimentJournal
 from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
@@ -18,19 +17,19 @@ from recommender.measuring.environment import capture
 from recommender.measuring.outcome import RunOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
     from threading import Event
 
-    from ingest.questions.patches.script_edits import ScriptEdits
     from kg.nouns.values import Settings
+    from recommender.experiment.design import ExperimentDesign
     from recommender.experiment.metadata import ExperimentSubject
     from recommender.experiment.standing import ExperimentState
-    from recommender.tune.tune_result import TuneEvaluator, TuneResult
+    from recommender.tune.tune_result import TuneResult
 
 TREATMENT = "treatment"
-_APART = 1.1
-"""Least ratio of neighbouring rates of a confirmation: nearer ones do not differ in a hundred requests."""
+APART = 1.1
+"""Rates that are nearer to each other than this are one; a choice: below the noise of a hundred requests."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,61 +37,31 @@ class Confirmation:
     """A test of a winner.
 
     Attributes:
-        evaluator: Starts and measures.
-        edits: What each arm changes in the script.
-        arms: What each arm sets, by name, for the record.
-        rates: Rates at which limits are looked at; empty where one load decides.
-        alpha: Chance of a wrong verdict.
-        margin: Log ratio that does not matter.
-        seed: Of the order and of the requests.
+        design: What is fixed.
         path: Of the experiment's log.
         subject: What is tried on which problem; None if the graph is to learn nothing.
-        on_start: Told before each start; gives its number.
-        on_measured: Told what it gave.
+        measure: Starts and measures an arm in a round.
         on_round: Told how things stand.
     """
 
-    evaluator: TuneEvaluator
-    edits: Mapping[str, ScriptEdits]
-    arms: Mapping[str, Settings]
-    rates: tuple[float, ...]
-    alpha: float
-    margin: float
-    seed: int
+    design: ExperimentDesign
     path: Path
-    subject: ExperimentSubject | None = None
-    on_start: Callable[[str], int]
-    on_measured: Callable[[str, TuneResult], None]
-    on_round: Callable[[ExperimentState], None] = field(default=lambda _: None)
-    _round: int = 0
+    subject: ExperimentSubject | None
+    measure: Callable[[str, int, Event], TuneResult]
+    on_round: Callable[[ExperimentState], None]
+    round: int = field(default=0, init=False)
 
-    def design(self, pairs: int) -> ExperimentDesign:
-        """The design of the test."""
-        objective = self.evaluator.objective
-        return ExperimentDesign(
-            metric=objective.metric,
-            better=objective.better,
-            unit=objective.unit,
-            arms=self.arms,
-            alpha=self.alpha,
-            margin=self.margin,
-            pairs=min(MOST_PAIRS, pairs),
-            warmup=0,
-            seed=self.seed,
-        )
-
-    def run(self, pairs: int, cancel: Event) -> ExperimentState:
-        """Run it until its verdict, or so many pairs; what an earlier session measured counts.
+    def run(self, cancel: Event) -> ExperimentState:
+        """Run it until its verdict, or its last pair; what an earlier session measured counts.
 
         Raises:
             CancelledError: ``cancel`` was set.
         """
         about = ExperimentMetadata(subject=self.subject, machine=capture({}))
-        design = self.design(pairs)
-        with ExperimentJournal(self.path, design, about) as journal:
+        with ExperimentJournal(self.path, self.design, about) as journal:
             experiment = Experiment(
-                design=design,
-                evaluators={arm: [_Arm(arm, self)] for arm in design.arms},
+                design=self.design,
+                evaluators={arm: [_Arm(arm, self)] for arm in self.design.arms},
                 journal=journal,
                 on_round=self.on_round,
                 on_sample=self._enter,
@@ -102,19 +71,7 @@ class Confirmation:
         return state
 
     def _enter(self, number: int, _arm: str) -> None:
-        self._round = number
-
-    def measure(self, arm: str, cancel: Event) -> TuneResult:
-        """Measure an arm of the round that runs."""
-        found = self.evaluator.confirm(
-            self.edits[arm],
-            number=self.on_start(arm),
-            seed=self.seed + 1000 * (1 + self._round),
-            rates=self.rates,
-            cancel=cancel,
-        )
-        self.on_measured(arm, found)
-        return found
+        self.round = number
 
 
 class _Arm:
@@ -130,10 +87,10 @@ class _Arm:
 
     def evaluate(self, _configuration: Settings, cancel: Event) -> RunOutcome:
         """See :class:`recommender.measuring.outcome.Evaluator`."""
-        found = self._test.measure(self._arm, cancel)
+        found = self._test.measure(self._arm, self._test.round, cancel)
         if not found.is_ok or found.value is None:
             return RunOutcome(status=found.status, reason=found.reason, cost_s=found.cost_s)
-        values = {self._test.evaluator.objective.metric: found.value, **found.others}
+        values = {self._test.design.metric: found.value, **found.others}
         return RunOutcome(values=values, cost_s=found.cost_s)
 
 
@@ -141,4 +98,4 @@ def ladder(baseline: float, winner: float) -> tuple[float, ...]:
     """The rates at which both are looked at: that of the script, that of the winner, and between them."""
     low, high = sorted((baseline, winner))
     middle = (low * high) ** 0.5
-    return (min(low, middle / _APART), middle, max(high, middle * _APART))
+    return (min(low, middle / APART), middle, max(high, middle * APART))

@@ -202,7 +202,7 @@ class LaunchPlace:
 
 
 def telling_line(log: Path) -> str:
-    """The last line of a log that tells of a fault, else the last one: cut, without secrets; empty if none."""
+    """The last line of a log that tells of a fault, else the last one: cut, without secrets; or empty."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - _TAIL_BYTES))

@@ -24,7 +24,7 @@ from recommender.measuring.outcome import CancelledError
 from recommender.tune.http_stream import Address, AnswerError, lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from threading import Event
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/s|rps|req/s)?")
@@ -199,14 +199,17 @@ class LoadResult:
 
     def percentile(self, metric: str, share: float) -> float | None:
         """A percentile of a latency; None where nothing was answered."""
-        values = sorted(value for item in self.ended if (value := item.latency(metric)) is not None)
-        return values[min(len(values) - 1, int(share * len(values)))] if values else None
+        return _percentile((item.latency(metric) for item in self.ended), share)
 
     @property
     def send_lag_s(self) -> float:
         """How late the client was, at its 99th percentile."""
-        lags = sorted(item.sent - item.due for item in self.records)
-        return lags[min(len(lags) - 1, int(0.99 * len(lags)))] if lags else 0.0
+        return _percentile((item.sent - item.due for item in self.records), 0.99) or 0.0
+
+
+def _percentile(values: Iterable[float | None], share: float) -> float | None:
+    known = sorted(value for value in values if value is not None)
+    return known[min(len(known) - 1, int(share * len(known)))] if known else None
 
 
 @cache
@@ -220,8 +223,8 @@ def put(
     model: str,
     requests: Sequence[PlannedRequest],
     *,
-    rate: float | None,
-    users: int | None,
+    rate: float | None = None,
+    users: int | None = None,
     cancel: Event,
     timeout_s: float = 600.0,
     is_decided: Callable[[Sequence[RequestRecord]], bool] = lambda _: False,

@@ -35,9 +35,8 @@ def is_taken(port: int) -> bool:
 def holders(port: int) -> list[int]:
     """The processes that listen on a port, as far as this user may see them."""
     sockets = _listening(port)
-    if not sockets:
-        return []
-    return [pid for pid in _processes() if sockets & set(_sockets(pid))]
+    pids = (int(entry.name) for entry in Path("/proc").glob("[0-9]*")) if sockets else ()
+    return [pid for pid in pids if sockets & set(_sockets(pid))]
 
 
 def holder_text(port: int) -> str:
@@ -73,11 +72,6 @@ def _listening(port: int) -> set[str]:
             if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
                 found.add(fields[9])
     return found
-
-
-def _processes() -> Iterator[int]:
-    for entry in Path("/proc").glob("[0-9]*"):
-        yield int(entry.name)
 
 
 def _sockets(pid: int) -> Iterator[str]:

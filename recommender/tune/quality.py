@@ -8,7 +8,6 @@ first token on are a fault: that is another model, or noise.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun
@@ -16,9 +15,10 @@ from recommender.measuring.process import Bounds, run
 from recommender.tune.http_stream import AnswerError, get_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from threading import Event
 
+    from recommender.tune.engine_process import LaunchPlace
     from recommender.tune.http_stream import Address
 
 _PROMPTS = (
@@ -102,10 +102,7 @@ def accuracy(
     command: str,
     address: Address,
     model: str,
-    *,
-    folder: Path,
-    environment: Mapping[str, str],
-    mark: str,
+    place: LaunchPlace,
     cancel: Event,
 ) -> QualityFinding:
     """What the user's own command says of a running server: it ends with success where accuracy is kept.
@@ -114,19 +111,17 @@ def accuracy(
         command: A text for the shell; ``TUNEGRAPH_URL`` and ``TUNEGRAPH_MODEL`` tell it whom to ask.
         address: The server's.
         model: The name that it serves the model under.
-        folder: Where the command runs.
-        environment: All of its environment.
-        mark: Of the tune.
+        place: Where the server was started, and the command is.
         cancel: Ends it when set.
     """
-    told = {**environment, "TUNEGRAPH_URL": f"{address}/v1", "TUNEGRAPH_MODEL": model}
+    told = {**place.base, "TUNEGRAPH_URL": f"{address}/v1", "TUNEGRAPH_MODEL": model}
     result = run(
         ["sh", "-c", command],
-        folder=folder,
+        folder=place.script.folder,
         environment=told,
         bounds=Bounds(timeout_s=_ACCURACY_S),
         cancel=cancel,
-        mark=mark,
+        mark=place.mark,
     )
     lines = [line.strip() for line in (result.out + result.err).splitlines() if line.strip()]
     last = f": {lines[-1][:160]}" if lines else ""

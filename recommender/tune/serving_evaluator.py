@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Better, Status
 from recommender.tune import quality
+from recommender.tune.confirmation import APART
 from recommender.tune.engine_process import StartError
 from recommender.tune.http_stream import AnswerError
 from recommender.tune.load import Load, LoadKind, LoadResult
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 BAR = 1.05
 """A candidate is probed first at this times the incumbent's rate; SGLang's and the design's own choice."""
-_RATIO = 1.1
-"""Rates that are nearer to each other than this are one; a choice: below the noise of a hundred requests."""
 _MOST_PROBES = 12
 _ALONE = 10
 """Requests of one user that show whether any load can keep the limits; a choice."""
@@ -136,7 +135,7 @@ class ServingEvaluator:
                 if asks and value is not None:
                     found = quality.answers(run.address, run.model, cancel)
                     wavers = found != quality.answers(run.address, run.model, cancel)
-                    if any(True for _ in edits.each()):
+                    if self.accuracy and any(True for _ in edits.each()):
                         self._check_accuracy(run)
         except (StartError, AnswerError) as fault:
             return TuneResult(
@@ -173,17 +172,7 @@ class ServingEvaluator:
         Raises:
             StartError: It does not keep accuracy.
         """
-        if not self.accuracy:
-            return
-        found = quality.accuracy(
-            self.accuracy,
-            run.address,
-            run.model,
-            folder=self.place.script.folder,
-            environment=self.place.base,
-            mark=self.place.mark,
-            cancel=run.cancel,
-        )
+        found = quality.accuracy(self.accuracy, run.address, run.model, self.place, run.cancel)
         if found.is_fault:
             raise StartError(found.text)
 
@@ -233,7 +222,7 @@ class ServingEvaluator:
                 high = rate
                 if bar is not None and not low:
                     return None, f"it misses the limits at {rate:.3g} requests/s, the best keeps {bar:.3g}"
-            if high < _RATIO * low or high * idle_s < _LEAST_LOAD:
+            if high < APART * low or high * idle_s < _LEAST_LOAD:
                 break
             rate = rate * step if math.isinf(high) else high / 2 if not low else math.sqrt(low * high)
         return (low or None), "" if low else f"it misses the limits down to {rate:.3g} requests/s"

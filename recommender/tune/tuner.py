@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InfeasibleError, InputError, WorkspaceError
 from kg.nouns.codec import JsonNoun
-from recommender.experiment.design import CONTROL
+from recommender.experiment.design import CONTROL, MOST_PAIRS, ExperimentDesign
 from recommender.experiment.mixture import least_pairs
 from recommender.experiment.verdict import Verdict
 from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
@@ -358,25 +358,38 @@ class TuneLoop:
         self.watch.step(step)
 
     def _confirmed(self, pairs: int, cancel: Event) -> ExperimentState:
-        edits = self._incumbent
-        arms = {CONTROL: self.settings_of(ScriptEdits()), TREATMENT: self.settings_of(edits)}
-        first, best = self.steps[0].result.value, self.best.value
-        finds = self.evaluator.finds_rates and first is not None and best is not None
-        test = Confirmation(
-            evaluator=self.evaluator,
-            edits={CONTROL: ScriptEdits(), TREATMENT: edits},
-            arms=arms,
-            rates=ladder(first, best) if finds and first is not None and best is not None else (),
+        """The state of the winner beside the script as it is, after so many pairs of starts at most."""
+        objective, first, best = self.evaluator.objective, self.steps[0].result.value, self.best.value
+        rates: tuple[float, ...] = ()
+        if self.evaluator.finds_rates and first is not None and best is not None:
+            rates = ladder(first, best)
+        edits = {CONTROL: ScriptEdits(), TREATMENT: self._incumbent}
+        names = {CONTROL: "the script as it is", TREATMENT: "the winner"}
+
+        def measure(arm: str, number: int, cancel: Event) -> TuneResult:
+            start, seed = self._start(names[arm]), self.seed + 1000 * (1 + number)
+            found = self.evaluator.confirm(edits[arm], number=start, seed=seed, rates=rates, cancel=cancel)
+            self.journal.note("compared", arm=arm, result=found.to_json())
+            return found
+
+        design = ExperimentDesign(
+            metric=objective.metric,
+            better=objective.better,
+            unit=objective.unit,
+            arms={arm: self.settings_of(item) for arm, item in edits.items()},
             alpha=self.alpha,
             margin=self.margin,
+            pairs=min(MOST_PAIRS, pairs),
+            warmup=0,
             seed=self.seed,
+        )
+        return Confirmation(
+            design=design,
             path=self.experiment,
             subject=self.subject(tuple(self.accepted)),
-            on_start=lambda arm: self._start("the script as it is" if arm == CONTROL else "the winner"),
-            on_measured=lambda arm, found: self.journal.note("compared", arm=arm, result=found.to_json()),
+            measure=measure,
             on_round=self.watch.round,
-        )
-        return test.run(pairs, cancel)
+        ).run(cancel)
 
     def _ended(self, state: ExperimentState | None, why: str) -> TuneOutcome:
         compared = [event.facts["result"] for event in self.journal.events if event.name == "compared"]

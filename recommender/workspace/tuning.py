@@ -46,12 +46,14 @@ class PreparedTune:
         request: What is asked.
         script: The user's.
         candidates: What is tried, in this order.
+        problem: What it is measured on; None where that cannot be told.
         notes: Why there is no plan, and what else is to be known.
     """
 
     request: TuneRequest
     script: LaunchScript
     candidates: tuple[TuneChange, ...]
+    problem: Problem | None
     notes: tuple[str, ...] = field(default=())
 
 
@@ -83,7 +85,7 @@ class TuneDesk(Desk):
         """
         script = request.read_script()
         request.load_of()
-        answer, notes = self._plan(request, script)
+        problem, answer, notes = self._plan(request, script)
         planned = [] if answer is None else list(plan_changes(answer, script))
         own = list(script_changes(script))
         named = list(named_changes(request.changes, script, planned)) if request.changes else []
@@ -95,21 +97,29 @@ class TuneDesk(Desk):
             if not unwritten:
                 found.setdefault(item.digest, item)
         return PreparedTune(
-            request=request, script=script, candidates=tuple(found.values()), notes=(*notes, *left)
+            request=request,
+            script=script,
+            candidates=tuple(found.values()),
+            problem=problem,
+            notes=(*notes, *left),
         )
 
-    def _plan(self, request: TuneRequest, script: LaunchScript) -> tuple[Answer | None, tuple[str, ...]]:
-        """The plan for a script; without one, why."""
+    def _plan(
+        self, request: TuneRequest, script: LaunchScript
+    ) -> tuple[Problem | None, Answer | None, tuple[str, ...]]:
+        """The problem of a script and the plan for it; without one, why."""
         if not script.program:
-            return None, ()
+            return None, None, ()
+        problem: Problem | None = None
         try:
             problem, notes = AskDesk(self.workspace).problem(request.question)
             answer = LaunchDesk(self.workspace).recommend(problem, script.settings, notes=notes)
+            if answer.abstention is None:
+                return problem, answer, ()
+            reason = answer.abstention.reason
         except TuningError as fault:
-            return None, (f"no plan, the script's own settings are tried: {fault}",)
-        if answer.abstention is not None:
-            return None, (f"no plan, the script's own settings are tried: {answer.abstention.reason}",)
-        return answer, ()
+            reason = str(fault)
+        return problem, None, (f"no plan, the script's own settings are tried: {reason}",)
 
     def run(
         self, prepared: PreparedTune, cancel: Event, watch: TuneWatch, name: str = ""
@@ -144,7 +154,7 @@ class TuneDesk(Desk):
                 journal=journal,
                 experiment=path_of(self.workspace.layout.experiments, name),
                 settings_of=lambda edits: configuration_of(edits, script),
-                subject=lambda changes: self._subject(request, changes),
+                subject=lambda changes: None if prepared.problem is None else _subject(request, changes),
                 alpha=request.alpha,
                 margin=request.margin,
                 seed=request.seed,
@@ -170,69 +180,62 @@ class TuneDesk(Desk):
         known = f"{faults[0].fault.label}: " if faults else ""
         return f"{known}tunegraph diagnose {log}"
 
-    def _subject(self, request: TuneRequest, changes: tuple[TuneChange, ...]) -> ExperimentSubject | None:
-        """What a winner tries on which problem; None where the problem cannot be told."""
-        if self._problem(request) is None:
-            return None
-        only = changes[0] if len(changes) == 1 else None
-        single = Change() if only is None else Change(id=only.recommendation, strategy=only.strategy)
-        return ExperimentSubject(question=dict(request.question), single=single)
-
-    def _problem(self, request: TuneRequest) -> Problem | None:
-        try:
-            return AskDesk(self.workspace).problem(request.question)[0]
-        except TuningError:
-            return None
-
     def tell(self, prepared: PreparedTune, name: str, outcome: TuneOutcome) -> int:
         """Teach the graph what was measured; the rows that are new.
 
         Raises:
             WorkspaceError: Another process is writing.
         """
-        problem = self._problem(prepared.request)
-        if problem is None:
+        if prepared.problem is None:
             return 0
-        cases = self._cases(prepared, problem, name, outcome)
+        cases = _cases(prepared, prepared.problem, name, outcome)
         with self.workspace.edit(command="tune") as editor:
             rows = editor.add_cases(cases).rows if cases else 0
         self.workspace.refresh()
         return rows
 
-    def _cases(self, prepared: PreparedTune, problem: Problem, name: str, outcome: TuneOutcome) -> list[Case]:
-        script = prepared.script
-        objective = prepared.request.objective(script)
-        asked = replace(
-            problem,
-            objective=Objective(metric=objective.metric, better=objective.better, unit=objective.unit),
+
+def _subject(request: TuneRequest, changes: tuple[TuneChange, ...]) -> ExperimentSubject:
+    """What a winner tries on which problem."""
+    only = changes[0] if len(changes) == 1 else None
+    single = Change() if only is None else Change(id=only.recommendation, strategy=only.strategy)
+    return ExperimentSubject(question=dict(request.question), single=single)
+
+
+def _cases(prepared: PreparedTune, problem: Problem, name: str, outcome: TuneOutcome) -> list[Case]:
+    script = prepared.script
+    objective = prepared.request.objective(script)
+    asked = replace(
+        problem,
+        objective=Objective(metric=objective.metric, better=objective.better, unit=objective.unit),
+    )
+    first = outcome.steps[0].result
+    edits: list[ScriptEdits] = []
+    cases: list[Case] = []
+    for step in outcome.steps:
+        tried = joined([*edits, *([step.change.edits] if step.change is not None else [])])
+        if step.is_accepted:
+            edits = [tried]
+        result = step.result
+        if result.is_dropped or (result.is_ok and step.change is None):
+            continue
+        measurement = (
+            Measurement(metric=objective.metric, unit=objective.unit, value=result.value)
+            if result.is_ok
+            else Measurement(metric=objective.metric, status=Status.FAILED, reason=result.reason[:300])
         )
-        first = outcome.steps[0].result
-        edits: list[ScriptEdits] = []
-        cases: list[Case] = []
-        for step in outcome.steps:
-            tried = joined([*edits, *([step.change.edits] if step.change is not None else [])])
-            if step.is_accepted:
-                edits = [tried]
-            result = step.result
-            if result.is_dropped or (result.is_ok and step.change is None):
-                continue
-            measurement = (
-                Measurement(metric=objective.metric, unit=objective.unit, value=result.value)
-                if result.is_ok
-                else Measurement(metric=objective.metric, status=Status.FAILED, reason=result.reason[:300])
+        baseline = None
+        if first.value is not None and result.is_ok:
+            baseline = Baseline(value=first.value, configuration=configuration_of(ScriptEdits(), script))
+        cases.append(
+            Case(
+                problem=asked,
+                configuration=configuration_of(tried, script),
+                measurement=measurement,
+                kind=Kind.MEASURED,
+                source=Source(title=f"tune {name}"),
+                baseline=baseline,
+                strategy="" if step.change is None else step.change.strategy,
             )
-            baseline = None
-            if first.value is not None and result.is_ok:
-                baseline = Baseline(value=first.value, configuration=configuration_of(ScriptEdits(), script))
-            cases.append(
-                Case(
-                    problem=asked,
-                    configuration=configuration_of(tried, script),
-                    measurement=measurement,
-                    kind=Kind.MEASURED,
-                    source=Source(title=f"tune {name}"),
-                    baseline=baseline,
-                    strategy="" if step.change is None else step.change.strategy,
-                )
-            )
-        return cases
+        )
+    return cases

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.fake_engine import install
+from tests.fake_engine import install, running
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="processes are found by /proc"
@@ -23,18 +23,7 @@ pytestmark = pytest.mark.skipif(
 SCRIPT = (
     "#!/bin/bash\nexport API_KEY=sk-very-secret\nvllm serve /models/tiny --max-num-seqs 4 --enforce-eager\n"
 )
-LOAD = (
-    "--load",
-    "concurrency=4",
-    "--input-len",
-    8,
-    "--output-len",
-    6,
-    "--requests",
-    16,
-    "--probe-time",
-    "0.2s",
-)
+LOAD = ["--load", "concurrency=4", "--input-len", "8", "--output-len", "6", "--requests", "16", "--probe-time", "0.2s"]
 
 
 @pytest.fixture
@@ -121,19 +110,11 @@ def test_a_port_that_is_taken_names_its_holder(tune: Any, place: Path, empty_pat
 def test_an_old_server_on_the_port_of_the_script_is_left_alone(
     tune: Any, place: Path, empty_path: Path
 ) -> None:
-    decoy = subprocess.Popen(
-        [str(place / "bin" / "vllm"), "serve", "x", "--port", "18991"], stdout=subprocess.PIPE
-    )
-    try:
-        assert decoy.stdout is not None
-        decoy.stdout.readline()
+    with running(place, 18991) as decoy:
         (place / "serve.sh").write_text(SCRIPT.replace("--max", "--port 18991 --max"))
         ran = tune("serve.sh", *LOAD, "--change", "--max-num-seqs=1")
         assert ran.code == 3, ran.err  # it was measured on a port of its own
         assert decoy.poll() is None
-    finally:
-        decoy.kill()
-        decoy.communicate()
 
 
 @pytest.mark.parametrize(

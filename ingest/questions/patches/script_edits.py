@@ -17,13 +17,13 @@ from ingest.questions.patches.manifest_editor import BlockLaunch, ContainerLaunc
 from ingest.questions.patches.setting_file import SettingFile
 from ingest.questions.patches.shell_editor import NEW_LINE, SettingEdit, names_of
 from kg.errors import InputError
-from kg.nouns.codec import NOT_IN_JSON, JsonNoun
+from kg.nouns.codec import NOT_IN_JSON
 
 _COPIED = "--format prints the start, to be copied there"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptEdits(JsonNoun):
+class ScriptEdits:
     """Settings to write into a script.
 
     Attributes:
