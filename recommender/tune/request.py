@@ -20,7 +20,7 @@ from recommender.tune.launch_script import LaunchScript
 from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind
 from recommender.tune.serving_evaluator import ServingEvaluator, serving_objective
-from recommender.tune.training_run import TrainingEvaluator, training_objective
+from recommender.tune.training_run import TrainingEvaluator, own_pattern, training_objective
 from recommender.tune.tuner import Budget
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class TuneRequest(JsonNoun):
     question: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse numbers out of range.
+        """Refuse numbers out of range, and an expression that gives none.
 
         Raises:
             InputError: There is one.
@@ -116,6 +116,7 @@ class TuneRequest(JsonNoun):
         for name, count in {**counts, "--steps": self.steps}.items():
             if count < 1:
                 raise InputError(f"{name} {count}: 1 or more")
+        own_pattern(self.line)
         if not 1e-6 <= self.alpha <= 0.2:
             raise InputError(f"an alpha of {self.alpha:g}", hint="0.01 or 0.05")
 

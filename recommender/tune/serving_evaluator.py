@@ -192,6 +192,10 @@ class ServingEvaluator:
         count = replace(self.load, least_s=max(self.load.least_s, longest)).count(rate)
         return run.probe(lambda salt: self.load.drawn(seed, words, count=count, salt=salt), rate=rate)
 
+    def _alone(self, run: ServingRun, words: float) -> Probe:
+        """A probe of one user: what it misses, any load does."""
+        return run.probe(lambda salt: self.load.drawn(self.seed, words, count=_ALONE, salt=salt), users=1)
+
     def _value(self, result: LoadResult) -> float:
         """The objective of a probe at a fixed load; above zero, so that ratios can be taken."""
         if self.objective.better is Better.LOWER:
@@ -204,13 +208,13 @@ class ServingEvaluator:
     def _highest(self, run: ServingRun, bar: float | None, idle_s: float) -> tuple[float | None, str]:
         """The highest rate that keeps the limits; of a candidate only if it keeps more than the bar."""
         words = self.words_per_token or 1.0
-        if (
-            bar is None
-            and not run.probe(
-                lambda salt: self.load.drawn(self.seed, words, count=_ALONE, salt=salt), users=1
-            ).kept
-        ):
-            return None, "it misses the limits even for one user at a time"
+        if bar is None:
+            alone = self._alone(run, words)
+            if not alone.kept:
+                limits = {limit.text.split("<")[0].strip(): limit for limit in self.limits}
+                found = {name: alone.result.percentile(it.metric, it.share) for name, it in limits.items()}
+                told = ", ".join(f"{name} is {value:.3g} s" for name, value in found.items() if value)
+                return None, f"it misses the limits even for one user at a time, where {told or 'all fail'}"
         low, high = 0.0, math.inf
         rate = 1 / max(idle_s, 1e-3) if bar is None else BAR * bar
         step = 2.0 if bar is None else 1.3

@@ -95,6 +95,21 @@ class _Course:
         return (self.seen[counted[-1]][0] - self.seen[counted[0]][0]) / (counted[-1] - counted[0])
 
 
+def own_pattern(line: str) -> re.Pattern[str] | None:
+    """The user's own expression of a line; None for none.
+
+    Raises:
+        InputError: It is none, or does not have one group.
+    """
+    try:
+        pattern = re.compile(line)
+    except re.error as fault:
+        raise InputError(f"--line {line!r}: {fault}") from None
+    if line and pattern.groups != 1:
+        raise InputError(f"--line {line!r}: it needs one group", hint=r"such as 'tokens/s: (\S+)'")
+    return pattern if line else None
+
+
 def training_objective(line: str, better: Better) -> TuneObjective:
     """The time of a step, or the number of the user's own line: a rate where more is better, else a time."""
     if not line:
@@ -129,12 +144,7 @@ class TrainingEvaluator:
         Raises:
             InputError: It is none, or has no group.
         """
-        try:
-            groups = re.compile(self.line).groups if self.line else 1
-        except re.error as fault:
-            raise InputError(f"--line {self.line!r}: {fault}") from None
-        if groups != 1:
-            raise InputError(f"--line {self.line!r}: it needs one group", hint=r"such as 'tokens/s: (\S+)'")
+        own_pattern(self.line)
 
     @property
     def objective(self) -> TuneObjective:
@@ -186,8 +196,7 @@ class TrainingEvaluator:
             StartError: It ended or fell silent before enough steps.
             CancelledError: ``cancel`` was set.
         """
-        own = re.compile(self.line) if self.line else None
-        course = _Course(warmup=self.warmup, own=own, seen={}, own_values=[])
+        course = _Course(warmup=self.warmup, own=own_pattern(self.line), seen={}, own_values=[])
         began = heard = time.monotonic()
         first_s, rest = 0.0, ""
         with process.log.open(encoding="utf-8", errors="replace") as stream:

@@ -160,7 +160,6 @@ class TuneLoop:
         margin: Log ratio that does not matter.
         seed: Of requests and orders.
         watch: Is told how it goes.
-        keeps_limits: Whether there are limits that the baseline must come near.
     """
 
     evaluator: TuneEvaluator
@@ -174,7 +173,6 @@ class TuneLoop:
     margin: float = 0.01
     seed: int = 0
     watch: TuneWatch = field(default_factory=TuneWatch)
-    keeps_limits: bool = False
     steps: list[TuneStep] = field(default_factory=list)
     accepted: list[TuneChange] = field(default_factory=list)
     _known: dict[str, TuneResult] = field(default_factory=dict)
@@ -226,7 +224,7 @@ class TuneLoop:
     def _baseline(self, cancel: Event) -> None:
         found = self._measured(ScriptEdits(), None, cancel)
         if not found.is_ok:
-            if found.is_dropped and self.keeps_limits:
+            if found.is_dropped:
                 raise InfeasibleError(
                     f"the script keeps the limits at no load: {found.reason}",
                     hint=f"at best {found.nearest:.0%} of the requests stay within them; raise the limits",
@@ -276,8 +274,8 @@ class TuneLoop:
         if not found.is_ok or found.value is None or best.value is None:
             return found, None
         gain = self.evaluator.objective.gain(found.value, best.value)
-        if not (best.disturbed or found.disturbed):
-            return found, gain
+        if not (best.disturbed or found.disturbed) or not self._has_room(_TURNS):
+            return found, gain  # the confirmation alone decides where nothing else is left to pay
         gain, incumbent = math.inf, self._incumbent
         for turn in range(_TURNS):
             again = found if not turn else self._measured(edits, change, cancel, turn=turn)

@@ -159,7 +159,6 @@ class TuneDesk(Desk):
                 margin=request.margin,
                 seed=request.seed,
                 watch=watch,
-                keeps_limits=bool(request.limits),
             )
             try:
                 return name, tuner.run(cancel)

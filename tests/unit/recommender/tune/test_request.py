@@ -77,7 +77,7 @@ def test_a_journal_keeps_no_secret_and_all_else(tmp_path: Path) -> None:
 
 
 def test_numbers_out_of_range_and_marks(tmp_path: Path) -> None:
-    for more in ({"requests": 0}, {"output_len": 0}, {"steps": 0}, {"alpha": 0.5}):
+    for more in ({"requests": 0}, {"output_len": 0}, {"steps": 0}, {"alpha": 0.5}, {"line": "loss"}):
         with pytest.raises(InputError):
             request(tmp_path, **more)
     assert mark_of(tmp_path) == mark_of(tmp_path / "x" / "..")

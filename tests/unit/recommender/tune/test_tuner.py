@@ -164,6 +164,13 @@ def test_a_budget_keeps_room_for_the_confirmation(tmp_path: Path) -> None:
     assert [item.name for item in found.accepted] == ["--good", "--small"]
 
 
+def test_a_budget_that_a_busy_machine_would_use_up_is_left_to_the_confirmation(tmp_path: Path) -> None:
+    machine = Machine(disturbed=1)
+    found = tune(tmp_path, machine, ("--good",), budget=Budget(evaluations=14))
+    assert (found.verdict, machine.starts) == (Verdict.BETTER, found.starts)
+    assert found.starts <= 14
+
+
 def test_a_budget_without_that_room_says_so(tmp_path: Path) -> None:
     found = tune(tmp_path, Machine(), budget=Budget(evaluations=5))
     assert found.verdict is None
@@ -179,7 +186,7 @@ def test_a_script_that_does_not_run_or_keeps_no_limit_ends_the_tune(tmp_path: Pa
     with pytest.raises(WorkspaceError, match="the script as it is does not run: no such flag"):
         tune(tmp_path / "one", broken)
     with pytest.raises(InfeasibleError, match="keeps the limits at no load"):
-        tune(tmp_path / "two", Machine(base=None), keeps_limits=True)
+        tune(tmp_path / "two", Machine(base=None))
     with pytest.raises(InputError, match="shorter than one start"):
         tune(tmp_path / "three", Machine(), budget=Budget(seconds=0.5))
 
