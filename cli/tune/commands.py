@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from cli.tune.output import TuneProgress
-    from recommender.tune.request import TuneRequest
     from recommender.tune.tuner import TuneOutcome
     from recommender.workspace.tuning import PreparedTune
     from recommender.workspace.workspace import Workspace
@@ -126,7 +125,7 @@ def tune(
     with open_workspace(context) as workspace:
         if resume:
             name, request = workspace.tuning.begun(name)
-            request = _unmasked(request, accuracy)
+            request = request.unmasked(accuracy)
         else:
             path = Path(script)
             if not path.is_file():
@@ -191,7 +190,7 @@ def _run(
     workspace: Workspace, prepared: PreparedTune, name: str, progress: TuneProgress
 ) -> tuple[str, TuneOutcome]:
     """Run a tune to its end; Ctrl-C and SIGTERM end what it started, and say how to go on."""
-    from recommender.measuring.outcome import CancelledError
+    from recommender.workspace.tuning import CancelledError
 
     cancel = threading.Event()
 
@@ -224,16 +223,3 @@ def _question(
     if raw.get("phase") == "serving":
         raw["shape"] = told
     return {"hardware": "this machine", **raw}
-
-
-def _unmasked(request: TuneRequest, accuracy: str) -> TuneRequest:
-    """A request as it was, with the secret that its journal does not keep."""
-    from recommender.measuring.masking import has_mask
-
-    if has_mask(request.accuracy):
-        if not accuracy:
-            raise InputError(
-                "its --accuracy holds a secret, which the journal does not keep", hint="give it again"
-            )
-        return replace(request, accuracy=accuracy)
-    return request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from kg.errors import InputError
 from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Better
 from kg.nouns.values import digest
-from recommender.measuring.masking import masked
+from recommender.measuring.masking import has_mask, masked
 from recommender.tune.engine import READY_S
 from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
@@ -199,6 +199,20 @@ class TuneRequest(JsonNoun):
         if (before := journal.last("calibrated")) is not None:
             made.words_per_token, made.count = before.facts["words_per_token"], before.facts["count"]
         return made
+
+    def unmasked(self, accuracy: str) -> TuneRequest:
+        """It as it was, with the command whose secret its journal does not keep.
+
+        Raises:
+            InputError: There is such a secret, and the command is not given again.
+        """
+        if not has_mask(self.accuracy):
+            return self
+        if not accuracy:
+            raise InputError(
+                "its --accuracy holds a secret, which the journal does not keep", hint="give it again"
+            )
+        return replace(self, accuracy=accuracy)
 
     def about(self) -> dict[str, object]:
         """It as the journal keeps it, without secrets."""

@@ -11,6 +11,7 @@ from kg.nouns.entities import Baseline, Case, Kind, Measurement, Objective, Sour
 from recommender.experiment.journal import path_of
 from recommender.experiment.metadata import ExperimentSubject
 from recommender.measuring.marks import end_marked
+from recommender.measuring.outcome import CancelledError
 from recommender.ranking.change import Change
 from recommender.tune.candidates import (
     TuneChange,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from recommender.answers.answer import Answer
     from recommender.tune.launch_script import LaunchScript
     from recommender.tune.tuner import TuneOutcome, TuneWatch
+
+__all__ = ["CancelledError", "PreparedTune", "TuneDesk"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
