@@ -80,7 +80,7 @@ class LookUp:
             return f"unknown{hint}"
         text = f"{self.setting.software} {self.setting.key}: {self.standing}"
         if self.standing is Standing.NOT_YET:
-            return f"{text}, since {self.setting.since}"
+            return f"{text}, since {self.setting.since}" if self.setting.since else text
         if self.standing is Standing.REMOVED:
             then = f", replaced by {self.setting.replaced_by}" if self.setting.replaced_by else ""
             return f"{text} in {self.setting.removed}{then}"

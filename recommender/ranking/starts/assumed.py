@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import StartSituation
 
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
+MINDFORMERS = "mindformers"
 SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm"}
 ADAPTED = "linear_qkv linear_proj linear_fc1 linear_fc2"
 """Products of a block that get an adapter, as MindSpeed-LLM's scripts for low-rank adapters name them."""
@@ -45,7 +46,7 @@ def assumed_settings(
     priced = {"precision": "bf16", **(settings or {})}
     if told:
         priced["precision"] = PRECISION_NAMES.get(told, told)
-    if framework in MEGATRON:
+    if framework in MEGATRON or framework == MINDFORMERS:
         facts = dict(_trained(layout, priced, framework))
     elif framework in SERVED:
         facts = dict(_served(situation, priced))
@@ -53,7 +54,9 @@ def assumed_settings(
         return []
     if settings is None:
         facts = {name: value for name, value in facts.items() if told and name == "precision"}
-    beside = {key: value for fact in facts for key, value in BESIDE.get(fact, {}).items()}
+    beside = {
+        key: value for fact in facts for key, value in BESIDE.get(fact, {}).items() if framework in MEGATRON
+    }
     if facts.get("precision") == "fp8":
         beside["--bf16"] = True  # what is not computed in eight bits
     return spelt_settings(facts, framework, copies=layout.dp) + flag_settings(beside)
@@ -68,6 +71,8 @@ def _trained(
         yield "sequence_parallel", 1
     if layout.dp * layout.cp > 1:
         yield from (("zero_stage", 1), ("overlap_gradients", 1))
+    if layout.pp > 1 and (samples := settings.get("global_batch")):
+        yield "turns", int(float(str(samples)) / float(str(settings["micro_batch"])) / layout.dp)
     if framework in MINDSPEED:
         yield "flash_attention", 1
         yield from _whole(settings, "lora_rank")

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 FOUR_BIT = "w4"
 _DEGREES = frozenset(DEGREES.values())
+_OF_START = frozenset({"micro_batch", "recompute", "zero_stage"})
+"""What a start of training sets is priced so, whatever layouts were chosen by."""
 
 
 def layout_question(
@@ -114,6 +116,8 @@ def started_question(
     switches = translate(names, question.phase, count=question.machine.count, layers=layers).settings
     sizes = layout.degrees(PHASES[question.phase])
     settings = {**switches, **question.settings, **chosen.option.settings, **sizes}
+    if question.phase == "training":
+        settings |= {name: switches[name] for name in _OF_START & switches.keys()}
     return replace(question, model=fullest(question.model, layout), settings=settings)
 
 
@@ -181,12 +185,10 @@ def _load(draft: StartDraft, devices: int) -> float | None:
 
 def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     """What recipes of training agree on, and a length where none is stated."""
+    said = translate({item.key: item.value for item in draft.agreed}, "training").settings
+    for name in _OF_START & said.keys():
+        settings.setdefault(name, said[name])
     settings.setdefault("zero_stage", 1)
-    micro, recompute = draft.value("micro_batch_size"), draft.value("recompute_granularity")
-    if micro is not None and micro.isdigit():
-        settings.setdefault("micro_batch", int(micro))
-    if recompute is not None:
-        settings.setdefault("recompute", recompute)
     if "seq_len" not in settings:
         length = min(USUAL_LENGTH, draft.situation.model.most_tokens or USUAL_LENGTH)
         settings["seq_len"] = length
