@@ -112,7 +112,10 @@ def _expected(item: ExpectedValue) -> str:
     if item.unit == "s":
         numbers = [output.quantity(number, "s") for number in (item.value, item.low, item.high)]
     else:
-        numbers = [f"{number:,.0f}" for number in (item.value, item.low, item.high)]
+        numbers = [
+            f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+            for number in (item.value, item.low, item.high)
+        ]
     unit = "" if item.unit == "s" else f" {item.unit}"
     interval = "" if numbers[1] == numbers[2] else f"{numbers[1]} to {numbers[2]}, "
     return f"{item.metric} {numbers[0]}{unit} ({interval}{item.tier})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -95,6 +96,10 @@ def _settings(stated: list[str], *, as_json: bool) -> None:
         output.note(text)
     first, second = compared.read
     say(f"settings of {compared.software}: from {first} to {second}")
+    counts = Counter(item.what for item in compared.changes)
+    if counts:
+        words = {what: title.partition(",")[0] for what, title in _TITLES.items()}
+        say(", ".join(f"{counts[what]} {word}" for what, word in words.items() if counts[what]))
     for what, title in _TITLES.items():
         changes = [item for item in compared.changes if item.what == what]
         if changes:

@@ -170,6 +170,11 @@ def stated_anyway(program: str, *, experts: bool) -> tuple[str, ...]:
     return (*above, *content.get("always", ()), *(content.get("experts", ()) if experts else ()))
 
 
+def file_of(program: str) -> str:
+    """The file that holds a program's settings in YAML or JSON; empty where none is known."""
+    return str(table("meanings")["programs"].get(program, {}).get("file", ""))
+
+
 def settings_of(program: str) -> tuple[Meaning, ...]:
     """The settings of a program that state facts, in the order of the file.
 

@@ -25,6 +25,7 @@ class SettingPart:
         name: What people call it.
         when: What holds where it is there.
         is_built: Whether the model or the chip has it; else the work is divided so.
+        is_split: Whether it is there where a model is divided so, and not where it is known not to be.
         places: Files of programs that define settings of this part alone.
         keys: Keys of its settings.
         values: Keys with a value that needs it.
@@ -34,6 +35,7 @@ class SettingPart:
     name: str
     when: Condition
     is_built: bool
+    is_split: bool
     places: re.Pattern[str]
     keys: re.Pattern[str]
     values: re.Pattern[str]
@@ -75,7 +77,8 @@ def parts() -> tuple[SettingPart, ...]:
         SettingPart(
             name=item["part"],
             when=Condition(item["when"]),
-            is_built=item.get("of", "model") != "work",
+            is_built=item.get("of", "model") == "model",
+            is_split=item.get("of") == "layout",
             places=any_of(item.get("places", ())),
             keys=any_of(key for key in item["keys"] if "=" not in key),
             values=any_of(key for key in item["keys"] if "=" in key),

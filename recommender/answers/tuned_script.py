@@ -300,7 +300,7 @@ def edits_of(settings: Iterable[PlanSetting]) -> ScriptEdits:
 def _reasons(settings: Sequence[PlanSetting], chosen: Sequence[Change]) -> Iterable[str]:
     named: set[str] = set()
     for item in settings:
-        share = "" if item.agreement is None else f", {item.agreement:.0%} of them by weight"
+        share = "" if item.agreement is None else f", set by {item.agreement:.0%} of the recipes by weight"
         is_new = bool(item.source) and item.source not in named
         named.add(item.source)
         yield f"{item.key}: {item.origin}{share}" + (f" <{item.source}>" if is_new else "")

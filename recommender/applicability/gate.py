@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import HOLDS, Condition, Judgement, Truth
 from kg.terms.facts import OBSERVATIONS
+from kg.terms.meanings import degree_of
 from kg.terms.parts import part_of
 from kg.terms.resolved_defaults import is_default
 
@@ -99,10 +100,12 @@ def _judgements(
 
 
 def _parts(strategy: Strategy, facts: Facts) -> Judgement:
-    """What a strategy sets must not belong to a part that the model or the chip has not."""
+    """What a strategy sets must not belong to a part that the model, the chip or the layout has not."""
+    divides = any(degree_of(item.parameter) for item in strategy.sets)
     for item in strategy.sets:
         part = part_of(setting_key(item), item.value, item.software)
-        if part is not None and part.is_built and (lacking := part.lacking(facts)):
+        is_fixed = part is not None and (part.is_built or (part.is_split and not divides))
+        if part is not None and is_fixed and (lacking := part.lacking(facts)):
             return Judgement(truth=Truth.FAILS, because=lacking)
     return HOLDS
 

@@ -101,7 +101,9 @@ def assumed_by_price(
     """
     micro, batch, engines = (priced.get(name) for name in ("micro_batch", "batch", "data_parallel"))
     networks = feeds_forward(question.model, question.phase)
-    is_unwritten = question.phase == "training" and spelt("micro_batch", question.engine, question.version, 1) is None
+    is_unwritten = (
+        question.phase == "training" and spelt("micro_batch", question.engine, question.version, 1) is None
+    )
     if micro and (networks or is_unwritten) and "micro_batch" not in question.settings:
         words = f"{float(str(micro)):g} samples of each device at once"
         yield _assumed("current.micro_batch", int(float(str(micro))), words, "--current micro_batch=N")

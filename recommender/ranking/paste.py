@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
-from kg.terms.meanings import table
+from kg.terms.meanings import file_of, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,7 +63,7 @@ def _files(
     fields = [item for item in settings if item.where is SettingPlace.YAML]
     if framework not in COMMANDS or not options:
         return "", {}
-    usual = table("meanings")["programs"][framework].get("file", "settings.yaml")
+    usual = file_of(framework) or "settings.yaml"
     files: dict[str, list[PlanSetting]] = {}
     for item in fields:
         files.setdefault(item.file or usual, []).append(item)

@@ -186,7 +186,7 @@ def serving_step(
         split_s=split,
         hidden_s=np.zeros_like(tp),
         throughput=output,
-        unit="output tokens/s",
+        unit="requests/s" if np.all(s["output_len"] <= 1) else "output tokens/s",
         memory_bytes=memory_parts(model, s, batch),
         capacity_bytes=device.memory_capacity,
         power_w=power,

@@ -10,7 +10,7 @@ from kg.errors import UnknownEntityError
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
-from kg.terms.dialects import statement
+from kg.terms.dialects import positive, statement
 from kg.terms.parts import part_of
 from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
@@ -194,7 +194,12 @@ class Screen:
             plain == QUANTISATION and precision and not _is_in(item, precision)
         ):
             return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
-        said = statement({item.key: item.value}, self.situation.framework.id).facts.get("precision")
+        stated = statement({item.key: item.value}, self.situation.framework.id).facts
+        layers, stages = self.situation.number("layers"), self.situation.number("pp")
+        if (piece := positive(stated.get("stage_layers"))) and layers and stages and layers / stages % piece:
+            because = f"{layers / stages:g} layers of a stage do not divide by {piece}"
+            return NotHere(strategy=item.key, because=because, fact="layers")
+        said = stated.get("precision")
         if said in _OTHERS and canonical_precision(precision) == _OTHERS[said]:
             return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
         if plain.startswith(DRAFTS):

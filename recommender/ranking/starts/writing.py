@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.recipe import Authority
 from kg.nouns.setting import SettingPlace
-from kg.terms.dialects import spelling_in
-from kg.terms.meanings import divides
+from kg.terms.dialects import spelling_in, statement
+from kg.terms.meanings import divides, file_of
 from kg.terms.metrics import priced_as
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
@@ -25,7 +25,7 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import layout_settings, spelt_settings
-from recommender.ranking.starts.layout_options import LIMITED
+from recommender.ranking.starts.layout_options import LIMITED, SHORTEST
 from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
@@ -95,6 +95,7 @@ def written(
         at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
         if situation.at_once is None:  # what is told is let in, also where some of it waits
             load = min(load, at_once) if load else None
+    load = load or (at_once if situation.problem.objective.metric in SHORTEST else None)
     settings += [
         _planned(item, situation, layout, load or (at_once if is_for_latency(item.first) else None))
         for item in draft.agreed
@@ -161,6 +162,7 @@ def _planned(
         origin=Origin.COST_MODEL if why else Origin.RECIPE,
         source=why or item.first.source.url,
         agreement=item.share,
+        file=file_of(situation.framework.id) if item.where is SettingPlace.YAML else "",
     )
 
 
@@ -331,6 +333,11 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
         precision = f" ({priced})" if priced else ""
         lines.append(
             f"{UNNAMED} is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"
+        )
+    recipes = {item.key: item.value for item in settings if item.origin is Origin.RECIPE}
+    if (cache := statement(recipes).facts.get("precision_cache")) not in {None, "bf16"}:
+        lines.append(
+            f"the cache is in {cache}, as recipes have it; what that loses in accuracy is not known here"
         )
     if any(item.value == DRAFT_MODEL for item in settings):
         lines.append(f"{DRAFT_MODEL} is a draft model trained for {UNNAMED}")

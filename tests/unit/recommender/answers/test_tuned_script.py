@@ -44,7 +44,7 @@ def test_start_and_unconditional_gains_go_into_the_script() -> None:
     assert made.text == "vllm serve m --max-num-seqs 64 \\\n    --block-size 128 \\\n    --better\n"
     assert made.diff.startswith("--- serve.sh\n+++ tuned.sh\n")
     assert made.reasons == (
-        "--block-size: recipe, 90% of them by weight",
+        "--block-size: recipe, set by 90% of the recipes by weight",
         "--better: Better, 1.11x (1.00 to 1.22), chance 95%, published",
     )
 
