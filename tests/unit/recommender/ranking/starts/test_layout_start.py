@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kg.nouns.setting import SettingPlace
 from recommender.ranking.starts.starts import Starts
 from recommender.workspace.workspace import Workspace
 
@@ -44,3 +45,25 @@ def test_what_takes_too_much_memory_is_left_out_and_said(shipped: Workspace) -> 
     assert left_out
     assert left_out.isdisjoint(one.key for one in found.first.settings)
     assert all("more memory than there is" in one.because for one in found.not_here if one.fact == "memory")
+
+
+@pytest.mark.parametrize(("model", "recompute"), [("llama-2-7b", "none"), ("qwen3-32b", "full")])
+def test_a_start_of_mindformers_sets_what_its_price_counts_on(
+    shipped: Workspace, model: str, recompute: str
+) -> None:
+    question = {"model": model, "phase": "training", "hardware": "910b3", "count": 16}
+    found = starts(shipped, {**question, "software": {"mindformers": "2.1.0"}})
+    told = {item.key: item.value for item in found.first.settings}
+    priced = found.question.settings if found.question else {}
+    assert (told["parallel.enable_parallel_optimizer"], priced["zero_stage"]) == (True, 1)
+    assert (priced.get("recompute", "none"), told.get("recompute_config.recompute", False)) == (
+        recompute,
+        recompute == "full",
+    )
+    layout = found.first.layout
+    assert layout is not None
+    assert layout.pp > 1
+    turns = int(str(told["parallel_config.micro_batch_num"]))
+    assert turns >= layout.pp
+    assert turns * layout.dp * int(str(priced["micro_batch"])) == priced["global_batch"]
+    assert all(item.file for item in found.first.settings if item.where is SettingPlace.YAML)

@@ -191,3 +191,21 @@ def test_the_other_format_of_sixteen_bits_is_ruled_out(told: str, value: str, fa
 @pytest.mark.parametrize("told", ["float16", "fp8", ""])
 def test_the_format_that_is_told_stays(told: str) -> None:
     assert only(agreed("--dtype", "float16"), precision=told) == ("--dtype", "")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sizes", "fact"),
+    [
+        ("--num-layers-per-virtual-pipeline-stage", "8", {"pp": 2, "layers": 36}, "layers"),
+        ("--num-layers-per-virtual-pipeline-stage", "9", {"pp": 2, "layers": 36}, ""),
+        ("--sequence-parallel", "true", {"tp": 1}, "second tensor rank"),
+        ("--sequence-parallel", "true", {"tp": 2}, ""),
+        ("--overlap-p2p-communication-warmup-flush", "true", {"pp": 1}, "second pipeline stage"),
+    ],
+)
+def test_what_a_layout_has_no_use_for_is_left_out(
+    key: str, value: str, sizes: dict[str, int], fact: str
+) -> None:
+    about = situation(framework="megatron-lm", version="0.16.0")
+    _, refused = screen(replace(about, facts={**about.facts, **sizes})).sift([agreed(key, value)])
+    assert [one.fact for one in refused] == ([fact] if fact else [])
