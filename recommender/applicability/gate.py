@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import HOLDS, Condition, Judgement, Truth
 from kg.terms.facts import OBSERVATIONS
@@ -183,8 +184,9 @@ IN_REGISTRY = frozenset({SettingPlace.FLAG, SettingPlace.ENV, SettingPlace.JSON}
 def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
     """Judge whether the releases in use take the settings of a strategy, and not as their defaults.
 
-    A strategy fails where a release in use has lost one of its settings or does not have it yet, and where
-    all that it sets is what the release does without being told. Software without a registry decides nothing.
+    A strategy fails where a release in use has lost one of its settings or does not have it yet, where it
+    lacks the choice, and where all that it sets is what the release does without being told. Software
+    without a registry decides nothing.
 
     Args:
         strategy: What.
@@ -199,6 +201,10 @@ def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
                 continue
             if not look_up.usable:
                 return Judgement(truth=Truth.FAILS, because=str(look_up))
+            choices = look_up.setting.choices if look_up.standing is Standing.TAKEN else ()
+            if choices and item.value is not None and not look_up.setting.accepts(item.value):
+                because = f"{release.registry.software} {release.release} does not take {item.value}"
+                return Judgement(truth=Truth.FAILS, because=because)
             defaults.append(is_default(look_up, item.value, facts))
         if settings and len(defaults) == len(strategy.sets) and all(defaults):
             name = f"{release.registry.software} {release.release}"

@@ -45,3 +45,11 @@ def test_a_setting_that_is_gone_or_the_default_is_no_advice(
 def test_software_without_a_registry_decides_nothing() -> None:
     assert judge_release(strategy(PREFETCH), {"software[my-engine]": "1.0"}).truth is Truth.HOLDS
     assert judge_release(strategy(PREFETCH), {"software[vllm-ascend]": "no release"}).truth is Truth.HOLDS
+
+
+@pytest.mark.parametrize(("release", "truth"), [("0.11.0", Truth.FAILS), ("0.12.0", Truth.HOLDS)])
+def test_a_choice_that_a_release_lacks_is_no_advice(release: str, truth: Truth) -> None:
+    suffix = Assignment(parameter="method", value="suffix", carrier="--speculative-config", software="vllm")
+    judged = judge_release(strategy(suffix), {"software[vllm]": release})
+    assert judged.truth is truth
+    assert ("does not take suffix" in judged.because) is (truth is Truth.FAILS)
