@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kg.terms.setting_registry import registry, softwares
-from recommender.diagnosis.pressures import Move, default_of, home_of, names_of
+from recommender.diagnosis.pressures import Move, default_of, home_of, in_digits, names_of
 from recommender.diagnosis.statements import compile_pattern, slots_of
 
 MOST_BETWEEN = 160
@@ -106,10 +106,10 @@ class MessageMoves:
             elif _ORDER.search(between):
                 for one, other in ((first, second), (second, first)):
                     bound = "at most" if one.value > other.value else "at least"
-                    yield from self._moved(one, f"{bound} {other.value:g}")
+                    yield from self._moved(one, f"{bound} {in_digits(other.value)}")
             elif _SAME.search(between):
-                yield from self._moved(first, f"{second.value:g}")
-                yield from self._moved(second, f"{first.value:g}")
+                yield from self._moved(first, in_digits(second.value))
+                yield from self._moved(second, in_digits(first.value))
 
     def _divided(self, whole: _Amount, part: _Amount) -> Iterator[Move]:
         """Moves so that one number divides another; none where it does, or for what is no whole number."""
@@ -117,16 +117,16 @@ class MessageMoves:
         if by < 2 or number < 1 or number % 1 or by % 1 or number % by == 0:
             return
         fit = [item for item in range(1, int(min(number, 4096)) + 1) if number % item == 0]
-        near = sorted(sorted(fit, key=lambda item: abs(item - by))[:MOST_DIVISORS])
-        yield from self._moved(part, "one of " + ", ".join(map(str, near)), number_of=int(by))
+        divisors = sorted(sorted(fit, key=lambda item: abs(item - by))[:MOST_DIVISORS])
+        yield from self._moved(part, "one of " + ", ".join(map(str, divisors)))
         below, above = by * (number // by), by * (number // by + 1)
-        yield from self._moved(whole, f"{above:g}" if not below else f"{below:g} or {above:g}")
+        near = [in_digits(item) for item in (below, above) if item]
+        yield from self._moved(whole, " or ".join(near))
 
-    def _moved(self, amount: _Amount, to: str, number_of: int | None = None) -> Iterator[Move]:
+    def _moved(self, amount: _Amount, to: str) -> Iterator[Move]:
         for name in amount.names:
             if key := self._setting(name):
-                current = f"{amount.value:g}" if number_of is None else str(number_of)
-                yield Move(key=key, to=to, current=current, origin="log")
+                yield Move(key=key, to=to, current=in_digits(amount.value), origin="log")
                 return
 
     def _advice(self, text: str) -> Iterator[Move]:

@@ -121,7 +121,7 @@ def moves_against(
         name = entry["key"].rpartition(".")[2].lstrip("-").replace("-", "_")
         current, origin = given.get(name, ""), "log"
         if not current and name in told:
-            current = f"{told[name]:g}"
+            current = in_digits(told[name])
         if not current:
             current, origin = default_of(home, entry["key"])
             if current in {"0", "-1"}:
@@ -145,7 +145,7 @@ def moves_against(
                 current=current,
                 origin=origin,
                 condition=entry.get("if", ""),
-                value="" if value is None else f"{value:g}" if value % 1 else str(int(value)),
+                value="" if value is None else in_digits(value),
                 suffices=None if enough is None else enough >= 1,
             )
         )
@@ -189,6 +189,11 @@ def formula(text: str, numbers: Mapping[str, float]) -> float | None:
         return value_of(ast.parse(text, mode="eval").body)
     except (KeyError, ZeroDivisionError):
         return None
+
+
+def in_digits(value: float) -> str:
+    """A number without an exponent: a length of a million tokens keeps its digits."""
+    return f"{value:.12g}"
 
 
 def numbers_told(line: str) -> dict[str, float]:

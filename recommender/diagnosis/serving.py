@@ -49,10 +49,11 @@ MAY_TELL = re.compile(
 _METRIC = re.compile(rf"^(vllm:\w+|sglang:\w+)(?:\{{[^}}]*\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
 _POSITIONS = re.compile(r"Per-position acceptance rate: ([\d., ]+\d)")
 _LEAST_GAIN = 1 / 32
-"""Part of a step that a drafted token costs at least: one block of 32, as heads of EAGLE and MTP are one."""
+"""Part of a step that a drafted token has to bring; a choice: heads of EAGLE and MTP are one block, models of
+8 billion parameters have 32, and deeper ones pay less."""
 _BUSY, _QUIET, _SLOWER = 0.5, 0.1, 2.0
 """Parts of the most prompt tokens from which prefill fills a sample and below which it does not; and how many
-times as slow decoding is called blocked."""
+times as slow decoding is called blocked: choices, beside which both rates are shown."""
 _PLATEAU = 0.98
 """Part of the most running requests from which a sample stands at the limit: some end in each interval."""
 _FREE = 0.9
@@ -86,7 +87,7 @@ class ServingLoad(JsonNoun):
 
     @property
     def useful_drafts(self) -> int:
-        """Positions of a draft that bring more than they cost at least."""
+        """Positions of a draft that bring as much as one is taken to cost."""
         tokens = [1.0 + sum(self.accepted[:place]) for place in range(len(self.accepted))]
         return sum(gain / before >= _LEAST_GAIN for gain, before in zip(self.accepted, tokens, strict=True))
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
-    from recommender.cost_model.settings.plans import Columns
-
 
 Floats = NDArray[np.float64]
 

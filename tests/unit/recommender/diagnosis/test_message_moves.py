@@ -19,6 +19,11 @@ def moves(program: str, line: str, further: str = "", **given: str) -> dict[str,
         ),
         (
             "vllm",
+            "ValueError: max_num_batched_tokens (2048) is smaller than max_model_len (1048576).",
+            {"--max-num-batched-tokens": "at least 1048576", "--max-model-len": "at most 2048"},
+        ),
+        (
+            "vllm",
             "ValueError: LoRA rank 64 is greater than max_lora_rank 16.",
             {"--max-lora-rank": "at least 64"},
         ),
