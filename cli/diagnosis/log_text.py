@@ -179,10 +179,8 @@ def _show_load(load: ServingLoad, lacks: Mapping[str, tuple[Move, ...]]) -> None
     ]
     output.table(("what", "mean", "most"), rows)
     if load.accepted:
-        rates = ", ".join(f"{rate:.0%}" for rate in load.accepted)
-        say(
-            f"Drafts accepted by position: {rates}; {load.useful_drafts} of them bring 1/32 of a step or more."
-        )
+        rates, useful = ", ".join(f"{rate:.0%}" for rate in load.accepted), load.useful_drafts
+        say(f"Drafts accepted by position: {rates}; {useful} of them bring 1/32 of a step or more.")
     if load.decode_rates is not None:
         busy, quiet = load.decode_rates
         say(f"Prefills block decoding: {busy:.1f} tokens/s a request beside them, {quiet:.1f} without.")
