@@ -38,6 +38,16 @@ def settings(context: typer.Context) -> Places:
     return context.find_object(Places) or Places.resolve(None, os.environ)
 
 
+def told_flags(context: typer.Context) -> dict[str, str]:
+    """The options that the command line tells: the flag of each by its name."""
+    told = {}
+    for item in context.command.params:
+        source = context.get_parameter_source(str(item.name))
+        if source is not None and source.name == "COMMANDLINE":
+            told[str(item.name)] = item.opts[0]
+    return told
+
+
 def use_own_settings(context: typer.Context) -> None:
     """Let the user's own entries of the settings registry win, and say at the end what they overruled."""
     from cli.output import note

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.context import open_workspace
+from cli.context import open_workspace, told_flags
 from cli.options import (
     CountOption,
     CurrentOption,
@@ -200,10 +200,8 @@ def _refuse_idle(context: typer.Context, kind: str) -> None:
         InputError: One was given.
     """
     subjects = {"model", "operator", "file", "out", "as_json"}
-    flags = {item.name: item.opts[0] for item in context.command.params}
-    for name, flag in flags.items():
-        source = context.get_parameter_source(str(name))
-        if source is None or source.name != "COMMANDLINE" or name in subjects | _READ[kind]:
+    for name, flag in told_flags(context).items():
+        if name in subjects | _READ[kind]:
             continue
         of = [where for where, read in _READ.items() if name in read]
         raise InputError(f"{flag} says nothing of {kind}", hint=f"it is for {' and '.join(of)}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.context import open_workspace, with_defaults
+from cli.context import open_workspace, told_flags, with_defaults
 from cli.options import JsonOption
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
@@ -30,6 +30,8 @@ NOTHING = 3
 """Exit code where nothing better is known: nothing is recommended."""
 UNDECIDED = 5
 """Exit code of a winner that was not confirmed."""
+_RESUMED = frozenset({"resume", "name", "accuracy", "write", "dry_run", "as_json"})
+"""Options that a tune reads when it goes on; the others are those of its journal."""
 
 
 @asks("file", "operator", "phase", "objective", "bottleneck", "from_command", "server", "limit", "trace")
@@ -120,6 +122,9 @@ def tune(
         raise InputError(f"--better {better!r}: lower or higher")
     if bool(script) == resume:
         raise InputError("a script to tune, or --resume", hint="tunegraph tune serve.sh")
+    idle = [flag for key, flag in told_flags(context).items() if key not in _RESUMED] if resume else []
+    if idle or (name and not resume):
+        raise InputError(f"{', '.join(idle) or '--name'}: a tune goes on as it was begun, with --resume")
     if write:
         refuse_unwritable(Path(write))
     with open_workspace(context) as workspace:
@@ -130,7 +135,6 @@ def tune(
             path = Path(script)
             if not path.is_file():
                 raise InputError(f"{script}: no such file")
-            asked = replace(question, from_command=script)
             request = TuneRequest(
                 script=str(path.absolute()),
                 script_digest="",
@@ -153,10 +157,13 @@ def tune(
                 better=better,
                 alpha=alpha,
                 seed=secrets.randbelow(2**31) if seed is None else seed,
-                question=_question(context, workspace, asked, input_len, output_len),
             )
-            request = replace(request, script_digest=request.read_script().digest)
-            name = ""
+            found = request.read_script()
+            if found.program:
+                asked = replace(question, from_command=script)
+                told = _question(context, workspace, asked, input_len, output_len)
+                request = replace(request, question=told)
+            request = replace(request, script_digest=found.digest)
         prepared = workspace.tuning.prepare(request)
         for text in prepared.notes:
             note(text)
@@ -212,11 +219,8 @@ def _run(
 def _question(
     context: typer.Context, workspace: Workspace, asked: ProblemOptions, input_len: int, output_len: int
 ) -> dict[str, object]:
-    """The question of a plan; of this machine where no hardware is told. Empty for an unknown command."""
-    try:
-        raw = with_defaults(context, workspace, asked.raw())
-    except InputError:
-        return {}
+    """The question of a plan; of this machine where no hardware is told."""
+    raw = with_defaults(context, workspace, asked.raw())
     shape = raw.get("shape")
     lengths = {"input_len": input_len, "output_len": output_len}
     told = {**lengths, **(shape if isinstance(shape, dict) else {})}

@@ -114,9 +114,9 @@ def show_outcome(
     prepared: PreparedTune, name: str, outcome: TuneOutcome, rows: int, *, write: str, as_json: bool
 ) -> None:
     """Print how a tune ended, and write the winner where it is confirmed."""
-    written = _written(prepared, outcome, write) if outcome.is_better else None
-    content = _content(prepared, name, outcome)
     if as_json:
+        written = _written(prepared, outcome, write) if outcome.is_better else None
+        content = _content(prepared, name, outcome)
         output.as_json({**content, "written": write if written else None, "rows": rows})
         return
     objective = prepared.request.objective(prepared.script)
@@ -141,6 +141,7 @@ def show_outcome(
     if disturbed:
         probes = sum(step.result.probes for step in outcome.steps)
         note(f"{disturbed} of {probes} probes of the search were disturbed by other processes")
+    written = _written(prepared, outcome, write) if outcome.is_better else None
     if written is not None:
         print(written.diff or "nothing to change\n", end="")
         for line in written.unwritten:

@@ -96,18 +96,7 @@ def run(
     guard(bounds.grace_s)
     limited = _with_file_limit(command, bounds.file_bytes)
     started = time.monotonic()
-    try:
-        process = subprocess.Popen(
-            limited,
-            cwd=folder,
-            env={**environment, MARK: mark},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as fault:
-        raise InputError(f"cannot run {command[0]!r}: {getattr(fault, 'strerror', None) or fault}") from None
+    process = spawn(limited, command[0], folder, {**environment, MARK: mark})
     out, err, ended = _Kept(process.stdout), _Kept(process.stderr), _Ended(process)
     try:
         stopped = _watch(ended, folder, bounds, cancel, started)
@@ -130,6 +119,42 @@ def run(
     return ProcessResult(
         code=code, out=out.text(), err=err.text(), wall_s=wall, stopped="" if left_only else stopped
     )
+
+
+def spawn(
+    command: Sequence[str],
+    program: str,
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    out: int = subprocess.PIPE,
+    err: int = subprocess.PIPE,
+) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own, without input.
+
+    Args:
+        command: Program and arguments.
+        program: As the user named it.
+        folder: Where it runs.
+        environment: All of its environment.
+        out: Where its output goes.
+        err: Where its errors go.
+
+    Raises:
+        InputError: There is no such program, or it cannot be run.
+    """
+    try:
+        return subprocess.Popen(
+            list(command),
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as fault:
+        raise InputError(f"cannot run {program!r}: {getattr(fault, 'strerror', None) or fault}") from None
 
 
 _CANCELLED = "cancelled"

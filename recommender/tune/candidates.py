@@ -247,8 +247,8 @@ def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:
     if plain in NOT_TUNED | model | addresses or purpose(item.key) is not Purpose.TUNING:
         return False
     meaning = meaning_of(item.key, script.program)
-    if meaning is None:
-        return item.place is SettingPlace.FLAG or item.key not in _SITE_VARIABLES
+    if meaning is None:  # a variable that holds a path, or devices, is of the machine
+        return item.place is SettingPlace.FLAG or ("/" not in item.value and item.key not in _SITE_VARIABLES)
     return meaning.fact in _BATCHES or not (
         kinds()[meaning.fact] in _LEFT_KINDS or meaning.fact.startswith(_LEFT_FACTS)
     )

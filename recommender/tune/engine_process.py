@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError
 from recommender.measuring.guardian import guard
 from recommender.measuring.marks import MARK, end_marked, marked, new_mark
 from recommender.measuring.masking import masked
 from recommender.measuring.outcome import CancelledError
+from recommender.measuring.process import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -82,19 +82,8 @@ class EngineProcess:
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            process = subprocess.Popen(
-                list(command),
-                cwd=folder,
-                env={**environment, MARK: own},
-                stdin=subprocess.DEVNULL,
-                stdout=descriptor,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as fault:
-            raise InputError(
-                f"cannot run {command[0]!r}: {getattr(fault, 'strerror', None) or fault}"
-            ) from None
+            marks = {**environment, MARK: own}
+            process = spawn(command, command[0], folder, marks, out=descriptor, err=subprocess.STDOUT)
         finally:
             os.close(descriptor)
         return cls(process=process, mark=own, log=log, grace_s=grace_s)

@@ -10,6 +10,7 @@ import math
 import re
 import statistics
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -30,9 +31,13 @@ if TYPE_CHECKING:
     from recommender.tune.engine_process import EngineProcess, LaunchPlace
 
 _STEP = re.compile(r"(?:\b|_)(?:global[_ ]?step|step|iteration|iter)\b\s*[:=\[#]*\s*(\d+)", re.IGNORECASE)
-_LOSS = re.compile(r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*([-+\d.eE]+|nan|inf)", re.IGNORECASE)
+_LOSS = re.compile(
+    r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan\b|inf\b))", re.IGNORECASE
+)
 _TICK_S = 0.01
-"""How often the log is looked at; over all steps that count this is the error of their time. A choice."""
+"""How often the log is looked at: over all steps that count this is the error of their time. A choice."""
+_SPAN_S = 20 * _TICK_S
+"""Over which steps are timed at least, for an error of a twentieth; a choice: fast ones need more of them."""
 _DROP = 0.9
 """A candidate this much slower than the best after a third of its steps is given up; a choice."""
 
@@ -65,7 +70,8 @@ class _Course:
             self.loss = float(found[1])
         if self.own is not None:
             if (value := self.own.search(line)) is not None:
-                self.own_values.append(float(value[1]))
+                with suppress(ValueError):  # a line that is alike
+                    self.own_values.append(float(value[1].rstrip(",")))
             return
         step = _STEP.search(line)
         if step is None or int(step[1]) in self.seen:
@@ -83,16 +89,19 @@ class _Course:
         return max(0, steps[-1] - steps[0] - self.warmup) if steps else 0
 
     @property
-    def value(self) -> float:
-        """Mean of the steps that count: their time, or the number of the user's own line."""
+    def value(self) -> float | None:
+        """Mean of the steps that count, their time or the number of the user's own line; None while open."""
         if self.own is not None:
-            return statistics.fmean(self.own_values[self.warmup :])
+            return statistics.fmean(self.own_values[self.warmup :]) if self.count else None
+        if not self.count:
+            return None
         steps = sorted(self.seen)
         counted = [step for step in steps if step >= steps[0] + self.warmup]
         told = [seconds for step in counted[1:] if (seconds := self.seen[step][1]) is not None]
         if told:
             return statistics.fmean(told)
-        return (self.seen[counted[-1]][0] - self.seen[counted[0]][0]) / (counted[-1] - counted[0])
+        span_s = self.seen[counted[-1]][0] - self.seen[counted[0]][0]
+        return span_s / (counted[-1] - counted[0]) if span_s >= _SPAN_S else None
 
 
 def own_pattern(line: str) -> re.Pattern[str] | None:
@@ -209,22 +218,18 @@ class TrainingEvaluator:
                     first_s = first_s or (now - began if course.seen or course.own_values else 0.0)
                 if course.loss is not None and not math.isfinite(course.loss):
                     raise StartError(f"its loss is {course.loss}")
-                if course.count >= self.steps:
+                value = course.value
+                if value is not None and course.count >= self.steps:
                     return course, "", first_s
-                if bar is not None and course.count >= max(2, self.steps // 3):
-                    gain = self.objective.gain(course.value, bar)
-                    if gain < _DROP:
-                        return (
-                            course,
-                            f"{course.value:.4g} {self.objective.unit} so far, the best has {bar:.4g}",
-                            first_s,
-                        )
-                if end or (process.process.poll() == 0 and not process.pids):
-                    if course.count >= max(2, self.steps // 2):
+                is_early = value is not None and course.count >= max(2, self.steps // 3)
+                if is_early and bar is not None and self.objective.gain(value or 0.0, bar) < _DROP:
+                    so_far = f"{value:.4g} {self.objective.unit} so far"
+                    return course, f"{so_far}, the best has {bar:.4g}", first_s
+                if end:
+                    if value is not None and course.count >= max(2, self.steps // 2):
                         return course, "", first_s
-                    raise StartError(
-                        f"it ended after {course.count} steps that count ({end or 'exit code 0'})"
-                    )
+                    short = ", too short to be timed" if value is None and course.count else ""
+                    raise StartError(f"it ended after {course.count} steps that count{short} ({end})")
                 if now - heard > self.place.silence_s:
                     said = telling_line(process.log)
                     raise StartError(f"silent for {self.place.silence_s:.0f} s; it said last: {said}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ingest.questions.patches.script_edits import ScriptEdits
-from kg.errors import TuningError, WorkspaceError
+from kg.errors import InputError, TuningError, WorkspaceError
 from kg.nouns.entities import Baseline, Case, Kind, Measurement, Objective, Source, Status
 from recommender.experiment.journal import path_of
 from recommender.experiment.metadata import ExperimentSubject
@@ -84,7 +84,7 @@ class TuneDesk(Desk):
         """Read the script and say what is tried on it.
 
         Raises:
-            InputError: The script, its load or a change cannot be read.
+            InputError: The script, its load or a change cannot be read, or there is nothing to try.
         """
         script = request.read_script()
         request.load_of()
@@ -99,6 +99,11 @@ class TuneDesk(Desk):
             left += [f"left out: {item.name}: {reason}" for reason in unwritten]
             if not unwritten:
                 found.setdefault(item.digest, item)
+        if not found:
+            reasons = f": {'; '.join(left)}" if left else ""
+            raise InputError(
+                f"there is nothing to try on {script.path}{reasons}", hint="--change '--max-num-seqs=64,128'"
+            )
         return PreparedTune(
             request=request,
             script=script,

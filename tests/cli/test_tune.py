@@ -178,7 +178,12 @@ def test_a_budget_shorter_than_one_start(tune: Any, place: Path, empty_path: Pat
         (("two.sh",), "it starts 2 programs"),
         (("box.sh",), "docker starts it where tunegraph can neither mark nor end it"),
         (("odd.sh",), "no launch is found"),
+        (("odd.sh", "--train"), "there is nothing to try on"),
         (("serve.sh", "--resume"), "a script to tune, or --resume"),
+        (("--resume", "--budget", "2h"), "--budget: a tune goes on as it was begun"),
+        (("serve.sh", "--name", "mine"), "--name: a tune goes on as it was begun, with --resume"),
+        (("serve.sh", "--shape", "wide"), "--shape"),
+        (("serve.sh", "--line", "loss"), "it needs one group"),
     ],
 )
 def test_bad_input_is_one_line(

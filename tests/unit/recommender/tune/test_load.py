@@ -80,19 +80,14 @@ def test_an_open_loop_sends_when_it_is_due_whatever_the_server_does(address: Add
     dues = sorted(item.due for item in found.records)
     assert dues == pytest.approx([item.moment for item in load.drawn(0)])
     first = found.ended[0]
-    ttft, e2e = first.latency("ttft"), first.latency("e2e")
-    assert ttft is not None
-    assert e2e is not None
-    assert 0.003 < ttft < e2e
+    assert 0.003 < (first.latency("ttft") or 0) < (first.latency("e2e") or 0)
 
 
 def test_a_queue_counts_from_when_a_request_was_due(address: Address) -> None:
     """Twelve at once for four slots of 40 ms: the last wait for two rounds, and that is their latency."""
     drawn = Load(kind=LoadKind.RATE, requests=12, input_len=4, output_len=10).drawn(0)
     found = put(address, "model", drawn, rate=1e4, cancel=threading.Event())
-    late = found.percentile("ttft", 0.99)
-    assert late is not None
-    assert late > 0.07
+    assert (found.percentile("ttft", 0.99) or 0) > 0.07
 
 
 def test_a_closed_loop_has_so_many_users(address: Address) -> None:

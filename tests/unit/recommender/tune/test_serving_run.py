@@ -22,7 +22,7 @@ from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind
 from recommender.tune.ports import free_port
 from recommender.tune.serving_evaluator import ServingEvaluator, _interpolated, serving_objective
-from recommender.tune.serving_run import Probe, ServingRun
+from recommender.tune.serving_run import Probe
 from recommender.tune.tune_result import TuneResult
 from tests.fake_engine import install, running
 
@@ -54,17 +54,11 @@ def measure(made: ServingEvaluator, bar: float | None = None, **flags: tuple[str
 
 
 def test_more_slots_give_more_tokens_and_a_slow_kernel_fewer(evaluator: ServingEvaluator) -> None:
-    base, one, slow = (
-        measure(evaluator),
-        measure(evaluator, max_num_seqs=("1",)),
-        measure(evaluator, enforce_eager=()),
-    )
-    assert base.value is not None
-    assert one.value is not None
-    assert slow.value is not None
-    assert base.value > 1.5 * one.value
-    assert base.value > 1.5 * slow.value
-    assert base.value <= 4 * 1000 / 4  # four slots, 4 ms a token: no client counts more than there is
+    base = measure(evaluator)
+    runs = (base, measure(evaluator, max_num_seqs=("1",)), measure(evaluator, enforce_eager=()))
+    best, one, slow = (item.value or 0.0 for item in runs)
+    assert min(one, slow) > 0
+    assert 1.5 * max(one, slow) < best <= 4 * 1000 / 4  # four slots, 4 ms a token: no client counts more
     assert base.others["ttft_p50_s"] >= 0.004
     assert len(base.answers) == 8
     assert not base.wavers
@@ -199,4 +193,3 @@ def test_a_rate_between_two_that_were_probed() -> None:
     assert _interpolated([probe(4, 1.0), probe(8, 0.95), probe(16, 0.92)], limits) == 16
     assert _interpolated([probe(4, 1.0), probe(16, 0.8)], limits) == pytest.approx(8)
     assert _interpolated([probe(4, 0.8), probe(8, 1.0)], limits) == pytest.approx(3.6)
-    assert ServingRun.__dataclass_fields__["repeats"].default == serving_run.REPEATS

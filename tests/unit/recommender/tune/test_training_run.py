@@ -32,7 +32,9 @@ for step in range(1, 200):
     elif style == "mindformers":
         print(f"step:[{step:5d}/  200], loss: {loss}, per_step_time: 1500ms, lr: 1e-05")
     elif style == "rate":
-        print(f"tokens/s: {100 * step}")
+        print(f"tokens/s: {100 * step},", "tokens/s: n/a", sep="\\n")
+    elif style == "fast":
+        for turn in range(20): print(f"step {20 * step + turn} loss: eager")
     elif style == "short" and step > 4:
         break
     else:
@@ -73,6 +75,10 @@ def test_the_time_between_steps_counts_once_they_are_warm(tmp_path: Path) -> Non
 def test_what_the_trainer_prints_itself_counts_before_the_clock(tmp_path: Path) -> None:
     assert measure(evaluator(tmp_path), STYLE="megatron").value == pytest.approx(1.2345)
     assert measure(evaluator(tmp_path), STYLE="mindformers").value == pytest.approx(1.5)
+
+
+def test_steps_faster_than_the_clock_are_timed_over_more_of_them(tmp_path: Path) -> None:
+    assert 0 < (measure(evaluator(tmp_path), STYLE="fast").value or 0) < 0.01
 
 
 def test_a_number_of_the_users_own(tmp_path: Path) -> None:
