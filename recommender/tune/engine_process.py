@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.measuring.guardian import guard
@@ -44,14 +44,12 @@ class EngineProcess:
         mark: In the environment of all that it starts.
         log: What it says.
         grace_s: From being asked to end to being killed.
-        killed: Processes that did not end within that.
     """
 
     process: subprocess.Popen[bytes]
     mark: str
     log: Path
     grace_s: float
-    killed: int = field(default=0)
 
     @classmethod
     def start(
@@ -133,19 +131,17 @@ class EngineProcess:
                 raise CancelledError("the start was interrupted")
             tick = min(0.5, 1.2 * tick)
 
-    def stop(self) -> None:
-        """Ask it to end, wait for its grace, and kill what carries its mark then; nothing else."""
-        self.killed = end_marked(self.mark, self.grace_s)
-        for number in (
-            signal.SIGTERM,
-            signal.SIGKILL,
-        ):  # where marks cannot be read, the group is all there is
+    def stop(self) -> int:
+        """Ask it to end, wait for its grace, kill what carries its mark then and nothing else; how many."""
+        killed = end_marked(self.mark, self.grace_s)
+        for number in (signal.SIGTERM, signal.SIGKILL):  # without marks the group is all there is
             if self.process.poll() is None:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.process.pid, number)
                 with suppress(subprocess.TimeoutExpired):
                     self.process.wait(self.grace_s)
         self.process.wait()
+        return killed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
