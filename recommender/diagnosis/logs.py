@@ -55,6 +55,7 @@ _SIZE = re.compile(r"\b(\w*BLOCK\w*|\w*block_?size\w*)\s*[=:]{1,2}\s*(\d+)\b")
 """A size of a block as a program prints it."""
 _FRAME = re.compile(r'File "[^"]+", line \d+, in (\w+)')
 _SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|WARN(?:ING)?)\b")
+_STATE = re.compile(r"(?:(?!WARN|ERROR|CRITICAL|FATAL|NCCL ).){0,60}?(?<![=:'\"])\b(?:INFO|DEBUG)\b")
 _SAYS_RAISED = re.compile(r"Error|Exception|error|ERROR|[Aa]ssert|CRITICAL|FATAL|Traceback")
 GRAVE = LEVELS.index("error")
 """Levels up to this one are errors; what follows are warnings and lines of state."""
@@ -278,7 +279,8 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     graves = [item for item in statements if item.is_grave]
     states = [item for item in statements if item.statement.level == "info"]
     known = {number for item in statements for number in item.lines}
-    unknown = [line for line in others if _SAYS_ERROR.search(line.last) and not known & set(line.numbers)]
+    told = (line for line in others if _SAYS_ERROR.search(line.last) and not _STATE.match(line.last))
+    unknown = [line for line in told if not known & set(line.numbers)]
     seen = faults.seen()
     own = dict.fromkeys(name for item in statements for name in item.programs)
     return LogReading(

@@ -87,6 +87,20 @@ def test_the_log_of_a_server_without_an_error_is_understood_and_another_text_is_
     assert not answer(VLLM.format(3, 0, 5.0) + "OddError: nobody knows\n").is_understood
 
 
+@pytest.mark.parametrize(
+    ("line", "is_fine"),
+    [
+        ("INFO 01-02 03:04:05 [x.py:9] optional thing failed to load", True),
+        ("2026-01-02 03:04:05,006 - odd - INFO - error: 0", True),
+        ("ERROR 01-02 03:04:05 [x.py:9] odd thing failed, set NCCL_DEBUG=INFO", False),
+        ("odd thing failed", False),
+        ("host:1:2 [0] NCCL INFO odd call failed", False),
+    ],
+)
+def test_what_a_program_calls_a_line_of_state_is_no_error(answer: Any, line: str, is_fine: bool) -> None:
+    assert answer(VLLM.format(3, 0, 5.0) + line + "\n").is_understood is is_fine
+
+
 def test_the_largest_block_follows_from_what_fits(answer: Any) -> None:
     line = "error: ub overflow, requires 3072 bits while 1536 bits available!\n"
     assert answer("BLOCK_SIZE=4096\n" + line).block == ("BLOCK_SIZE", 4096, 2048)
