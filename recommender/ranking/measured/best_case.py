@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kg.terms.meanings import kind_of
-from kg.terms.purposes import Purpose, purpose
+from kg.terms.purposes import Purpose, plain_key, purpose
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.cost_model.measured.step_place import StepPlace
@@ -32,14 +32,24 @@ def runs_of(place: StepPlace, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     return sorted(alike, key=apart)
 
 
-def case_settings(run: MeasuredRun, release: ReleaseSettings | None) -> list[PlanSetting]:
-    """What a run set that the release takes, beside its layout and its load."""
+def case_settings(
+    run: MeasuredRun, release: ReleaseSettings | None, gone: Container[str] = ()
+) -> list[PlanSetting]:
+    """What a run set that the release takes, beside its layout and its load.
+
+    Args:
+        run: The run.
+        release: Of the program that is started; None where none ships.
+        gone: Plain keys of what the asked launch has and shall not have any more.
+    """
     if release is None:
         return []
     found = []
     for name, value in run.trial.configuration.items():
         taken = release.look_up(name, suggest=False)
         if taken.setting is None or not taken.usable or taken.is_default(value):
+            continue
+        if plain_key(taken.setting.key) in gone:
             continue
         if purpose(name) is Purpose.TUNING and kind_of(name) != "batch":
             found.append(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
 from kg.terms.dialects import statement
+from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from recommender.applicability.framework import RunningFramework
     from recommender.ranking.model_traits import ModelTraits
 
+_CURRENT = "current."
 ROLES = {
     "training": frozenset({Role.TRAIN, Role.FINETUNE}),
     "prefill": frozenset({Role.PREFILL}),
@@ -60,6 +62,13 @@ class StartSituation:
     def is_training(self) -> bool:
         """Whether the model is trained."""
         return self.phase == "training"
+
+    @property
+    def taken_away(self) -> frozenset[str]:
+        """Plain keys of what the launch sets and was found only to cost: no measured run brings it back."""
+        stated = (fact.name for fact in self.problem.situation if fact.name.startswith(_CURRENT))
+        kept = {plain_key(name) for name in self.problem.current or {}}
+        return frozenset(plain_key(name.removeprefix(_CURRENT)) for name in stated) - kept
 
     @property
     def at_once(self) -> float | None:

@@ -120,7 +120,7 @@ def written(
         settings = [item for item in settings if item.key not in flags]
     runs = _runs_of(draft, chosen)
     if runs:
-        settings = _with_case(settings, case_settings(_fastest(runs), screen.release()))
+        settings = _with_case(settings, case_settings(_fastest(runs), screen.release(), situation.taken_away))
     if not any("rope_" in item.key for item in settings):
         settings += stretched_positions(situation, screen.release())
     settings = with_current(settings, situation, screen, is_divided=is_anew)

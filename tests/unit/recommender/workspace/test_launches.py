@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.running import running_settings
 from tests.unit.recommender.ranking.measured.served_cases import with_cases
 
 QUESTION: dict[str, Any] = {
@@ -46,3 +48,19 @@ def test_a_sound_measured_start_and_a_modelled_one_have_no_findings(
     with with_cases(shipped_path, tmp_path, served()) as workspace:
         assert workspace.recommend(QUESTION).findings == ()
         assert workspace.recommend({**QUESTION, "count": 2}).findings == ()
+
+
+def test_what_a_launch_is_advised_to_take_away_no_measured_run_brings_back(
+    shipped_path: Path, tmp_path: Path
+) -> None:
+    text = "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --enforce-eager\n"
+    with with_cases(
+        shipped_path, tmp_path, served(enforce_eager=True, framework="vllm", concurrency=64)
+    ) as workspace:
+        asked = {**read_launch(text, "serve.sh").question, **QUESTION}
+        problem, _ = workspace.problem(asked)
+        answer = workspace.launches.recommend(problem, running_settings(text))
+    assert [item.setting.key for item in answer.findings if item.is_taken_back] == ["--enforce-eager"]
+    assert answer.plan is not None
+    listed = (*answer.plan.start.settings, *(one for item in answer.plan.changes for one in item.settings))
+    assert "--enforce-eager" not in {item.key for item in listed}
