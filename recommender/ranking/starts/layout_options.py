@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
+from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES, ParallelLayout
+from kg.terms.metrics import priced_as
 from recommender.cost_model.layout_domain import (
     LayoutDomain,
     fewer_devices,
@@ -24,11 +26,12 @@ from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.settings.plans import CHOICES, LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes, memory_bytes
+from recommender.ranking.start import ExpectedValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kg.nouns.entities import Limit
+    from kg.nouns.entities import Limit, Problem
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Question
 
@@ -50,6 +53,7 @@ LIMITED = {
 }  # fmt: skip
 """Result of the cost model by metric of a limit."""
 
+_SHOWN = ("throughput", "tpot", "ttft")
 SHORTEST = frozenset({"tpot", "tpot_p99", "latency", "e2e_latency"})
 """Metrics of one request: a larger batch only makes them worse."""
 
@@ -309,4 +313,25 @@ def _spelt(row: Mapping[str, float]) -> dict[str, object]:
 def _number(value: object) -> float | None:
     return (
         float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+    )
+
+
+def expected_of(option: PricedStep, problem: Problem) -> tuple[ExpectedValue, ...]:
+    """The results of a layout, those with a limit too; what the question asks for comes first."""
+    decides = problem.objective.metric
+    first = decides if decides in LIMITED else priced_as(problem.objective, problem.workload.kind)
+    limited = [limit.metric for limit in problem.limits if limit.metric in LIMITED]
+    names = dict.fromkeys([*_SHOWN, *limited, first or _SHOWN[0]])
+    factor = math.exp(NORMAL_90 * option.spread) if math.isfinite(option.spread) else 1.0
+    return tuple(
+        ExpectedValue(
+            metric=name,
+            unit="s" if name in LIMITED else option.unit.removeprefix("output "),
+            value=value,
+            low=value / factor,
+            high=value * factor,
+            tier="modelled",
+        )
+        for name in sorted(names, key=lambda item: item != first)
+        if (value := option.results.get(LIMITED.get(name, name))) is not None and math.isfinite(value)
     )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, exp, isfinite
+from math import ceil
 from typing import TYPE_CHECKING
 
-from kg.nouns.gain import NORMAL_90
 from kg.nouns.recipe import Authority
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import spelling_in, statement
 from kg.terms.meanings import divides, file_of
-from kg.terms.metrics import priced_as
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
@@ -19,13 +17,13 @@ from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.paste import UNNAMED
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.start import ExpectedValue, StartConfiguration
+from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import layout_settings, spelt_settings
-from recommender.ranking.starts.layout_options import LIMITED, SHORTEST
+from recommender.ranking.starts.layout_options import SHORTEST, expected_of
 from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
@@ -59,7 +57,6 @@ ALIKE = 0.5
 _EXCHANGE, _CONNECTOR = "moe_a2a_backend", "kv_transfer_config.kv_connector"
 NOTICEABLE = 0.9
 """Doubt below which it is said that measured runs correct a price; a choice."""
-_SHOWN = ("throughput", "tpot", "ttft")
 
 
 def written(
@@ -134,7 +131,7 @@ def written(
         layout=layout,
         fits=chosen.option.fits if chosen else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
-        expected=_expected(chosen.option, situation.problem) if chosen else (),
+        expected=expected_of(chosen.option, situation.problem) if chosen else (),
         because=(*checkpoint, *beside, *_because(draft, chosen, runs), *_official(draft, layout, settings)),
         recipes=_recipes(draft, chosen),
         checkpoint="" if is_other else situation.problem.situation.checkpoint,
@@ -287,7 +284,7 @@ def repriced(
     """A start with the price of what it sets in the end."""
     before, now = _held(option, option.memory_bytes), _held(option, price.memory_bytes)
     because = tuple(now if line == before else line for line in start.because)
-    return replace(start, expected=_expected(price, problem), because=because)
+    return replace(start, expected=expected_of(price, problem), because=because)
 
 
 def _held(option: PricedStep, memory_bytes: float) -> str:
@@ -298,27 +295,6 @@ def _held(option: PricedStep, memory_bytes: float) -> str:
     if isinstance(batch, int | float):
         said += f" at {batch:.0f} sequence{'' if round(batch) == 1 else 's'} an engine"
     return said
-
-
-def _expected(option: PricedStep, problem: Problem) -> tuple[ExpectedValue, ...]:
-    """The results of a layout, those with a limit too; what the question asks for comes first."""
-    decides = problem.objective.metric
-    first = decides if decides in LIMITED else priced_as(problem.objective, problem.workload.kind)
-    limited = [limit.metric for limit in problem.limits if limit.metric in LIMITED]
-    names: dict[str, None] = dict.fromkeys((*_SHOWN, *limited, *([first] if first else [])))
-    factor = exp(NORMAL_90 * option.spread) if isfinite(option.spread) else 1.0
-    return tuple(
-        ExpectedValue(
-            metric=name,
-            unit="s" if name in LIMITED else option.unit.removeprefix("output "),
-            value=value,
-            low=value / factor,
-            high=value * factor,
-            tier="modelled",
-        )
-        for name in sorted(names, key=lambda item: item != first)
-        if (value := option.results.get(LIMITED.get(name, name))) is not None and isfinite(value)
-    )
 
 
 def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, draft: StartDraft) -> list[str]:
