@@ -146,14 +146,14 @@ def new_name(folder: Path) -> str:
     Raises:
         WorkspaceError: The folder cannot be written.
     """
-    moment = f"tune-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    name = moment = f"tune-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for number in itertools.count(1):
-            name = moment if number == 1 else f"{moment}-{number}"
+        for number in itertools.count(2):
             with suppress(FileExistsError):
                 (folder / name).mkdir(mode=0o700)
                 break
+            name = f"{moment}-{number}"
     except OSError as error:
         raise WorkspaceError(f"{folder} cannot be written: {error.strerror}") from None
     return name
