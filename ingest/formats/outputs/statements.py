@@ -236,6 +236,8 @@ def _of_text(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[S
             if run.values.keys() - shown.values.keys():
                 yield run
             run, header = StatedRun(place=f"line {number}", values=dict(shown.values)), [""]
+        elif tool.warmed is not None and tool.warmed.search(line):
+            run = StatedRun(place=f"line {number}", values=dict(shown.values))
         if "..." in line or "Namespace(" in line or "bench" in line:
             _note_options(line, shown, wanted)
             run.values |= shown.values

@@ -25,6 +25,7 @@ class Tool:
         signs: Texts that its files have, all of one of the lists.
         engine: The engine that it runs; empty where the run names one.
         starts: The line at which a run begins.
+        warmed: The line before which a run was a warm-up.
         each: Path of the list of runs.
         header_rows: Lines of the header of a table with a run in each row; 0 for a text of labels.
         facts: Names of the facts of a run.
@@ -47,6 +48,7 @@ class Tool:
     signs: tuple[tuple[str, ...], ...]
     engine: str = ""
     starts: re.Pattern[str] | None = None
+    warmed: re.Pattern[str] | None = None
     each: str = ""
     header_rows: int = 0
     facts: Names = field(default_factory=dict)
@@ -119,6 +121,7 @@ def _tool(row: Mapping[str, Any]) -> Tool:
         signs=tuple(tuple(signs) for signs in row["signs"]),
         engine=row.get("engine", ""),
         starts=re.compile(row["starts"]) if "starts" in row else None,
+        warmed=re.compile(row["warmed"]) if "warmed" in row else None,
         each=row.get("each", ""),
         header_rows=row.get("header_rows", 0),
         facts=tables["facts"],

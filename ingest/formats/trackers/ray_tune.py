@@ -46,8 +46,8 @@ _LAST = 4096
 
 def sniff(head: Head) -> bool:
     """True if it is the result or the error of a trial."""
-    if head.name == "result.json":
-        return '"trial_id"' in head.text and '"training_iteration"' in head.text
+    if '"trial_id"' in head.text and '"training_iteration"' in head.text:
+        return head.name == "result.json" or ('"config"' in head.text and head.name.endswith("json"))
     return head.name == "error.txt" and head.path.with_name("params.json").is_file() and not head.flaw
 
 
