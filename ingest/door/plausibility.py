@@ -8,8 +8,9 @@ kept as they are, marked in the source's note, all of a table alike, and listed 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
 
@@ -75,9 +76,12 @@ class _Table:
     best: float = math.inf
     next: float = math.inf
     worst: float = 0.0
+    chosen: Mapping[str, object] = field(default_factory=dict)
 
-    def add(self, cost: float) -> None:
+    def add(self, cost: float, configuration: Mapping[str, object]) -> None:
         """Count a value; one that is an end already is not counted again."""
+        if cost < self.best:
+            self.chosen = configuration
         if cost > self.next:
             self.rows += cost != self.worst
             self.worst = max(self.worst, cost)
@@ -132,12 +136,20 @@ class _Judge:
         self.warnings: dict[str, str] = {}
         self._facts = facts
         self._known: dict[int, tuple[_Bound | None, _Table]] = {}
-        self._lone: list[str] = []
+        self._lone: list[_Table] = []
         self._sources: dict[tuple[int, str], tuple[Source, Source]] = {}
 
     def lone(self) -> list[str]:
-        """What is said of the tables whose best value stands apart."""
-        return self._lone + [str(table) for _, table in self._known.values() if table.is_lone]
+        """What is said of the tables whose best value stands apart.
+
+        A configuration that stands apart in several tables is better by its design: a broken run is one table's.
+        """
+        found = self._lone_tables()
+        often = Counter(str(sorted(table.chosen.items())) for table in found)
+        return [str(table) for table in found if often[str(sorted(table.chosen.items()))] == 1]
+
+    def _lone_tables(self) -> list[_Table]:
+        return self._lone + [table for _, table in self._known.values() if table.is_lone]
 
     def see(self, row: object) -> None:
         """Mark the problem of a case as doubtful if its value is beyond its bound."""
@@ -147,7 +159,8 @@ class _Judge:
         objective = row.problem.objective
         bound, table = self._judged(row.problem)
         if value > 0 and row.measurement.metric == objective.metric:
-            table.add(value if objective.better is Better.LOWER else 1 / value)
+            cost = value if objective.better is Better.LOWER else 1 / value
+            table.add(cost, row.configuration)
         if bound is None:
             return
         beyond = bound.limit / value if bound.is_time else value / bound.limit
@@ -180,7 +193,7 @@ class _Judge:
         key = id(problem)
         if key not in self._known:
             if len(self._known) >= _CACHED:
-                self._lone = self.lone()
+                self._lone = self._lone_tables()
                 self._known.clear()
             bound = _bound(problem, self._facts(problem.hardware.name))
             self._known[key] = bound, _Table(problem)  # which keeps it, so that its identity is its own

@@ -145,3 +145,11 @@ def test_a_best_value_is_said_though_many_problems_follow(
     rows = [gemm(records, value, op="toy") for value in (0.01, *(1 + at / 10 for at in range(9)))]
     assert len(list(mark_implausible([*rows, gemm(records, 1.0, op="other")], facts, records))) == 11
     assert sum("better than the next" in guess for guess in records.guesses) == 1
+
+
+def test_a_configuration_that_stands_apart_in_two_tables_is_a_design(names: NameResolver) -> None:
+    records = Records(names)
+    values = (0.01, *(1 + at / 10 for at in range(9)))
+    rows = [gemm(records, value, op=op) for op in ("toy", "other") for value in values]
+    assert list(mark_implausible(rows, facts, records)) == rows
+    assert not [guess for guess in records.guesses if "better than the next" in guess]
