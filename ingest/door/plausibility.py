@@ -142,7 +142,7 @@ class _Judge:
     def lone(self) -> list[str]:
         """What is said of the tables whose best value stands apart.
 
-        A configuration that stands apart in several tables is better by its design: a broken run is one table's.
+        A configuration that stands apart in several tables is better by design: a broken run is one table's.
         """
         found = self._lone_tables()
         often = Counter(str(sorted(table.chosen.items())) for table in found)

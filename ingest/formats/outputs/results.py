@@ -42,6 +42,7 @@ _WARM = 1.5
 """First steps that take so many times the median are those in which memory is laid out and kernels are
 compiled; a choice between the usual spread of some per cent and compilations of many times a step."""
 _FEW = 3
+"""Steps with a median; of fewer the last is what the others are held against."""
 _CLOCK = re.compile(r"(?:(\d+) days?, )?(\d+):(\d\d):(\d\d)")
 _PARTS = re.compile(r"([\d.]+) ?(d|h|m|s)")
 _SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
@@ -134,9 +135,7 @@ def _measured(run: StatedRun, tool: Tool, candidate: str, records: Records) -> d
 
 def _warmed(numbers: list[float], name: str, records: Records) -> list[float]:
     """The steps without those at the beginning that are out of line."""
-    if len(numbers) < _FEW:
-        return numbers
-    middle = statistics.median(numbers)
+    middle = statistics.median(numbers) if len(numbers) >= _FEW else numbers[-1] if numbers else 0.0
     first = next((at for at, number in enumerate(numbers) if middle / _WARM <= number <= middle * _WARM), 0)
     if first:
         records.guess(f"{name}: the first {first} of {len(numbers)} steps are left out, as they warm up")
