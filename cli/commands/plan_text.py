@@ -22,6 +22,8 @@ _REASONS = 3
 """Reasons for a start without ``-v``."""
 _CHANGES = 3
 """Changes in full without ``-v``: those that have a gain or are for a bottleneck that was told."""
+_LEAST_AGREEMENT = 0.01
+"""Agreement of recipes with an alternative that is worth a word: less reads as 0 %."""
 _ADDRESS = re.compile(r" <https?://[^>]*>")
 """An address behind a sentence: -v and --json have it."""
 
@@ -129,7 +131,7 @@ def _in_short(start: StartConfiguration) -> str:
     return (
         (tile if start.layout is None else str(start.layout))
         + "".join(f", {text}" for text in reached)
-        + ("" if start.agreement is None else f"; recipes agree by {start.agreement:.0%}")
+        + (f"; recipes agree by {start.agreement:.0%}" if (start.agreement or 0) >= _LEAST_AGREEMENT else "")
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
+from kg.terms.meanings import size_of
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts, companions
 from recommender.applicability.gate import IN_PROFILES
@@ -216,6 +217,8 @@ class Planner:
         for setting in further.values():
             if any(begun.get(name) is not None for name in _names(setting)):
                 continue  # the start sets it, or it runs now
+            if _is_below_load(setting, starts):
+                continue
             groups.setdefault((setting.where, carrier(setting.where, setting.key)), []).append(setting)
         candidates += [of_recipes(problem, items, self.version) for items in groups.values()]
         return candidates
@@ -299,6 +302,13 @@ def _undone(one: Change, starts: Starts, release: ReleaseSettings) -> Change:
     """The same with the switches taken back that it is contradicted by."""
     phase = "training" if starts.situation.is_training else "serving"
     return replace(one, settings=(*one.settings, *undoing(one, starts.first.settings, phase, release)))
+
+
+def _is_below_load(item: AgreedSetting, starts: Starts) -> bool:
+    """Whether a setting admits fewer requests at once than the start is priced with."""
+    if starts.question is None or size_of(plain_key(item.key)) != "batch" or not item.value.isdecimal():
+        return False
+    return int(item.value) < float(starts.question.settings.get("batch", 0))
 
 
 def _names(item: AgreedSetting) -> tuple[str, ...]:

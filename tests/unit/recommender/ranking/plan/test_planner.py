@@ -149,3 +149,13 @@ def test_a_change_that_needs_what_is_not_for_here_is_not_offered(shipped: Worksp
     assert "overlap-param-gather" not in offered
     [why] = [one.because for one in answer.plan.not_here if one.strategy == "Parameter all-gather overlapped"]
     assert "Overlap gradient reduction" in why
+
+
+def test_no_change_admits_fewer_requests_than_the_start_is_priced_with(shipped: Workspace) -> None:
+    question = {"model": "qwen3-30b-a3b", "phase": "serving", "hardware": "l40s", "count": 4}
+    current = {"tensor_parallel_size": "4", "gpu_memory_utilization": "0.7"}
+    made = planned(shipped, 50, **question, software={"vllm": ""}, current=current)
+    assert made is not None
+    assert made.plan.changes
+    offered = [one.configuration.get("max-num-seqs", 256) for one in made.plan.changes]
+    assert min(int(str(value)) for value in offered) >= 256
