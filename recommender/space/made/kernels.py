@@ -193,7 +193,7 @@ KERNELS = (
         forms={"triton": triton.attention, "ascendc": ascendc.attention},
     ),
     KernelKind(
-        names=("elementwise", "add", "mul", "relu", "gelu", "silu", "sigmoid", "swiglu", "cast"),
+        names=("elementwise", "add", "vector_add", "mul", "relu", "gelu", "silu", "sigmoid", "swiglu", "cast"),
         needs=("N",),
         has_products=False,
         forms={"triton": triton.elementwise, "ascendc": ascendc.elementwise},
