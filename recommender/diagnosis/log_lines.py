@@ -61,13 +61,16 @@ class LogLine:
 
 
 def read_lines(
-    path: Path, codes: re.Pattern[str], tells: re.Pattern[bytes], take: Callable[[bytes], None]
+    path: Path,
+    code_in: Callable[[bytes], str | None],
+    tells: re.Pattern[bytes],
+    take: Callable[[bytes], None],
 ) -> Iterator[list[LogLine]]:
     """The kinds of lines of a log, in the order of their first ones; in several lists where there are many.
 
     Args:
         path: The log, gzipped or not.
-        codes: What makes a digit tell: lines that it finds are of one kind only with the same text found.
+        code_in: Finds the code in a line, which makes digits tell: lines are of one kind only with the same.
         tells: Kinds of lines of which each is handed to ``take``.
         take: Takes a line.
 
@@ -84,16 +87,13 @@ def read_lines(
                     kind = held.get(shape)
                     if kind is None:
                         kind = held[shape] = LogLine(piece, piece)
-                        kind.has_code = _MAY_HOLD_CODE.search(piece) is not None
+                        kind.has_code = len(shape) < len(piece) and _MAY_HOLD_CODE.search(piece) is not None
                         kind.tells = tells.search(piece) is not None
                     if kind.tells:
                         take(piece)
-                    if (
-                        kind.has_code
-                        and (found := codes.search(piece.decode("utf-8", "replace"))) is not None
-                    ):
-                        key = b"%s\n%s" % (shape, found[0].encode())  # no line holds its end
-                        kind = held.setdefault(key, LogLine(piece, piece))
+                    if kind.has_code and (found := code_in(piece)) is not None:
+                        key = b"%s\n%s" % (shape, found.encode())  # no line holds its end
+                        kind = held.setdefault(key, LogLine(piece, piece, has_code=True))
                     if kind.count < KEPT_LINES:
                         kind.numbers.append(number)
                         kind.head = kind.head if kind.count else piece

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-_MARKS = {
-    "vllm-ascend": "vllm[_-]ascend",
-    "vllm": r"vllm|EngineCore|APIServer pid=|\b(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d ",
-    "sglang": r"sglang|server_args=|#queue-req|#retracted_reqs|mem-fraction-static|^\[[-\d]+ [:\d]+ [DT]P\d",
-    "mindie": r"mindie|\[MIE0",
-    "lmdeploy": "lmdeploy|turbomind",
-    "llama.cpp": r"llama_|ggml_|llama-server|llama\.cpp",
-    "tensorrt-llm": r"TRT-LLM\]|TensorRT-LLM\]|tensorrt_llm",
-    "ray": r"\bray[/.:]|raylet|\(\w+ pid=\d+, ip=",
-    "megatron-core": "megatron",
-    "mindspeed-llm": "mindspeed[_-]llm",
-    "mindspeed": "mindspeed",
-    "deepspeed": "deepspeed",
-    "llamafactory": "llamafactory|llama-factory",
-    "ms-swift": r"\bswift\b|ms-swift",
-    "verl": r"\bverl\b",
-    "transformers": "transformers",
-    "accelerate": "accelerate",
-    "triton-ascend": "triton.{0,40}ascend|ttadapter|bishengir",
-    "triton": "triton",
-    "torch_npu": r"torch_npu|\bnpu\b",
-    "torch": "torch",
-    "nccl": r"\bnccl\b",
-    "hccl": r"\bhccl|\bE[IJ]\d{4}:",
-    "cann": r"\bE[EFHKLZ]\d{4}:|\bE[1-4]\d{4}:|\bascendcl\b",
+_MARKS: Mapping[str, tuple[str, ...]] = {
+    "vllm-ascend": ("vllm-ascend", "vllm_ascend"),
+    "vllm": ("vllm", "enginecore", "apiserver pid=", r"\b(?:info|warning|error) \d\d-\d\d \d\d:\d\d:\d\d "),
+    "sglang": (
+        *("sglang", "server_args=", "#queue-req", "#retracted_reqs", "mem-fraction-static"),
+        r"^\[[-\d]+ [:\d]+ [dt]p\d",
+    ),
+    "mindie": ("mindie", "[mie0"),
+    "lmdeploy": ("lmdeploy", "turbomind"),
+    "llama.cpp": ("llama_", "ggml_", "llama-server", "llama.cpp"),
+    "tensorrt-llm": ("trt-llm]", "tensorrt-llm]", "tensorrt_llm"),
+    "ray": ("raylet", r"\bray[/.:]", r"\(\w+ pid=\d+, ip="),
+    "megatron-core": ("megatron",),
+    "mindspeed-llm": ("mindspeed-llm", "mindspeed_llm"),
+    "mindspeed": ("mindspeed",),
+    "deepspeed": ("deepspeed",),
+    "llamafactory": ("llamafactory", "llama-factory"),
+    "ms-swift": ("ms-swift", r"\bswift\b"),
+    "verl": (r"\bverl\b",),
+    "transformers": ("transformers",),
+    "accelerate": ("accelerate",),
+    "triton-ascend": ("ttadapter", "bishengir", r"triton.{0,40}ascend"),
+    "triton": ("triton",),
+    "torch_npu": ("torch_npu", r"npu(?<!\wnpu)\b"),
+    "torch": ("torch",),
+    "nccl": (r"\bnccl\b",),
+    "hccl": (r"\bhccl", r"e(?<!\we)[ij]\d{4}:"),
+    "cann": (r"e(?<!\we)[efhklz1-4]\d{4}:", r"\bascendcl\b"),
 }
-"""Words of a line, or the form of its head, by which it shows a program; more special names first."""
+"""Texts, and expressions that begin or go on with a backslash, by which lower-case lines show a program."""
 _BASES = {
     "vllm-ascend": "vllm",
     "mindspeed-llm": "mindspeed",
@@ -38,8 +42,17 @@ _BASES = {
     "torch_npu": "torch",
 }
 """Programs within which others run: what the one says the other says too."""
-_NAMES = tuple(_MARKS)
-_MARKED = re.compile("|".join(f"({text})" for text in _MARKS.values()), re.IGNORECASE)
+_NO_TEXT = re.compile(r"\\[wbd]|\[.*?\]|\(\?.*?\)")
+_EXPRESSIONS = {
+    text: (
+        re.compile(text, re.MULTILINE),
+        max(re.findall("[a-z]{3,}", _NO_TEXT.sub(" ", text)), key=len, default=""),
+    )
+    for texts in _MARKS.values()
+    for text in texts
+    if "\\" in text or "{" in text
+}
+"""Expressions by their text, each with a word that it needs."""
 SERVERS = ("vllm-ascend", "vllm", "sglang", "mindie", "lmdeploy", "tensorrt-llm", "llama.cpp")
 """Programs that serve; the others train or are parts of either."""
 TRAINERS = (
@@ -56,10 +69,16 @@ _BOTH = ("verl",)
 """Programs that run a server and a trainer, and set both."""
 
 
-def programs_marked(line: str) -> set[str]:
-    """Programs whose marks stand in a line."""
-    names = {_NAMES[(found.lastindex or 1) - 1] for found in _MARKED.finditer(line)}
+def programs_marked(text: str) -> set[str]:
+    """Programs whose marks stand in lines, each looked for until its first mark."""
+    lowered = text.lower()
+    names = {name for name, marks in _MARKS.items() if any(_stands(mark, lowered) for mark in marks)}
     return names | {_BASES[name] for name in names if name in _BASES}
+
+
+def _stands(mark: str, lowered: str) -> bool:
+    expression, needed = _EXPRESSIONS.get(mark, (None, mark))
+    return needed in lowered and (expression is None or expression.search(lowered) is not None)
 
 
 def server_of(programs: tuple[str, ...]) -> str:

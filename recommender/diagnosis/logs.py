@@ -21,6 +21,7 @@ from recommender.diagnosis.statements import (
     read_statements,
     values_found,
 )
+from recommender.diagnosis.word_index import WordIndex, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,12 +48,28 @@ _SAYS_ERROR = re.compile(
     r"\b(?:error|fatal): |\bE\d{4} \d\d:|\bpanic:|\b[Ff]ailed\b|\bAborted\b|Segmentation fault|core dumped"
 )
 """What a program says of itself when something went wrong."""
+_PARTS = (
+    "rror",
+    "xception",
+    "nterrupt",
+    "ault",
+    "RROR",
+    "RITICAL",
+    "FATAL",
+    "fatal",
+    "panic",
+    "ailed",
+    "borted",
+    "dumped",
+)
+"""Parts of those, quick to look for; of the heads of Google's logger the digits tell."""
 _BEGINS = re.compile(
     r"\s*(?:\[|\(\w+ pid=|INFO|WARN|ERROR|DEBUG|\d{4}-\d\d|Traceback|File \"|\S+:\d+:\d+ \[)"
 )
 """How a line of a log begins, other than one that goes on with a message."""
 _SIZE = re.compile(r"\b(\w*BLOCK\w*|\w*block_?size\w*)\s*[=:]{1,2}\s*(\d+)\b")
 """A size of a block as a program prints it."""
+_FRAME_MARK = 'File "'
 _FRAME = re.compile(r'File "[^"]+", line \d+, in (\w+)')
 _SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|WARN(?:ING)?)\b")
 _STATE = re.compile(r"(?:(?!WARN|ERROR|CRITICAL|FATAL|NCCL ).){0,60}?(?<![=:'\"])\b(?:INFO|DEBUG)\b")
@@ -195,10 +212,16 @@ class _Faults:
 
     def __init__(self, faults: Iterable[FaultPattern]) -> None:
         self._known = [(fault, _expression(fault)) for fault in faults]
-        codes = "|".join(_codes([code for fault, _ in self._known for code in fault.codes]))
-        self.codes = re.compile(codes or r"(?!)", re.IGNORECASE)
-        texts = [compile_pattern(text).pattern for fault, _ in self._known for text in fault.patterns]
-        self._either = re.compile("|".join([*texts, self.codes.pattern]), re.IGNORECASE)
+        codes = [code for fault, _ in self._known for code in fault.codes]
+        self._codes = re.compile("|".join(_codes(codes)) or r"(?!)", re.IGNORECASE)
+        self._code_words = words_of(" ".join(_code_text(code) for code in codes).encode())
+        self._index = WordIndex(
+            [
+                (text, place)
+                for place, (fault, _) in enumerate(self._known)
+                for text in (*fault.patterns, *(f" {_code_text(code)} " for code in fault.codes))
+            ]
+        )
         self._seen: dict[str, tuple[FaultPattern, list[LogLine]]] = {}
 
     @property
@@ -206,15 +229,21 @@ class _Faults:
         """How many are known."""
         return len(self._known)
 
+    def code_in(self, line: bytes) -> str | None:
+        """The code that a line tells, with the word before it; None without."""
+        if self._code_words.isdisjoint(words_of(line)):
+            return None
+        found = self._codes.search(line.decode("utf-8", "replace"))
+        return None if found is None else found[0]
+
     def take(self, line: LogLine) -> bool:
         """Return whether lines of a kind show a fault."""
-        text = line.first
-        if not self._either.search(text):
-            return False
-        for fault, expression in self._known:
-            if expression.search(text) and not _counts_none(fault, line.last):
+        shown = [self._known[place] for place in self._index.find(line.head)]
+        shown = [pair for pair in shown if pair[1].search(line.first)] if shown else []
+        for fault, _ in shown:
+            if not _counts_none(fault, line.last):
                 self._seen.setdefault(fault.id, (fault, []))[1].append(line)
-        return True
+        return bool(shown)
 
     def seen(self) -> list[SeenFault]:
         """Those found: causes before what only says that something failed, the last one first."""
@@ -264,23 +293,27 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     numbers: dict[str, float] = {}
     functions: dict[str, int] = {}
     number = 0
-    kinds = read_lines(path, faults.codes, MAY_TELL, (samples or LoadSamples()).take)
-    for line in chain.from_iterable(kinds):
-        number = max(number, line.last_number)
-        marked |= programs_marked(line.first)
-        arguments |= arguments_in(line.last)
-        numbers |= numbers_told(line.last)
-        sizes |= {name: int(value) for name, value in _SIZE.findall(line.last)}
-        for name in _FRAME.findall(line.last):
-            functions[name] = max(line.last_number, functions.get(name, 0))
-        if not faults.take(line):
-            others.append(line)
-    statements, looked = _statements(others, marked)
+    for kinds in read_lines(path, faults.code_in, MAY_TELL, (samples or LoadSamples()).take):
+        marked |= programs_marked("\n".join(line.first for line in kinds))
+        for line in kinds:
+            number = max(number, line.last_number)
+            last = line.last
+            arguments |= arguments_in(last)
+            numbers |= numbers_told(line.tail)
+            if "block" in last or "BLOCK" in last:
+                sizes |= {name: int(value) for name, value in _SIZE.findall(last)}
+            if _FRAME_MARK in last:
+                functions |= {
+                    name: max(line.last_number, functions.get(name, 0)) for name in _FRAME.findall(last)
+                }
+            if not faults.take(line):
+                others.append(line)
+    telling = [line for line in others if _says_error(line)]
+    statements, looked = _statements(others, telling, marked)
     graves = [item for item in statements if item.is_grave]
     states = [item for item in statements if item.statement.level == "info"]
     known = {number for item in statements for number in item.lines}
-    told = (line for line in others if _SAYS_ERROR.search(line.last) and not _STATE.match(line.last))
-    unknown = [line for line in told if not known & set(line.numbers)]
+    unknown = [line for line in telling if not _STATE.match(line.last) and not known & set(line.numbers)]
     seen = faults.seen()
     own = dict.fromkeys(name for item in statements for name in item.programs)
     return LogReading(
@@ -307,19 +340,21 @@ def read_faults(path: Path, patterns: Iterable[FaultPattern]) -> tuple[SeenFault
         InputError: It cannot be read, or nothing is in it.
     """
     faults = _Faults(patterns)
-    for line in chain.from_iterable(read_lines(path, faults.codes, MAY_TELL, lambda _: None)):
+    for line in chain.from_iterable(read_lines(path, faults.code_in, MAY_TELL, lambda _: None)):
         faults.take(line)
     return tuple(faults.seen())
 
 
-def _statements(lines: Sequence[LogLine], marked: set[str]) -> tuple[list[SeenStatement], list[str]]:
+def _statements(
+    lines: Sequence[LogLine], telling: Sequence[LogLine], marked: set[str]
+) -> tuple[list[SeenStatement], list[str]]:
     """Statements that wrote lines, and the programs looked in: those marked, all where they tell no error."""
     every = programs()
     looked = [name for name in every if name in marked]
     found = _found(lines, looked)
     if any(item.is_grave for item in found):
         return found, looked
-    tells = [line for line in lines if _SAYS_ERROR.search(line.last)] if looked else lines
+    tells = telling if looked else lines
     rest = [name for name in every if name not in marked] if tells else []
     return sorted([*found, *_found(tells, rest)], key=_order), [*looked, *rest]
 
@@ -365,6 +400,11 @@ def _may_write(hit: StatementHit, line: str) -> bool:
     return not _SAYS_NONE.search(line) and len(hit.statement.pattern) >= len(line.strip()) // 2
 
 
+def _says_error(line: LogLine) -> bool:
+    text = line.last
+    return (line.has_code or any(part in text for part in _PARTS)) and _SAYS_ERROR.search(text) is not None
+
+
 def _numbers(values: Mapping[str, str]) -> bool:
     return any(re.match(r"-?\.?\d", text) for text in values.values())
 
@@ -383,6 +423,11 @@ def _last_lines(lines: Sequence[LogLine]) -> tuple[tuple[int, str], ...]:
 def _expression(fault: FaultPattern) -> re.Pattern[str]:
     parts = [*(compile_pattern(text).pattern for text in fault.patterns), *_codes(fault.codes)]
     return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
+
+
+def _code_text(code: str) -> str:
+    """The word of a code that a line must hold: of NVIDIA's driver the one before the number."""
+    return _XID.strip() if code.startswith(_XID) else code
 
 
 def _codes(codes: Sequence[str]) -> list[str]:

@@ -19,7 +19,8 @@ import data
 from kg.nouns.codec import JsonNoun, in_json
 from kg.terms.condition_grammar import ARITHMETIC
 from kg.terms.setting_registry import registry, softwares
-from recommender.diagnosis.statements import longest_text, values_found
+from recommender.diagnosis.statements import values_found
+from recommender.diagnosis.word_index import WordIndex
 
 _TABLE = "settings/pressures.yaml"
 _GIVEN = re.compile(r"['\"]?(\w+)['\"]?\s*[=:]\s*('[^']*'|\"[^\"]*\"|-?[\w.]+)")
@@ -196,21 +197,17 @@ def in_digits(value: float) -> str:
     return f"{value:.12g}"
 
 
-def numbers_told(line: str) -> dict[str, float]:
+def numbers_told(line: bytes) -> dict[str, float]:
     """Memory in GiB, lengths and limits that a line tells, by the names of the table."""
     told: dict[str, float] = {}
-    if _telling().search(line):
-        for pattern in _table()["told"]:
-            told |= as_numbers(values_found(pattern, line) or {})
+    for pattern in _telling().find(line):
+        told |= as_numbers(values_found(pattern, line.decode("utf-8", "replace")) or {})
     return told
 
 
 @cache
-def _telling() -> re.Pattern[str]:
-    """What lines hold that tell a number of the table."""
-    return re.compile(
-        "|".join(re.sub(r"(?:\\\ )+", r"\\s+", re.escape(longest_text(item))) for item in _table()["told"])
-    )
+def _telling() -> WordIndex[str]:
+    return WordIndex((pattern, pattern) for pattern in _table()["told"])
 
 
 def as_numbers(values: Mapping[str, str]) -> dict[str, float]:

@@ -16,22 +16,20 @@ from kg.nouns.codec import JsonNoun, in_json
 
 _NUMBER = r"([\d.]+(?:[eE][+-]?\d+)?)"
 _VLLM = {
-    "prompt_tokens_s": rf"Avg prompt throughput: {_NUMBER} tokens/s",
-    "generated_tokens_s": rf"Avg generation throughput: {_NUMBER} tokens/s",
-    "running": rf"Running: {_NUMBER} reqs",
-    "waiting": rf"(?:Waiting|Pending): {_NUMBER} reqs",
-    "kv_share": rf"(?:GPU )?KV cache usage: {_NUMBER}%",
-    "prefix_hit_share": rf"Prefix cache hit rate: {_NUMBER}%",
-}
+    "Avg prompt throughput: ": "prompt_tokens_s", "Avg generation throughput: ": "generated_tokens_s",
+    "Running: ": "running", "Waiting: ": "waiting", "Pending: ": "waiting",
+    "KV cache usage: ": "kv_share", "Prefix cache hit rate: ": "prefix_hit_share",
+}  # fmt: skip
 _SGLANG = {
-    "generated_tokens_s": rf"gen throughput \(token/s\): {_NUMBER}",
-    "running": rf"#running-req: {_NUMBER}",
-    "waiting": rf"#queue-req: {_NUMBER}",
-    "kv_share": rf"(?<!\w )token usage: {_NUMBER}",
-}
+    "gen throughput (token/s): ": "generated_tokens_s", "#running-req: ": "running",
+    "#queue-req: ": "waiting", ", token usage: ": "kv_share",
+}  # fmt: skip
 _LINES = {
-    "vllm": ("Avg generation throughput:", {n: re.compile(text) for n, text in _VLLM.items()}, 100.0),
-    "sglang": ("#queue-req:", {n: re.compile(text) for n, text in _SGLANG.items()}, 1.0),
+    engine: (mark, names, re.compile(rf"({'|'.join(map(re.escape, names))}){_NUMBER}"), whole)
+    for engine, mark, names, whole in (
+        ("vllm", "Avg generation throughput:", _VLLM, 100.0),
+        ("sglang", "#queue-req:", _SGLANG, 1.0),
+    )
 }
 """By server: the mark of a line of statistics, what stands in it, and what a whole share is written as."""
 _METRICS = {
@@ -113,9 +111,9 @@ class LoadSamples:
     def take(self, line: bytes) -> None:
         """Take a line of a log, or of a saved page of metrics, that ``MAY_TELL`` finds."""
         text = line.decode("utf-8", "replace")
-        if (rates := _POSITIONS.search(text)) is not None:
+        if "Per-position" in text and (rates := _POSITIONS.search(text)) is not None:
             self._accepted.append([float(rate) for rate in rates[1].split(", ") if rate])
-        metric = _METRIC.match(text)
+        metric = _METRIC.match(text) if text.startswith(("vllm:", "sglang:")) else None
         if metric is not None and metric[1] in _METRICS:
             held = self._metrics.setdefault(metric[1].partition(":")[0], {})
             _add(held, _METRICS[metric[1]], float(metric[2]))
@@ -143,10 +141,9 @@ def _add(held: dict[str, float], name: str, value: float) -> None:
 
 
 def _sample(text: str) -> tuple[str, dict[str, float]] | None:
-    for engine, (mark, expressions, whole) in _LINES.items():
+    for engine, (mark, names, expression, whole) in _LINES.items():
         if mark in text:
-            found = {name: expression.search(text) for name, expression in expressions.items()}
-            values = {name: float(item[1]) for name, item in found.items() if item is not None}
+            values = {names[label]: float(number) for label, number in reversed(expression.findall(text))}
             return engine, {name: v / whole if name in _SHARES else v for name, v in values.items()}
     return None
 

@@ -147,7 +147,7 @@ def anchors_of(pattern: str) -> list[str]:
     return [
         word.replace("{{", "{").replace("}}", "}")
         for word in pattern.split()
-        if word != GAP and not re.search(r"(?<!\{)\{\w+\}", word)
+        if word != GAP and ("{" not in word or not re.search(r"(?<!\{)\{\w+\}", word))
     ]
 
 

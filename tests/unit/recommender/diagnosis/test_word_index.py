@@ -1,0 +1,62 @@
+"""Patterns by words that their lines must hold."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.diagnosis.statements import compile_pattern
+from recommender.diagnosis.word_index import WordIndex, words_of
+
+
+def test_words_are_runs_of_letters_and_digits() -> None:
+    assert words_of(b"[Rank0] max_model_len=4096: EI0006") == {
+        b"rank0",
+        b"max",
+        b"model",
+        b"len",
+        b"4096",
+        b"ei0006",
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "is_found"),
+    [
+        ("ub overflow, requires {bits} bits", "Stub Overflow, REQUIRES 12 bits", True),  # the edge may go on
+        ("ub overflow, requires {bits} bits", "overflow of a buffer requires thought", True),
+        ("ub overflow, requires {bits} bits", "overflowing requires nothing", False),
+        (" 507046 ", "error code 507046, stream", True),
+        (" 507046 ", "error code 1507046", False),
+        ("oom", "xOOMx", True),  # no word that is sure to end
+        ("oom", "out of memory", False),
+    ],
+)
+def test_a_pattern_is_looked_for_where_its_words_stand(pattern: str, line: str, *, is_found: bool) -> None:
+    assert WordIndex([(pattern, "it")]).find(line.encode()) == (["it"] if is_found else [])
+
+
+def test_things_are_found_once_in_their_order() -> None:
+    index = WordIndex([("a second one of two", 2), ("a third one of it", 3), ("the second time it was", 2)])
+    assert index.find(b"a third one of it, a second one of two, the second time it was") == [2, 3]
+
+
+_TEXTS = st.lists(
+    st.one_of(
+        st.sampled_from(["{n}", "\u2026", " ", ", ", "="]),
+        st.from_regex(r"[A-Za-z0-9_.:-]{1,6}", fullmatch=True),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(_TEXTS, st.sampled_from(["", "x", " ", "7:"]), st.sampled_from(["", "y", ".", " z"]))
+def test_no_line_that_an_expression_finds_is_passed_over(parts: list[str], before: str, behind: str) -> None:
+    pattern = "".join(parts)
+    line = before + pattern.replace("{n}", "12").replace("\u2026", "some words").upper() + behind
+    if re.compile(compile_pattern(pattern).pattern, re.IGNORECASE).search(line):
+        assert WordIndex([(pattern, 1)]).find(line.encode()) == [1]
