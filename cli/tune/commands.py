@@ -30,7 +30,7 @@ NOTHING = 3
 """Exit code where nothing better is known: nothing is recommended."""
 UNDECIDED = 5
 """Exit code of a winner that was not confirmed."""
-_RESUMED = frozenset({"resume", "name", "accuracy", "write", "dry_run", "as_json"})
+_RESUMED = frozenset({"resume", "name", "accuracy", "write", "report", "dry_run", "as_json"})
 """Options that a tune reads when it goes on; the others are those of its journal."""
 
 
@@ -85,6 +85,14 @@ def tune(
             "--accuracy", help="Command that succeeds where accuracy is kept; $TUNEGRAPH_URL is the server."
         ),
     ] = "",
+    client: Annotated[
+        str,
+        typer.Option(
+            "--client",
+            help="Who puts the load: vllm, guidellm, aiperf, or a command with {url} and {out}. "
+            "Default: tunegraph itself.",
+        ),
+    ] = "",
     train: Annotated[
         bool, typer.Option("--train", help="It is a training run, measured by its log.")
     ] = False,
@@ -97,6 +105,9 @@ def tune(
     write: Annotated[
         str, typer.Option("--write", help="Write a confirmed winner into this new script.")
     ] = "",
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Also write a page of its course: .html, .pdf or .json.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every start; start nothing.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest tune, or with that of --name.")
@@ -151,6 +162,7 @@ def tune(
                 ready=ready,
                 start_s=span_s(start_time),
                 accuracy=accuracy,
+                client=client,
                 trains=train,
                 steps=steps,
                 line=line,
@@ -173,9 +185,26 @@ def tune(
         progress = output.TuneProgress(request.objective(prepared.script))
         name, outcome = _run(workspace, prepared, name, progress)
         rows = _taught(workspace, prepared, name, outcome)
+        _written(report, workspace, prepared, name, outcome)
     output.show_outcome(prepared, name, outcome, rows, write=write, as_json=as_json)
     if not outcome.is_better:
         raise typer.Exit(UNDECIDED if outcome.accepted and output.is_open(outcome) else NOTHING)
+
+
+def _written(
+    report: Path | None, workspace: Workspace, prepared: PreparedTune, name: str, outcome: TuneOutcome
+) -> None:
+    """Write the page of a tune, where one is asked for."""
+    if report is not None:
+        from cli.commands.report import write_all
+        from cli.text.language import localised
+        from cli.tune.output import said
+        from recommender.workspace.tuning import page_of
+
+        objective = prepared.request.objective(prepared.script)
+        lines = [localised(f"{step.name}: {said(step, objective)}") for step in outcome.steps]
+        test = None if outcome.state is None else workspace.experiments.find(name)
+        write_all([report], page_of(prepared, name, outcome, [*lines, outcome.why], test))
 
 
 def _taught(workspace: Workspace, prepared: PreparedTune, name: str, outcome: TuneOutcome) -> int:

@@ -40,7 +40,7 @@ class TuneProgress(TuneWatch):
 
     def step(self, step: TuneStep) -> None:
         """Show what a start gave."""
-        name = "the script as it is" if step.change is None else step.change.name
+        name = step.name
         _aside(f"{name}: {said(step, self._objective)}")
         if step.is_accepted:
             self._best = f"{name}: {_value(step.result, self._objective)}"
@@ -78,6 +78,8 @@ def said(step: TuneStep, objective: TuneObjective) -> str:
         parts.append(f"{step.gain:.2f}x the best so far" + (", kept" if step.is_accepted else ""))
     if step.quality is not None and step.quality.state != "same":
         parts.append(step.quality.text)
+    if not result.kept:
+        parts.append(f"{result.nearest:.0%} of the requests within the limits")
     if result.disturbed:
         parts.append(f"{result.disturbed} of {result.probes} probes disturbed")
     return ", ".join(parts)
@@ -185,7 +187,7 @@ def _content(prepared: PreparedTune, name: str, outcome: TuneOutcome) -> dict[st
         "confirmation": None if outcome.state is None else outcome.state.to_json(),
         "steps": [
             {
-                "name": "the script as it is" if step.change is None else step.change.name,
+                "name": step.name,
                 "gain": None if step.gain is None else round(step.gain, 4),
                 "accepted": step.is_accepted,
                 "quality": None if step.quality is None else step.quality.to_json(),

@@ -17,16 +17,19 @@ from recommender.measuring.marks import MARK
 
 _SCRIPT = f"""
 trap '' INT TERM HUP QUIT
-grace=$2
-while read -r longer; do [ "$longer" -gt "$grace" ] && grace=$longer; done
+grace=$2 runtime=$3
+while read -r longer box; do [ "$longer" -gt "$grace" ] && grace=$longer; runtime=${{box:-$runtime}}; done
+held() {{ "$runtime" ps --all --quiet --filter "label=tunegraph.process=$1"; }}
+gone() {{ [ -z "$runtime" ] || "$runtime" rm --force $(held "$1"); exit 0; }}
 marked() {{ grep -lsz "^{MARK}=.*/$1/[0-9][0-9]*\\$" /proc/[0-9]*/environ | cut -d/ -f3; }}
-found=$(marked "$1"); [ -n "$found" ] || exit 0
+found=$(marked "$1"); [ -n "$found" ] || gone "$1"
 kill -TERM $found 2>/dev/null
 ticks=$((grace * 5))
 while [ "$ticks" -gt 0 ]; do
-  sleep 0.2; found=$(marked "$1"); [ -n "$found" ] || exit 0; ticks=$((ticks - 1))
+  sleep 0.2; found=$(marked "$1"); [ -n "$found" ] || gone "$1"; ticks=$((ticks - 1))
 done
 kill -KILL $found 2>/dev/null
+gone "$1"
 """
 _LOCK = threading.Lock()
 
@@ -39,28 +42,29 @@ class _Guardian:
         self._grace_s = 0
         self._shell: subprocess.Popen[bytes] | None = None
 
-    def tell(self, grace_s: float) -> None:
-        """Begin, or tell it a longer grace."""
+    def tell(self, grace_s: float, runtime: str) -> None:
+        """Begin, or tell it a longer grace or the runtime of containers."""
         grace = max(1, round(grace_s))
         with _LOCK:
+            is_new = grace > self._grace_s or bool(runtime)
             if self._of != os.getpid():
-                self._begin(grace)
-            elif grace > self._grace_s and self._shell is not None and self._shell.stdin is not None:
+                self._begin(grace, runtime)
+            elif is_new and self._shell is not None and self._shell.stdin is not None:
                 try:
-                    self._shell.stdin.write(f"{grace}\n".encode())
+                    self._shell.stdin.write(f"{grace} {runtime}\n".encode())
                     self._shell.stdin.flush()
                 except OSError:  # somebody ended it
-                    self._begin(grace)
+                    self._begin(grace, runtime)
             self._grace_s = max(self._grace_s, grace)
 
-    def _begin(self, grace: int) -> None:
+    def _begin(self, grace: int, runtime: str) -> None:
         shell = shutil.which("sh")
         self._of = os.getpid()
         if shell is None or not Path("/proc/self/environ").exists():
             return
         environment = {name: value for name, value in os.environ.items() if name != MARK}
         self._shell = subprocess.Popen(
-            [shell, "-c", _SCRIPT, "sh", str(self._of), str(grace)],
+            [shell, "-c", _SCRIPT, "sh", str(self._of), str(grace), runtime],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -74,10 +78,11 @@ class _Guardian:
 _ONE = _Guardian()
 
 
-def guard(grace_s: float) -> None:
+def guard(grace_s: float, runtime: str = "") -> None:
     """See that whatever carries a mark of this process ends when this process is killed.
 
     Args:
         grace_s: Between asking it to end and killing it; the longest that was told counts.
+        runtime: Ends containers, which carry this process as a label ``tunegraph.process``; empty for none.
     """
-    _ONE.tell(grace_s)
+    _ONE.tell(grace_s, runtime)

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.serving import NOT_TUNED
+from ingest.questions.launches.variables import NOT_TUNED_ENVIRONMENT
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InputError
 from kg.nouns.audit import FindingKind
 from kg.nouns.codec import JsonNoun, fields_json, in_json, noun_of
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import Settings, digest, show
+from kg.nouns.values import Settings, Value, digest, show
 from kg.terms.meanings import kinds, meaning_of, programs, settings_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
@@ -62,6 +63,7 @@ class TuneChange(JsonNoun):
         key: The setting that it changes, where it is one; empty for several.
         number: The value that it sets, where that is a whole number.
         doubles: Whether it doubles or halves what stood there; None where it does neither.
+        provided: Condition that only the user can tell; it is tried where it is asked for.
     """
 
     name: str
@@ -73,6 +75,7 @@ class TuneChange(JsonNoun):
     key: str = ""
     number: int | None = None
     doubles: bool | None = None
+    provided: str = ""
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -120,6 +123,7 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
         item
         for item in written_settings(answer.plan)
         if not _is_for_others(item.key, script) and plain_key(item.key) not in costly
+        if not _is_default(item.key, item.value, script)
     ]
     if start:
         edits = _respelled(edits_of(start), script)
@@ -140,6 +144,7 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
                 expected=None if change.gain is None else change.gain.factor,
                 strategy=change.strategy,
                 recommendation=change.id,
+                provided=change.provided,
             )
     for finding in found:
         is_tried = finding not in taken and finding.kind in _TRIED
@@ -248,13 +253,23 @@ def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:
         return False
     meaning = meaning_of(item.key, script.program)
     if meaning is None:  # a variable that holds a path, or devices, is of the machine
-        return item.place is SettingPlace.FLAG or ("/" not in item.value and item.key not in _SITE_VARIABLES)
+        is_local = "/" in item.value or NOT_TUNED_ENVIRONMENT.search(item.key)
+        return item.place is SettingPlace.FLAG or not is_local
     return meaning.fact in _BATCHES or not (
         kinds()[meaning.fact] in _LEFT_KINDS or meaning.fact.startswith(_LEFT_FACTS)
     )
 
 
-_SITE_VARIABLES = frozenset({"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HOME", "CUDA_VISIBLE_DEVICES"})
+def _is_default(key: str, value: Value, script: LaunchScript) -> bool:
+    """Whether a setting that the script does not state has the value that its program takes anyway."""
+    if script.program not in softwares() or any(
+        _same(script, item.key) == _same(script, key) for item in script.settings
+    ):
+        return False
+    release = registry(script.program).at("")
+    setting = release.look_up(key, SettingPlace.FLAG, suggest=False).setting
+    stated = None if setting is None else setting.default_in(release.release)
+    return stated is not None and show(stated.value) == show(value)
 
 
 def _is_for_others(key: str, script: LaunchScript) -> bool:

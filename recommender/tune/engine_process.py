@@ -15,6 +15,9 @@ from recommender.measuring.marks import MARK, end_marked, marked, new_mark
 from recommender.measuring.masking import masked
 from recommender.measuring.outcome import CancelledError
 from recommender.measuring.process import spawn
+from recommender.tune.containers import LABEL
+from recommender.tune.device_memory import DeviceMemory
+from recommender.tune.ports import is_held_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from ingest.questions.patches.script_edits import ScriptEdits
+    from recommender.tune.containers import ContainerLaunch
     from recommender.tune.launch_script import LaunchScript
 
 _TICK_S = 0.05
@@ -44,12 +48,16 @@ class EngineProcess:
         mark: In the environment of all that it starts.
         log: What it says.
         grace_s: From being asked to end to being killed.
+        before: Memory of the devices before it was started.
+        container: What runs it in a container; None where nothing does.
     """
 
     process: subprocess.Popen[bytes]
     mark: str
     log: Path
     grace_s: float
+    before: DeviceMemory
+    container: ContainerLaunch | None = None
 
     @classmethod
     def start(
@@ -61,6 +69,7 @@ class EngineProcess:
         log: Path,
         mark: str,
         grace_s: float,
+        container: ContainerLaunch | None = None,
     ) -> EngineProcess:
         """Start a command.
 
@@ -69,27 +78,36 @@ class EngineProcess:
             folder: Where it runs.
             environment: All of its environment; the mark is added.
             log: Where its output goes; made new.
-            mark: Of the tune: the mark of this start begins with it.
+            mark: Of this start.
             grace_s: From being asked to end to being killed.
+            container: What runs it in a container, which carries the mark as a label.
 
         Raises:
             InputError: It cannot be started at all.
         """
-        guard(grace_s)
-        own = new_mark(mark)
+        guard(grace_s, "" if container is None else container.runtime)
+        before = DeviceMemory.now()
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            marks = {**environment, MARK: own}
+            marks = {**environment, MARK: mark}
             process = spawn(command, command[0], folder, marks, out=descriptor, err=subprocess.STDOUT)
         finally:
             os.close(descriptor)
-        return cls(process=process, mark=own, log=log, grace_s=grace_s)
+        return cls(process=process, mark=mark, log=log, grace_s=grace_s, before=before, container=container)
 
     @property
     def pids(self) -> list[int]:
-        """Its processes."""
-        return list(marked(self.mark))
+        """Its processes, those in its container too."""
+        inside = () if self.container is None else self.container.pids(self.mark)
+        return [*marked(self.mark), *inside]
+
+    def holds(self, port: int) -> bool | None:
+        """Whether it listens on a port; None where that cannot be seen."""
+        if self.container is not None and self.container.publishes(self.mark, port):
+            return True
+        held = is_held_by(port, self.pids)
+        return None if held is False and self.container is not None else held
 
     @property
     def end(self) -> str:
@@ -134,6 +152,8 @@ class EngineProcess:
     def stop(self) -> int:
         """Ask it to end, wait for its grace, kill what carries its mark then and nothing else; how many."""
         killed = end_marked(self.mark, self.grace_s)
+        if self.container is not None:
+            self.container.end(f"{LABEL}={self.mark}", self.grace_s)
         for number in (signal.SIGTERM, signal.SIGKILL):  # without marks the group is all there is
             if self.process.poll() is None:
                 with suppress(ProcessLookupError, PermissionError):
@@ -176,13 +196,15 @@ class LaunchPlace:
     def start(self, text: str, edits: ScriptEdits, number: int, **more: str) -> EngineProcess:
         """Start a text of :meth:`text`; of a command that nothing here knows, variables are given to it."""
         given = {} if self.script.program else edits.variables
+        mark, container = new_mark(self.mark), self.script.container
         return EngineProcess.start(
-            self.script.command(text),
+            self.script.command(text if container is None else container.labelled(text, mark)),
             folder=self.script.folder,
             environment={**more, **self.base, **given},
             log=self.folder / f"{number:03d}" / f"{'server' if self.script.is_server else 'train'}.log",
-            mark=self.mark,
+            mark=mark,
             grace_s=self.script.engine.grace_s,
+            container=container,
         )
 
 

@@ -6,16 +6,19 @@ import hashlib
 import re
 import shlex
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch import LaunchForm, read_launches
 from ingest.questions.launches.running import running_settings
+from ingest.questions.launches.variables import CONTAINERS
 from ingest.questions.patches.script_edits import ScriptEdits, edited
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.setting import SettingPlace
+from recommender.measuring.marks import end_marked
 from recommender.measuring.masking import masked
+from recommender.tune.containers import LABEL, ContainerLaunch
 from recommender.tune.engine import Engine, engine_of
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
     from ingest.questions.launches.running import RunningSetting
 
-_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "srun", "sbatch", "ssh"})
+_OUTSIDE = frozenset({*CONTAINERS, "kubectl", "srun", "sbatch", "ssh"})
 """What starts a server outside of the processes that are marked here."""
 _OWN_PLACE = re.compile(r"\$\{BASH_SOURCE(?:\[0\])?\}|\$BASH_SOURCE\b")
 _SHELL = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(\S+)")
@@ -40,7 +43,9 @@ class LaunchScript:
         engine: What it starts.
         is_server: Whether that answers requests; a trainer writes a log.
         program: Id of the program; empty for a command that nothing here knows.
+        model: The model that it names; empty for none.
         settings: What it sets.
+        container: What runs it in a container; None where nothing does.
     """
 
     text: str
@@ -49,7 +54,9 @@ class LaunchScript:
     engine: Engine
     is_server: bool = True
     program: str = ""
+    model: str = ""
     settings: tuple[RunningSetting, ...] = ()
+    container: ContainerLaunch | None = None
 
     @classmethod
     def read(
@@ -92,7 +99,6 @@ class LaunchScript:
             raise InputError(
                 f"{path}: {launch.form} is not started here", hint="put its command into a script"
             )
-        _refuse_outside(path, launch.command.words)
         program = launch.started.signs.id
         is_server = launch.started.signs.reader == "server" and not trains
         engine = engine_of(program)
@@ -103,15 +109,25 @@ class LaunchScript:
                     f"{path}: where {program} answers is not known here",
                     hint="--ready http://127.0.0.1:8000/health tells it",
                 )
-        return cls(
+        found = cls(
             text=text,
             path=path,
             folder=folder,
             engine=engine,
             is_server=is_server,
             program=program,
+            model=str(launch.facts.question.get("model", "")),
             settings=running_settings(text),
         )
+        words = launch.command.words
+        container = ContainerLaunch.of(words, launch.started.words, found.stated_port)
+        if container is None:
+            _refuse_outside(path, words)
+        elif is_server and not container.port:
+            raise InputError(
+                f"{path}: the port that its container is published on is not told", hint="-p 8000:8000"
+            )
+        return replace(found, container=container)
 
     @property
     def digest(self) -> str:
@@ -147,10 +163,12 @@ class LaunchScript:
             name: What the model is to be served as.
         """
         flags: dict[str, tuple[str, ...]] = {}
-        if self.engine.port:
+        if self.engine.port and self.container is None:
             flags[self.engine.port] = (str(port),)
         if self.engine.name:
             flags[self.engine.name] = (name,)
+        if self.container is not None:
+            return edited(text, ScriptEdits(flags=flags)).text, self.container.port
         if not flags:
             return text, self.stated_port
         made = edited(text, ScriptEdits(flags=flags))
@@ -165,6 +183,12 @@ class LaunchScript:
         named = Path(found[1]).name if found else "bash"
         shell = shutil.which(named if named in {"bash", "sh", "dash", "zsh", "ksh"} else "bash") or "sh"
         return [shell, "-c", _OWN_PLACE.sub("$0", text), str(self.path)]
+
+    def end_all(self, mark: str) -> None:
+        """End whatever still runs of a tune that was killed."""
+        end_marked(mark, self.engine.grace_s)
+        if self.container is not None:
+            self.container.end(f"{LABEL}.tune={mark}", self.engine.grace_s)
 
     def shown(self, edits: ScriptEdits, variables: Mapping[str, str]) -> str:
         """What a start differs in from the script, in a line, without secrets."""
@@ -183,7 +207,7 @@ def _refuse_outside(path: Path, words: Iterable[str]) -> None:
     Raises:
         InputError: A word is one of those.
     """
-    outside = next((word for word in words if Path(word).name in _CONTAINERS), "")
+    outside = next((word for word in words if Path(word).name in _OUTSIDE), "")
     if outside:
         raise InputError(
             f"{path}: {outside} starts it where tunegraph can neither mark nor end it",

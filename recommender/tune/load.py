@@ -24,7 +24,7 @@ from recommender.measuring.outcome import CancelledError
 from recommender.tune.http_stream import Address, AnswerError, lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from threading import Event
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/s|rps|req/s)?")
@@ -180,12 +180,14 @@ class LoadResult:
         wall_s: From the first that was due to the last that ended.
         cpu_share: Part of a core that the client used.
         is_cut: Whether it was ended before all requests were sent.
+        stated: What a load generator of others states in place of requests, by metric, in SI units.
     """
 
     records: tuple[RequestRecord, ...]
     wall_s: float
     cpu_share: float
     is_cut: bool = False
+    stated: Mapping[str, float] = field(default_factory=dict)
     ended: tuple[RequestRecord, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -195,7 +197,16 @@ class LoadResult:
     @property
     def tokens_per_s(self) -> float:
         """Tokens of answers a second."""
+        if self.stated:
+            return self.stated["throughput"]
         return sum(item.tokens for item in self.ended) / self.wall_s if self.wall_s > 0 else 0.0
+
+    @property
+    def mean_e2e_s(self) -> float:
+        """Mean latency of a request."""
+        if self.stated:
+            return self.stated.get("e2e_latency", 0.0)
+        return sum(item.last - item.due for item in self.ended) / max(1, len(self.ended))
 
     def percentile(self, metric: str, share: float) -> float | None:
         """A percentile of a latency; None where nothing was answered."""

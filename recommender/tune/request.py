@@ -19,6 +19,7 @@ from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
 from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind
+from recommender.tune.load_client import LoadClient
 from recommender.tune.serving_evaluator import ServingEvaluator, serving_objective
 from recommender.tune.training_run import TrainingEvaluator, own_pattern, training_objective
 from recommender.tune.tuner import Budget
@@ -72,6 +73,7 @@ class TuneRequest(JsonNoun):
         ready: Where a command that nothing knows answers.
         start_s: A start that says nothing for so long is given up.
         accuracy: Command that says whether accuracy is kept.
+        client: What puts the load in place of tunegraph's own client; empty for that one.
         trains: It is a training run.
         steps: Steps of a training run that count.
         line: Expression of the user's own number in its log.
@@ -97,6 +99,7 @@ class TuneRequest(JsonNoun):
     ready: str = ""
     start_s: float = READY_S
     accuracy: str = ""
+    client: str = ""
     trains: bool = False
     steps: int = 20
     line: str = ""
@@ -169,6 +172,21 @@ class TuneRequest(JsonNoun):
         """Its limits."""
         return tuple(map(LatencyLimit.parse, self.limits))
 
+    def load_client(self, script: LaunchScript) -> LoadClient | None:
+        """What puts the load; None for tunegraph's own client.
+
+        Raises:
+            InputError: It is none, is not installed, or limits go with it.
+        """
+        if not self.client:
+            return None
+        if self.limits or not script.is_server:
+            raise InputError(
+                f"--client {self.client}: it states no request one by one, by which limits are kept",
+                hint="--load concurrency=64 or 20/s without --limit; or no --client",
+            )
+        return LoadClient.of(self.client, self.load_of(), script.model)
+
     def objective(self, script: LaunchScript) -> TuneObjective:
         """What is improved."""
         if not script.is_server:
@@ -194,6 +212,7 @@ class TuneRequest(JsonNoun):
             ready_url=self.ready,
             accuracy=self.accuracy,
             seed=self.seed,
+            client=self.load_client(script),
             on_event=lambda name, facts: journal.note(name, **facts),
         )
         if (before := journal.last("calibrated")) is not None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.questions.patches.script_edits import ScriptEdits
     from recommender.tune.engine_process import LaunchPlace
     from recommender.tune.limits import LatencyLimit
+    from recommender.tune.load_client import LoadClient
 
 BAR = 1.05
 """A candidate is probed first at this times the incumbent's rate; SGLang's and the design's own choice."""
@@ -51,6 +52,7 @@ class ServingEvaluator:
         words_per_token: Words of a prompt in a token, once the first start has told.
         count: Requests of a probe of a closed loop, once it has told.
         repeats: Disturbed probes that may yet be repeated.
+        client: Puts the load in place of tunegraph's own client; None for that one.
         on_event: Told what happens, for the journal.
     """
 
@@ -63,6 +65,7 @@ class ServingEvaluator:
     words_per_token: float | None = None
     count: int = 0
     repeats: int = REPEATS
+    client: LoadClient | None = None
     on_event: Callable[[str, Mapping[str, object]], None] = field(default=lambda _name, _facts: None)
 
     @property
@@ -180,26 +183,34 @@ class ServingEvaluator:
         """A probe at the load that was asked for."""
         if self.load.kind is LoadKind.RATE:
             return self._offered(run, seed, self.load.value)
-        words = self.words_per_token or 1.0
-        return run.probe(
-            lambda salt: self.load.drawn(seed, words, count=self.count, salt=salt), users=int(self.load.value)
-        )
+        return self._probe(run, seed, self.count, users=int(self.load.value))
 
     def _offered(self, run: ServingRun, seed: int, rate: float) -> Probe:
         """A probe at a rate, long enough that a queue shows."""
-        words = self.words_per_token or 1.0
         longest = _QUEUES * max((limit.bound_s for limit in self.limits), default=0.0)
         count = replace(self.load, least_s=max(self.load.least_s, longest)).count(rate)
-        return run.probe(lambda salt: self.load.drawn(seed, words, count=count, salt=salt), rate=rate)
+        return self._probe(run, seed, count, rate=rate)
 
-    def _alone(self, run: ServingRun, words: float) -> Probe:
-        """A probe of one user: what it misses, any load does."""
-        return run.probe(lambda salt: self.load.drawn(self.seed, words, count=_ALONE, salt=salt), users=1)
+    def _probe(
+        self, run: ServingRun, seed: int, count: int, *, rate: float | None = None, users: int | None = None
+    ) -> Probe:
+        """A probe by tunegraph's own client, or by that of the user."""
+
+        def put(salt: int) -> LoadResult:
+            if self.client is None:
+                drawn = self.load.drawn(seed, self.words_per_token or 1.0, count=count, salt=salt)
+                return run.put(drawn, rate=rate, users=users)
+            out = run.process.log.parent / f"load-{salt}"
+            return self.client.put(
+                run, self.place, out, count=count, seed=seed + salt, rate=rate, users=users
+            )
+
+        return run.probe(put, rate)
 
     def _value(self, result: LoadResult) -> float:
         """The objective of a probe at a fixed load; above zero, so that ratios can be taken."""
         if self.objective.better is Better.LOWER:
-            return sum(item.last - item.due for item in result.ended) / max(1, len(result.ended))
+            return result.mean_e2e_s
         if not self.limits:
             return result.tokens_per_s
         good = [item for item in result.ended if all(limit.is_kept(item) for limit in self.limits)]
@@ -207,9 +218,8 @@ class ServingEvaluator:
 
     def _highest(self, run: ServingRun, bar: float | None, idle_s: float) -> tuple[float | None, str]:
         """The highest rate that keeps the limits; of a candidate only if it keeps more than the bar."""
-        words = self.words_per_token or 1.0
         if bar is None:
-            alone = self._alone(run, words)
+            alone = self._probe(run, self.seed, _ALONE, users=1)  # what one user misses, any load does
             if not alone.kept:
                 limits = {limit.text.split("<")[0].strip(): limit for limit in self.limits}
                 found = {name: alone.result.percentile(it.metric, it.share) for name, it in limits.items()}
@@ -267,6 +277,8 @@ def _interpolated(probes: Sequence[Probe], limits: Sequence[LatencyLimit]) -> fl
 
 def _others(result: LoadResult) -> dict[str, float]:
     """Percentiles of the latencies, and what the client used."""
+    if result.stated:
+        return {f"client_{name}": float(f"{value:.5g}") for name, value in result.stated.items()}
     found: dict[str, float] = {}
     for metric in ("ttft", "tpot", "e2e"):
         for share in (0.5, 0.9, 0.99):

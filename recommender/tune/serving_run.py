@@ -15,7 +15,7 @@ from recommender.tune.disturbance import ProcessorTime, disturbance
 from recommender.tune.engine_process import StartError
 from recommender.tune.http_stream import Address, AnswerError, answer_of, get_json
 from recommender.tune.limits import are_kept, shares, verdict
-from recommender.tune.ports import free_port, holder_text, is_held_by, is_taken
+from recommender.tune.ports import free_port, holder_text, is_taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -148,11 +148,12 @@ class ServingRun:
         finally:
             process.stop()
             _wait_free(address.port)
+            process.before.wait_free(cancel)
 
     def words_per_token(self) -> float:
         """Words of ours in a token of its prompts, as it counts them; 1 where it does not tell."""
         one = loads.Load(kind=loads.LoadKind.CONCURRENCY, requests=1, input_len=_CALIBRATED, output_len=1)
-        found = self._put(one.drawn(0), users=1).records
+        found = self.put(one.drawn(0), users=1).records
         counted = found[0].prompt_tokens if found else 0
         return _CALIBRATED / counted if counted else 1.0
 
@@ -165,7 +166,7 @@ class ServingRun:
         began, before = time.monotonic(), math.inf
         for number in range(_WARM_ROUNDS):
             drawn = load.drawn(-1 - number, words_per_token, count=max(2, users))
-            result = self._put(drawn, users=users)
+            result = self.put(drawn, users=users)
             self.check_alive()
             if not result.ended:
                 raise StartError(f"it answers no request: {result.records[0].error}")
@@ -175,19 +176,12 @@ class ServingRun:
             before = mean
         return before
 
-    def probe(
-        self,
-        requests: Callable[[int], Sequence[PlannedRequest]],
-        *,
-        rate: float | None = None,
-        users: int | None = None,
-    ) -> Probe:
+    def probe(self, put: Callable[[int], LoadResult], rate: float | None) -> Probe:
         """Put a load on it; a disturbed one is repeated.
 
         Args:
-            requests: Gives them, in words that no number gave before.
-            rate: Requests a second of an open loop.
-            users: Users of a closed one.
+            put: Puts it, in words that no number gave before.
+            rate: Requests a second of an open loop; None for a closed one.
 
         Raises:
             StartError: It ended under the load, or fails its requests.
@@ -196,7 +190,7 @@ class ServingRun:
         smallest = min((item.bound_s for item in self.limits), default=None)
         while True:
             before = ProcessorTime.now(self.process.pids)
-            result = self._put(requests(len(self.probes) + len(self.void)), rate=rate, users=users)
+            result = put(len(self.probes) + len(self.void))
             self.check_alive()
             after = ProcessorTime.now(self.process.pids)
             foreign = after.foreign_share(before) if before is not None and after is not None else 0.0
@@ -241,14 +235,15 @@ class ServingRun:
         one = loads.Load(kind=loads.LoadKind.CONCURRENCY, requests=1, input_len=8, output_len=2).drawn(0)
         until, best = time.monotonic() + _FREE_S, math.inf
         while time.monotonic() < until:
-            result = self._put(one, users=1)
+            result = self.put(one, users=1)
             if result.ended and result.wall_s >= _SETTLED * best:
                 return
             best = min(best, result.wall_s or math.inf)
 
-    def _put(
+    def put(
         self, requests: Sequence[PlannedRequest], *, rate: float | None = None, users: int | None = None
     ) -> LoadResult:
+        """Send requests by tunegraph's own client."""
         watched = bool(self.limits) and rate is not None
         return loads.put(
             self.address,
@@ -282,7 +277,7 @@ def _proven(address: Address, name: str, process: EngineProcess, cancel: Event) 
         content = get_json(address, "/v1/models", timeout_s=_READY_S, cancel=cancel)
         served = [str(item["id"]) for item in content["data"]]
     is_named = name in served
-    is_held = is_held_by(address.port, process.pids)
+    is_held = process.holds(address.port)
     if is_held is False or not (is_named or is_held):
         holder = holder_text(address.port) or "a process that cannot be seen"
         raise WorkspaceError(

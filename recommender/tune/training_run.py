@@ -177,6 +177,7 @@ class TrainingEvaluator:
         finally:
             if process is not None:
                 process.stop()
+                process.before.wait_free(cancel)
         others = {} if course.loss is None else {"loss": course.loss}
         return TuneResult(
             value=None if dropped else course.value,

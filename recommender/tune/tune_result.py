@@ -58,6 +58,11 @@ class TuneResult(JsonNoun):
         """Whether it has a value."""
         return self.status is Status.OK and self.value is not None
 
+    @property
+    def is_within(self) -> bool:
+        """Whether it ran and kept the limits."""
+        return self.status is Status.OK and self.kept
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneObjective:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InfeasibleError, InputError, WorkspaceError
 from kg.nouns.codec import JsonNoun
+from kg.nouns.entities import Status
 from recommender.experiment.design import CONTROL, MOST_PAIRS, ExperimentDesign
 from recommender.experiment.mixture import least_pairs
 from recommender.experiment.verdict import Verdict
@@ -89,6 +90,11 @@ class TuneStep:
     gain: float | None = None
     is_accepted: bool = False
     quality: QualityFinding | None = None
+
+    @property
+    def name(self) -> str:
+        """What it tried."""
+        return "the script as it is" if self.change is None else self.change.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,9 +213,13 @@ class TuneLoop:
         self._known = dict(self.journal.measured())
         self._baseline(cancel)
         self._search(cancel)
+        self._refuse_unkept()
         self._leave_out_idle(cancel)
         if not self.accepted:
-            return self._ended(None, "nothing that was tried is better than the script as it is")
+            keeping = [step.change.name for step in self.steps if step.change and step.result.is_within]
+            less = f"; {keeping[0]} keeps the limits, with less throughput" if keeping else ""
+            text = "nothing that was tried is better than the script as it is"
+            return self._ended(None, text if self.best.kept else f"{text}{less}")
         noted = self.journal.last("confirming")
         left = self.budget.pairs(self.each_s, self._used, self._used_s)
         pairs = left if noted is None else int(noted.facts["pairs"])
@@ -236,6 +246,23 @@ class TuneLoop:
             )
         self._add(TuneStep(change=None, result=found, is_accepted=True))
 
+    def _refuse_unkept(self) -> None:
+        """See that the limits of a fixed load are kept by something.
+
+        Raises:
+            InfeasibleError: They are kept by nothing that was tried.
+        """
+        ran = [step for step in self.steps if step.result.status is Status.OK]
+        if any(step.result.is_within for step in ran):
+            return
+        best = max(ran, key=lambda step: step.result.nearest)
+        share = min(best.result.nearest, 0.999)
+        raise InfeasibleError(
+            f"nothing that was tried keeps the limits under this load; the nearest is {best.name}, in which "
+            f"{share:.1%} of the requests stay within them",
+            hint="a lower load or higher limits; --load find tells the highest rate that keeps them",
+        )
+
     def _search(self, cancel: Event) -> None:
         queue, tried = list(self.candidates), {digest_of(ScriptEdits())}
         first = self.steps[0].result
@@ -251,7 +278,9 @@ class TuneLoop:
             quality = None
             if gain is not None and first.answers and found.answers:
                 quality = compare(first.answers, found.answers, wavers=first.wavers)
-            is_accepted = gain is not None and gain >= ACCEPTED and not (quality and quality.is_fault)
+            is_worse = self.best.kept and not found.kept
+            is_fault = is_worse or bool(quality and quality.is_fault)
+            is_accepted = gain is not None and gain >= ACCEPTED and not is_fault
             self._add(
                 TuneStep(change=change, result=found, gain=gain, is_accepted=is_accepted, quality=quality)
             )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ingest.questions.patches.script_edits import ScriptEdits
@@ -10,7 +12,6 @@ from kg.errors import InputError, TuningError, WorkspaceError
 from kg.nouns.entities import Baseline, Case, Kind, Measurement, Objective, Source, Status
 from recommender.experiment.journal import path_of
 from recommender.experiment.metadata import ExperimentSubject
-from recommender.measuring.marks import end_marked
 from recommender.measuring.outcome import CancelledError
 from recommender.ranking.change import Change
 from recommender.tune.candidates import (
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from recommender.answers.answer import Answer
+    from recommender.experiment.journal import Logged
+    from recommender.report.document import ReportDocument
     from recommender.tune.launch_script import LaunchScript
     from recommender.tune.tuner import TuneOutcome, TuneWatch
 
@@ -88,6 +91,7 @@ class TuneDesk(Desk):
         """
         script = request.read_script()
         request.load_of()
+        request.load_client(script)
         problem, answer, notes = self._plan(request, script)
         planned = [] if answer is None else list(plan_changes(answer, script))
         own = list(script_changes(script))
@@ -96,6 +100,8 @@ class TuneDesk(Desk):
         left: list[str] = []
         for item in named or [*planned, *own]:
             _, unwritten = script.with_edits(item.edits)
+            if item.provided and not named:
+                unwritten = (f"it holds if {item.provided}; --change {item.name!r} tries it",)
             left += [f"left out: {item.name}: {reason}" for reason in unwritten]
             if not unwritten:
                 found.setdefault(item.digest, item)
@@ -148,7 +154,7 @@ class TuneDesk(Desk):
         name = name or new_name(self.folder)
         folder = self.folder / name
         with TuneJournal(folder, request.about()) as journal:
-            end_marked(mark_of(folder), script.engine.grace_s)  # of a session that was killed
+            script.end_all(mark_of(folder))  # of a session that was killed
             noted = journal.last("planned")
             if noted is None:
                 journal.note("planned", candidates=[item.to_json() for item in prepared.candidates])
@@ -200,6 +206,48 @@ class TuneDesk(Desk):
             rows = editor.add_cases(cases).rows if cases else 0
         self.workspace.refresh()
         return rows
+
+
+def page_of(
+    prepared: PreparedTune, name: str, outcome: TuneOutcome, lines: Sequence[str], test: Logged | None
+) -> ReportDocument:
+    """The page of a tune: what each start of its search gave, what each change is worth, its confirmation."""
+    from recommender.answers.report_parts import document_of, part_of
+    from recommender.report.document import ReportPart, finite
+    from recommender.search.evaluations import Evaluation
+    from recommender.search.report.history import History
+    from recommender.search.report.search_report import CourseReport
+    from recommender.workspace.pages import PROGRAM
+
+    script, told = prepared.script, prepared.request.objective(prepared.script)
+    before, edits = configuration_of(ScriptEdits(), script), ScriptEdits()
+    evaluations: list[Evaluation] = []
+    gains: list[dict[str, object]] = []
+    for step in outcome.steps:
+        tried = joined([edits, *([step.change.edits] if step.change is not None else [])])
+        result, settings = step.result, configuration_of(tried, script)
+        evaluations.append(
+            Evaluation(
+                configuration=settings,
+                values=(result.value if result.is_ok else None,),
+                status=Status.OK if result.is_ok else Status.FAILED,
+                reason=result.reason,
+                cost_s=result.cost_s,
+            )
+        )
+        if step.is_accepted and step.change is not None:
+            keys = [key for key in {**before, **settings} if before.get(key) != settings.get(key)]
+            both = {"before": [before.get(key) for key in keys], "after": [settings.get(key) for key in keys]}
+            worth = {"factor": step.gain, "log_gain": math.log(step.gain or 1.0), "evaluated": True}
+            gains.append({"parameters": keys, **both, **worth})
+            edits, before = tried, settings
+    objective = Objective(metric=told.metric, better=told.better, unit=told.unit)
+    course = CourseReport(History(objective=objective, evaluations=tuple(evaluations))).page_content()
+    content = finite({**course, "contributions": gains, "notes": list(lines)})
+    parts = [ReportPart(kind="search", source=name, content=content)]
+    parts += [] if test is None else [part_of(test, name)]
+    title = f"tune of {script.path.name}"
+    return document_of(parts, program=PROGRAM, now=datetime.now(UTC), title=title, lists_missing=False)
 
 
 def _subject(request: TuneRequest, changes: tuple[TuneChange, ...]) -> ExperimentSubject:

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from recommender.report.document import ReportDocument
+from tests import fake_docker
 from tests.fake_engine import install, running
 
 pytestmark = pytest.mark.skipif(
@@ -68,7 +70,8 @@ def journal(workspace: Path) -> list[dict[str, Any]]:
 
 def test_a_harmful_setting_is_found_and_taken_away(tune: Any, place: Path, empty_path: Path) -> None:
     only = ("--change", "--enforce-eager=", "--change", "--max-num-seqs=2")
-    ran = tune("serve.sh", *LOAD, *only, "--write", "tuned.sh", "--seed", 1, "--json")
+    words = ("--write", "tuned.sh", "--report", "page.html", "--seed", 1, "--json")
+    ran = tune("serve.sh", *LOAD, *only, *words)
     assert ran.code == 0, ran.err
     found = ran.json
     assert (found["verdict"], found["accepted"]) == ("better", ["without --enforce-eager"])
@@ -78,6 +81,9 @@ def test_a_harmful_setting_is_found_and_taken_away(tune: Any, place: Path, empty
     assert (place / "tuned.sh").read_text() == SCRIPT.replace(" --enforce-eager", "")
     assert (place / "serve.sh").read_text() == SCRIPT
     assert engines() == []
+    page = ReportDocument.read(place / "page.html")
+    assert [part.kind for part in page.parts] == ["search", "experiment"]
+    assert page.parts[0].content["contributions"][0]["parameters"] == ["enforce_eager"]
     kept = "".join(path.read_text() for path in (empty_path / "tunes").rglob("*.jsonl"))
     assert "sk-very-secret" not in kept
 
@@ -160,6 +166,46 @@ def test_limits_that_nothing_keeps(tune: Any, place: Path, empty_path: Path) -> 
     assert "keeps the limits at no load" in ran.err
 
 
+def test_limits_that_nothing_keeps_under_the_load_name_the_nearest(tune: Any) -> None:
+    ran = tune("serve.sh", *LOAD, "--limit", "ttft_p90<=1ms", "--change", "--max-num-seqs=2")
+    assert ran.code == 4, ran.err
+    assert "nothing that was tried keeps the limits under this load; the nearest is" in " ".join(
+        ran.err.split()
+    )
+
+
+BOX = "docker run -d -it --rm -p {port}:8000 vllm/vllm-openai:v0.9.0 --model /m/a --enforce-eager\n"
+
+
+@pytest.fixture
+def box(place: Path) -> Path:
+    """A script that runs a container, and the folder of the containers there are."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        (place / "box.sh").write_text(BOX.format(port=free.getsockname()[1]))
+    return fake_docker.install(place / "bin")
+
+
+def test_a_container_is_marked_by_a_label_and_ended(tune: Any, place: Path, box: Path) -> None:
+    (box / "1.json").write_text('{"labels": ["theirs=1"], "port": "1", "pid": 1, "rm": false}')
+    ran = tune("box.sh", *LOAD, "--change", "--enforce-eager=", "--write", "tuned.sh", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["accepted"] == ["without --enforce-eager"]
+    assert (place / "tuned.sh").read_text() == (place / "box.sh").read_text().replace(" --enforce-eager", "")
+    assert (engines(), [path.name for path in box.iterdir()]) == ([], ["1.json"])
+
+
+def test_a_container_does_not_outlive_a_kill(place: Path, box: Path, empty_path: Path) -> None:
+    process = _begin(place, empty_path, "box.sh")
+    _started(empty_path, 2)
+    process.kill()
+    process.communicate()
+    until = time.monotonic() + 60
+    while (engines() or any(box.iterdir())) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not engines()
+    assert not list(box.iterdir())
+
+
 def test_a_budget_shorter_than_one_start(tune: Any, place: Path, empty_path: Path) -> None:
     ran = tune("serve.sh", *LOAD, "--budget", "0.1s")
     assert ran.code == 2
@@ -176,13 +222,16 @@ def test_a_budget_shorter_than_one_start(tune: Any, place: Path, empty_path: Pat
         (("serve.sh", "--change", "speed"), "no change of the plan"),
         (("serve.sh", "--budget", "soon"), "'soon' is no time"),
         (("two.sh",), "it starts 2 programs"),
-        (("box.sh",), "docker starts it where tunegraph can neither mark nor end it"),
+        (("box.sh",), "the port that its container is published on is not told"),
+        (("own-box.sh", "--ready", "http://127.0.0.1:1/"), "docker starts it where tunegraph can neither"),
         (("odd.sh",), "no launch is found"),
         (("odd.sh", "--train"), "there is nothing to try on"),
         (("serve.sh", "--resume"), "a script to tune, or --resume"),
         (("--resume", "--budget", "2h"), "--budget: a tune goes on as it was begun"),
         (("serve.sh", "--name", "mine"), "--name: a tune goes on as it was begun, with --resume"),
         (("serve.sh", "--shape", "wide"), "--shape"),
+        (("serve.sh", "--client", "locust"), "--client 'locust': neither of vllm, guidellm, aiperf"),
+        (("serve.sh", "--client", "vllm", "--limit", "ttft<=1s"), "states no request one by one"),
         (("serve.sh", "--line", "loss"), "it needs one group"),
     ],
 )
@@ -190,7 +239,8 @@ def test_bad_input_is_one_line(
     tune: Any, place: Path, empty_path: Path, words: tuple[str, ...], says: str
 ) -> None:
     (place / "two.sh").write_text("vllm serve /m/a --port 1 &\nvllm serve /m/b --port 2 --max-num-seqs 9\n")
-    (place / "box.sh").write_text("docker run -p 8000:8000 vllm/vllm-openai:v0.9.0 --model /m/a\n")
+    (place / "box.sh").write_text("docker run -p 8000 vllm/vllm-openai:v0.9.0 --model /m/a\n")
+    (place / "own-box.sh").write_text("docker run -d -p 8000:8000 my/own-image\n")
     (place / "odd.sh").write_text("echo hello\n")
     ran = tune(*words)
     assert ran.code == 2, ran.err
@@ -198,8 +248,8 @@ def test_bad_input_is_one_line(
     assert not list((empty_path / "tunes").glob("*")) if (empty_path / "tunes").exists() else True
 
 
-def _begin(place: Path, workspace: Path) -> subprocess.Popen[str]:
-    words = ["--workspace", str(workspace), "tune", "serve.sh", *map(str, LOAD), "--seed", "3"]
+def _begin(place: Path, workspace: Path, script: str = "serve.sh") -> subprocess.Popen[str]:
+    words = ["--workspace", str(workspace), "tune", script, *map(str, LOAD), "--seed", "3"]
     words += ["--change", "--enforce-eager=", "--change", "--max-num-seqs=2,3"]
     return subprocess.Popen(
         [str(Path(sys.executable).with_name("tunegraph")), *words],

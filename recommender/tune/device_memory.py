@@ -1,0 +1,91 @@
+"""Memory of devices and shared memory: free again after a start, or who holds it is told."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kg.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from threading import Event
+
+_ANSWER_S = 20.0
+_LONGEST_S = 60.0
+"""For memory to come back after a stop: drivers take seconds to take down what was killed. A choice."""
+_SPARE = 0.02
+"""Part of a device's memory that may be held more than before; a choice above what a driver itself takes."""
+_TICK_S = 0.5
+_SHARED = Path("/dev/shm")  # noqa: S108  looked at, not written
+_HBM = re.compile(r"(\d+)\s*/\s*(\d+)\s*\|?\s*$", re.MULTILINE)
+_TOOLS = {
+    "nvidia-smi": ("nvidia-smi", "--query-gpu=memory.used,memory.total", "--format=csv,noheader,nounits"),
+    "npu-smi": ("npu-smi", "info"),
+}
+_HOLDERS = ("nvidia-smi", "--query-compute-apps=pid,name,used_memory", "--format=csv,noheader")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMemory:
+    """Memory that is held, by device, and of the shared memory.
+
+    Attributes:
+        used: Held and whole, of each device, in MiB, or as the tool counts.
+        tool: What tells the devices; empty for none.
+        shared: Held and whole, of the shared memory, in bytes.
+    """
+
+    used: tuple[tuple[int, int], ...]
+    tool: str
+    shared: tuple[int, int]
+
+    @classmethod
+    def now(cls) -> DeviceMemory:
+        """Read it from the tool of the vendor, where there is one."""
+        tool = next((name for name in _TOOLS if shutil.which(name)), "")
+        text = _said(_TOOLS[tool]).replace(",", "/") if tool else ""
+        used = tuple((int(held), int(whole)) for held, whole in _HBM.findall(text) if int(whole))
+        disk = shutil.disk_usage(_SHARED) if _SHARED.is_dir() else None
+        return cls(used=used, tool=tool, shared=(0, 0) if disk is None else (disk.used, disk.total))
+
+    def wait_free(self, cancel: Event, longest_s: float = _LONGEST_S) -> None:
+        """Wait until no more is held than here.
+
+        Raises:
+            WorkspaceError: More is, for so long.
+        """
+        until = time.monotonic() + longest_s
+        while told := self._beyond(DeviceMemory.now()):
+            if time.monotonic() > until or cancel.wait(_TICK_S):
+                break
+        if told and not cancel.is_set():
+            raise WorkspaceError(
+                f"{told} after its server was ended", hint="end what holds it, then --resume"
+            )
+
+    def _beyond(self, now: DeviceMemory) -> str:
+        """What is held more than here, and by whom; empty for nothing."""
+        for number, (before, (held, whole)) in enumerate(zip(self.used, now.used, strict=False)):
+            if held - before[0] > _SPARE * whole:
+                holders = _said(_HOLDERS).strip() if self.tool == "nvidia-smi" else ""
+                by = f", by {'; '.join(holders.splitlines())}" if holders else f"; {self.tool} tells by whom"
+                return f"device {number} still holds {held - before[0]} MiB more than before{by}"
+        if now.shared[0] - self.shared[0] > _SPARE * now.shared[1]:
+            files = sorted(_SHARED.iterdir(), key=lambda path: -path.lstat().st_mtime)[:3]
+            names = ", ".join(str(path) for path in files)
+            more = (now.shared[0] - self.shared[0]) / 2**20
+            return f"{_SHARED} still holds {more:.0f} MiB more than before (newest: {names})"
+        return ""
+
+
+def _said(command: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_ANSWER_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -1,0 +1,56 @@
+"""Memory after a stop: what comes back is waited for, what stays held is told with its holder."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from threading import Event, Timer
+
+import pytest
+
+from kg.errors import WorkspaceError
+from recommender.tune.device_memory import DeviceMemory
+
+NVIDIA = """#!/bin/sh
+case "$1" in
+  *compute-apps*) echo "4711, python3, 30000 MiB" ;;
+  *) cat "{used}" ;;
+esac
+"""
+ASCEND = """#!/bin/sh
+echo "| 0     910B3               | OK            | 90.1        35                0    / 0             |"
+echo "| 0                         | 0000:C1:00.0  | 0           0    / 0          $(cat "{used}") / 65536  |"
+"""
+
+
+def put(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tool of a vendor on the path; the file that says what is held."""
+    used = folder / "used"
+    (folder / name).write_text(text.format(used=used))
+    (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return used
+
+
+def test_memory_that_stays_held_names_its_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = put(tmp_path, "nvidia-smi", NVIDIA, monkeypatch)
+    used.write_text("100, 81559\n5, 81559\n")
+    before = DeviceMemory.now()
+    assert before.used == ((100, 81559), (5, 81559))
+    used.write_text("100, 81559\n30005, 81559\n")
+    with pytest.raises(WorkspaceError, match=r"device 1 still holds 30000 MiB more .*4711, python3"):
+        before.wait_free(Event(), 0.1)
+
+
+def test_memory_that_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = put(tmp_path, "npu-smi", ASCEND, monkeypatch)
+    used.write_text("3300")
+    before = DeviceMemory.now()
+    assert before.used == ((3300, 65536),)
+    used.write_text("60000")
+    timer = Timer(0.3, lambda: used.write_text("3400"))
+    timer.start()
+    began = time.monotonic()
+    before.wait_free(Event(), 30.0)
+    timer.join()
+    assert time.monotonic() - began < 20
