@@ -8,6 +8,7 @@ traced (transformer, pooling, normalisation) with a mask of ones, since texts co
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import tempfile
 import warnings
@@ -27,6 +28,7 @@ from embeddings.text_encoder import (
     WEIGHTS_SHA256,
     EncoderManifest,
     encoder_folder,
+    silent_runtime,
 )
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
 from kg.whole_files import sha256_of
@@ -106,6 +108,7 @@ def load(name: str) -> SentenceTransformer:
         MissingDependencyError: torch or sentence-transformers is not installed.
         InputError: It cannot be loaded.
     """
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -224,8 +227,7 @@ def _trace(model: SentenceTransformer, target: Path) -> None:
 
 def _optimise(graph: Path, target: Path, weights: str) -> None:
     """Optimise once, so that no start has to, with the weights in a file of their own."""
-    import onnxruntime
-
+    onnxruntime = silent_runtime()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     # One level below "all", which would tie the file to this processor.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -260,8 +261,7 @@ class OnnxTextEncoder:
     def _session(self) -> Any:
         if self.manifest is None:
             raise self._missing()
-        import onnxruntime
-
+        onnxruntime = silent_runtime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
@@ -270,6 +270,14 @@ class OnnxTextEncoder:
         return onnxruntime.InferenceSession(
             str(self.folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
         )
+
+
+def silent_runtime() -> Any:
+    """The runtime of the text model, told before it loads to keep no id and no events for its vendor."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    return onnxruntime
 
 
 def encoder_folder(cache: Path, name: str) -> Path:

@@ -38,6 +38,10 @@ class TuningError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let it pass between processes, whatever its class takes."""
+        return Exception.__new__, (type(self), *self.args), self.__dict__
+
 
 class InputError(TuningError, ValueError):
     """A file or an option is wrong; nothing was changed because of it."""

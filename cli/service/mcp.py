@@ -29,7 +29,6 @@ def mcp(
             f"the tools of agents need {missing.name}", hint="pip install 'tunegraph[mcp]'"
         ) from None
     from data import __version__
-    from recommender.workspace.workspace import Workspace
 
     allowed = tuple(allow or ())
     for folder in allowed:
@@ -37,4 +36,4 @@ def mcp(
             raise InputError(f"{folder}: no such folder", hint="--allow names a folder that exists")
     open_workspace(context).close()  # makes it where there is none, and says now what is wrong with it
     places = settings(context)
-    run_agent_server(lambda: Workspace.open(places.workspace, cache=places.cache), allowed, __version__)
+    run_agent_server(places.workspace, places.cache, allowed, __version__)

@@ -42,7 +42,6 @@ def serve(
         ) from None
     from data import __version__
     from recommender.service.access import Access, read_token
-    from recommender.workspace.workspace import Workspace
 
     access = Access.of(host, allow_host or (), None if token_file is None else read_token(token_file))
     if write and access.token is None:
@@ -52,10 +51,4 @@ def serve(
     listener = listening_socket(host, port)
     shown = f"[{host}]" if ":" in host else host
     print(f"Serving {places.workspace} at http://{shown}:{listener.getsockname()[1]}", file=sys.stderr)
-    serve(
-        lambda: Workspace.open(places.workspace, cache=places.cache),
-        access,
-        listener,
-        __version__,
-        writes=write,
-    )
+    serve(places.workspace, places.cache, access, listener, __version__, writes=write)

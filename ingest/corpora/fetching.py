@@ -7,8 +7,6 @@ import hashlib
 import re
 import shutil
 import ssl
-import tarfile
-import zlib
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from http.client import HTTPException
@@ -18,7 +16,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request
 
-from ingest.corpora.corpus import MAXIMUM_BYTES, Corpus, is_plain
+from ingest.corpora.corpus import MAXIMUM_BYTES, Corpus
+from kg.archives import UnpackError, unpack_tar
 from kg.errors import FetchError, InputError, WorkspaceError
 from kg.web import is_safe, send
 from kg.whole_files import sha256_of
@@ -210,12 +209,6 @@ def _differing(corpus: Corpus, address: str, found: str, digest: str) -> InputEr
     )
 
 
-HEADER_BYTES = 1 << 20
-"""What the headers between two members may take; a real one takes 1,536."""
-MAXIMUM_UNPACKED_BYTES = 8 << 30
-"""What is read of an archive at most, taken out or not: the largest of the catalogue unpacks to 0.4 GB."""
-
-
 def unpack(archive: Path, folder: Path, take: tuple[str, ...], *, most_bytes: int) -> Iterator[str]:
     """Write the members that ``take`` names into a folder; yield their paths.
 
@@ -231,62 +224,16 @@ def unpack(archive: Path, folder: Path, take: tuple[str, ...], *, most_bytes: in
         InputError: It is no such archive, or one of those members is a link, lies outside or is too large.
         OSError: The folder cannot be written to.
     """
+
+    def place(name: str) -> str | None:
+        path = name.partition("/")[2]
+        return path if any(matches(path, pattern) for pattern in take) else None
+
     try:
         with gzip.open(archive) as unpacked:
-            stream = _Bounded(unpacked)
-            with tarfile.open(fileobj=stream, mode="r|") as members:  # type: ignore[call-overload]
-                yield from _taken(members, stream, folder, take, most_bytes)
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, _TooLongError) as error:
-        raise InputError(f"{archive.name}: no whole archive ({error})") from None
-
-
-class _TooLongError(ValueError):
-    """The archive is longer than any archive of the catalogue."""
-
-
-class _Bounded:
-    """A stream that may be read so far as is allowed.
-
-    Attributes:
-        left: Bytes that may be read up to the next member.
-    """
-
-    def __init__(self, stream: gzip.GzipFile) -> None:
-        self._stream = stream
-        self._total = 0
-        self.left = HEADER_BYTES
-
-    def read(self, size: int) -> bytes:
-        """Read on."""
-        chunk = self._stream.read(size)
-        self.left -= len(chunk)
-        self._total += len(chunk)
-        if self.left < 0 or self._total > MAXIMUM_UNPACKED_BYTES:
-            raise _TooLongError("longer than it says")
-        return chunk
-
-
-def _taken(
-    members: tarfile.TarFile, stream: _Bounded, folder: Path, take: tuple[str, ...], most_bytes: int
-) -> Iterator[str]:
-    left = most_bytes
-    for member in members:
-        stream.left = member.size + HEADER_BYTES
-        path = member.name.partition("/")[2]
-        if member.isdir() or not any(matches(path, pattern) for pattern in take):
-            continue
-        if not is_plain(member.name) or not member.isreg():
-            raise InputError(f"{member.name[:200]!r} in the archive is no plain file below its folder")
-        left -= member.size
-        content = members.extractfile(member)
-        if left < 0 or content is None:
-            raise InputError(f"the archive holds more than the {most_bytes:,} bytes expected")
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("xb") as file:
-            while chunk := content.read(CHUNK):
-                file.write(chunk)
-        yield path
+            yield from unpack_tar(unpacked, folder, place, most_bytes=most_bytes)
+    except UnpackError as error:
+        raise InputError(f"{archive.name}: {error}") from None
 
 
 def matches(path: str, pattern: str) -> bool:

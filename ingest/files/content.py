@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-GZIP = b"\x1f\x8b"
-CHUNK = 1 << 20
-PACKED_CHUNK = 1 << 16
+from kg.archives import UnpackError, pieces
+
 MAXIMUM_LINE = 16 << 20
 """A line longer than this is no record; it is passed over without being held."""
-MAXIMUM_EXPANSION = 250
-"""Times by which a file may grow when unpacked, beyond ``FREE_EXPANSION``. Real ones grow 5 to 60 times."""
-FREE_EXPANSION = 256 << 20
 
 
 class ContentError(ValueError):
@@ -40,7 +35,7 @@ class Content:
 
     def __enter__(self) -> Content:
         self._disk = self.path.open("rb")
-        self._pieces = unpack(self._disk)
+        self._pieces = pieces(self._disk)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -61,16 +56,17 @@ class Content:
         disk = self._disk
         if disk is None:
             raise ContentError("not open")
-        for chunk in self._pieces:
-            self._unpacked += len(chunk)
-            position = disk.tell()
-            if self._unpacked > FREE_EXPANSION and self._unpacked > MAXIMUM_EXPANSION * position:
-                raise ContentError(f"grows more than {MAXIMUM_EXPANSION} times when unpacked: refused")
-            self._hash.update(chunk)
-            if self._on_progress is not None:
-                self._on_progress(position - self._position)
-            self._position = position
-            yield chunk
+        try:
+            for chunk in self._pieces:
+                self._unpacked += len(chunk)
+                position = disk.tell()
+                self._hash.update(chunk)
+                if self._on_progress is not None:
+                    self._on_progress(position - self._position)
+                self._position = position
+                yield chunk
+        except UnpackError as fault:
+            raise ContentError(str(fault)) from fault
 
     def lines(self, longest: int = MAXIMUM_LINE) -> Iterator[tuple[int, bytes | None]]:
         """Lines with their numbers from 1, without line ends; None for one longer than told.
@@ -102,14 +98,14 @@ class Content:
         Raises:
             ContentError: Longer than ``limit`` bytes, or as for ``chunks``.
         """
-        pieces = []
+        found = []
         length = 0
         for chunk in self.chunks():
             length += len(chunk)
             if length > limit:
                 raise ContentError(f"longer than {limit >> 20} MiB, which no file of this format is")
-            pieces.append(chunk)
-        return b"".join(pieces)
+            found.append(chunk)
+        return b"".join(found)
 
     def digest(self) -> str:
         """SHA-256 of the unpacked content in hexadecimal, after reading what is left of it."""
@@ -119,58 +115,3 @@ class Content:
         except ContentError:
             pass
         return self._hash.hexdigest()
-
-
-def unpack(disk: IO[bytes]) -> Iterator[bytes]:
-    """The content of an open file in pieces; of a gzip file, what it unpacks to.
-
-    Raises:
-        ContentError: The data break off or are damaged, after everything before that place.
-    """
-    packed = disk.read(len(GZIP)) == GZIP
-    disk.seek(0)
-    if packed:
-        yield from _unzipped(disk)
-        return
-    while chunk := _next(disk, CHUNK):
-        yield chunk
-
-
-def _unzipped(disk: IO[bytes]) -> Iterator[bytes]:
-    unpacker = zlib.decompressobj(wbits=31)
-    while data := _next(disk, PACKED_CHUNK):
-        while data:
-            if unpacker.eof:  # another member follows, or the padding of a tape
-                data = data.lstrip(b"\x00")
-                unpacker = zlib.decompressobj(wbits=31)
-            before = unpacker.copy()
-            try:
-                piece = unpacker.decompress(data, CHUNK)
-            except zlib.error as fault:
-                yield _salvaged(before, data)
-                raise ContentError(f"damaged gzip ({fault})") from fault
-            data = unpacker.unconsumed_tail or unpacker.unused_data
-            if piece:
-                yield piece
-    if not unpacker.eof and (rest := unpacker.flush()):
-        yield rest
-    if not unpacker.eof:
-        raise ContentError("truncated: the gzip data break off")
-
-
-def _salvaged(unpacker: zlib._Decompress, data: bytes) -> bytes:
-    """The readable start of a damaged block, unpacked in small pieces up to the damage."""
-    pieces = []
-    for start in range(0, len(data), 16):
-        try:
-            pieces.append(unpacker.decompress(data[start : start + 16]))
-        except zlib.error:
-            break
-    return b"".join(pieces)
-
-
-def _next(disk: IO[bytes], size: int) -> bytes:
-    try:
-        return disk.read(size)
-    except OSError as fault:
-        raise ContentError(f"cannot be read further ({fault.strerror or fault})") from fault

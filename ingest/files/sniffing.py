@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.files.content import GZIP, ContentError, unpack
+from kg.archives import GZIP, UnpackError, pieces
 
 HEAD_BYTES = 65_536
 """Size of the head that formats are recognised by."""
@@ -72,11 +72,11 @@ def read_head(path: Path) -> Head:
         size = stream.seek(0, 2)
         stream.seek(0)
         try:
-            for piece in unpack(stream):
+            for piece in pieces(stream):
                 content += piece
                 if len(content) > HEAD_BYTES:
                     break
-        except ContentError as fault:
+        except UnpackError as fault:
             broken = str(fault)
     content = content[:HEAD_BYTES]
     flaw = broken if not content and broken else _flaw(content)

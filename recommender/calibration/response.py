@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from kg.archives import arrays as read_arrays
 from kg.nouns.values import Settings
 from recommender.calibration.design import DesignColumns, device_row
 from recommender.calibration.trees import BoostedTrees
@@ -166,8 +167,7 @@ class ResponseModels:
         models = cls()
         if not path.is_file():
             return models
-        with np.load(path, allow_pickle=False) as file:
-            arrays: dict[str, NDArray[Any]] = dict(file)
+        arrays = read_arrays(path)
         for number, item in enumerate(json.loads(arrays["header"].tobytes())["models"]):
             trees, numbers = _trees(arrays, f"{number}."), _trees(arrays, f"{number}+.")
             if trees is not None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import struct
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +16,7 @@ import numpy as np
 from ingest.files.times import zone_of
 from ingest.formats.intensity.registry import read_intensity
 from ingest.formats.intensity.table import IntensityTable
+from kg.archives import arrays
 from kg.errors import InputError, WorkspaceError
 from kg.whole_files import write_bytes
 from recommender.green.coefficients import Coefficients, NeighbourRegion, shipped
@@ -86,28 +85,26 @@ class GreenShelf:
         """
         path = self._path(region)
         try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-                about = json.loads(bytes(arrays["about"]))
-                zone = zone_of(about["zone"])
-                series = IntensitySeries(
-                    region=region,
-                    start=datetime.fromtimestamp(about["start_s"], zone),
-                    values=arrays["values"],
-                    is_filled=arrays["is_filled"],
-                    kind=about["kind"],
-                    scope=about["scope"],
-                    notes=tuple(about["notes"]),
-                )
-                if series.values.ndim != 1 or series.values.shape != series.is_filled.shape:
-                    raise ValueError("its values have no shape of a series")
-                published = (
-                    PublishedForecast(arrays["issued"], arrays["times"], arrays["forecast"], about["step_s"])
-                    if "issued" in arrays
-                    else None
-                )
-                learned = (
-                    Coefficients(arrays["learned"], shipped()[0].weight) if "learned" in arrays else None
-                )
+            held = arrays(path)
+            about = json.loads(bytes(held["about"]))
+            zone = zone_of(about["zone"])
+            series = IntensitySeries(
+                region=region,
+                start=datetime.fromtimestamp(about["start_s"], zone),
+                values=held["values"],
+                is_filled=held["is_filled"],
+                kind=about["kind"],
+                scope=about["scope"],
+                notes=tuple(about["notes"]),
+            )
+            if series.values.ndim != 1 or series.values.shape != series.is_filled.shape:
+                raise ValueError("its values have no shape of a series")
+            published = (
+                PublishedForecast(held["issued"], held["times"], held["forecast"], about["step_s"])
+                if "issued" in held
+                else None
+            )
+            learned = Coefficients(held["learned"], shipped()[0].weight) if "learned" in held else None
         except FileNotFoundError:
             return None
         except _DAMAGE as fault:
@@ -237,10 +234,9 @@ class GreenShelf:
 
 
 _DAMAGE = (
-    OSError, ValueError, LookupError, TypeError, EOFError, OverflowError, NotImplementedError,
-    zipfile.BadZipFile, zlib.error, struct.error,
+    OSError, ValueError, LookupError, TypeError, OverflowError, struct.error,
 )  # fmt: skip
-"""What numpy, zipfile and a header's own fields raise for a damaged file."""
+"""What reading and a header's own fields raise for a damaged file."""
 
 
 def _as_table(series: IntensitySeries) -> IntensityTable:

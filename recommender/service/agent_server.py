@@ -11,13 +11,10 @@ from mcp.server.stdio import stdio_server
 
 from kg.errors import TuningError
 from recommender.service.agent_tools import TOOLS, call
-from recommender.service.lane import Lane
+from recommender.service.lane import DIAGNOSIS, Lane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from recommender.workspace.workspace import Workspace
 
 
 def agent_server(lane: Lane, allowed: tuple[Path, ...], version: str) -> Server[Any]:
@@ -39,9 +36,7 @@ def agent_server(lane: Lane, allowed: tuple[Path, ...], version: str) -> Server[
 
     async def called(_: object, asked: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            text = await lane.run(
-                lambda workspace: call(workspace, asked.name, asked.arguments or {}, allowed)
-            )
+            text = await lane.run(call, asked.name, asked.arguments or {}, allowed)
             is_error = False
         except TuningError as error:
             text = f"{' '.join(str(error).split())} (exit code {error.exit_code})"
@@ -52,13 +47,11 @@ def agent_server(lane: Lane, allowed: tuple[Path, ...], version: str) -> Server[
     return Server("tunegraph", version=version, on_list_tools=listed, on_call_tool=called)
 
 
-def run_agent_server(
-    open_workspace: Callable[[], Workspace], allowed: tuple[Path, ...], version: str
-) -> None:
+def run_agent_server(path: Path, cache: Path, allowed: tuple[Path, ...], version: str) -> None:
     """Serve an agent until its input ends."""
 
     async def serve() -> None:
-        lane = Lane(open_workspace)
+        lane = Lane(path, cache, DIAGNOSIS, workers=1)
         server = agent_server(lane, allowed, version)
         try:
             async with stdio_server() as (source, sink):

@@ -6,22 +6,22 @@ import asyncio
 import json
 import logging
 import tempfile
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from kg.errors import InputError, TuningError, UnknownEntityError
+from kg.errors import InputError, TuningError, UnknownEntityError, WorkspaceError
 from recommender.service import openapi, reply
-from recommender.service.access import Access, read_body
-from recommender.service.lane import BusyError, Lane, snapshot_state
+from recommender.service.access import OPEN_PATHS, Access, read_body
+from recommender.service.lane import DIAGNOSIS, WRITE, Lane, snapshot_state
 from recommender.service.problem_details import MEDIA_TYPE, RefusedError, details, status_of
-from recommender.service.upload import discard, received, unpacked
+from recommender.service.upload import diagnose_upload, discard, received
 from recommender.service.writes import WriteQueue, add_writes, without_folder
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from recommender.service.reply import Reply
     from recommender.workspace.workspace import Workspace
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
 
 
 Message = MutableMapping[str, Any]
@@ -39,7 +42,13 @@ Send = Callable[[Message], Awaitable[None]]
 LINGER_SECONDS = 30.0
 """The longest wait, and 5 s of silence: the defaults of nginx (lingering_time, lingering_timeout)."""
 SILENCE_SECONDS = 5.0
+MOST_IN_PROGRESS = 256
+"""Requests whose bodies arrive or which wait for an answer; a choice."""
 _LEAST_ERROR = 400
+
+
+class BusyError(WorkspaceError):
+    """More wait than can be answered soon."""
 
 
 class LingeringClose:
@@ -51,12 +60,23 @@ class LingeringClose:
 
     def __init__(self, app: Callable[[Message, Receive, Send], Awaitable[None]]) -> None:
         self._app = app
+        self._in_progress = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
+        """Answer a request, where not too many are answered; those of health always are."""
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
-            return
+        elif self._in_progress >= MOST_IN_PROGRESS:
+            busy = BusyError(f"{self._in_progress} requests wait already", hint="ask again in a second")
+            await error_response(busy, {"Connection": "close"})(scope, receive, send)
+        else:
+            self._in_progress += 1
+            try:
+                await self._answer(scope, receive, send)
+            finally:
+                self._in_progress -= 1
+
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
         has_ended = is_refusal = False
 
         async def received() -> Message:
@@ -111,12 +131,14 @@ class TuningService:
     """What the addresses of one server share.
 
     Attributes:
+        path: The workspace.
         access: Who may ask.
         answers: Answers questions.
         diagnoses: Reads profiles, which takes seconds: it keeps no question waiting.
         writes: Takes in cases and outcomes; None where the server only reads.
     """
 
+    path: Path
     access: Access
     answers: Lane
     diagnoses: Lane
@@ -125,7 +147,8 @@ class TuningService:
     @classmethod
     def of(
         cls,
-        open_workspace: Callable[[], Workspace],
+        path: Path,
+        cache: Path,
         access: Access,
         *,
         writes: bool = False,
@@ -138,15 +161,44 @@ class TuningService:
         if writes and access.token is None:
             raise InputError("writes need a token", hint="--token-file FILE, or leave --write out")
         return cls(
+            path=path,
             access=access,
-            answers=Lane(open_workspace),
-            diagnoses=Lane(open_workspace),
-            writes=WriteQueue(Lane(open_workspace)) if writes else None,
+            answers=Lane(path, cache),
+            diagnoses=Lane(path, cache, DIAGNOSIS, workers=1),
+            writes=WriteQueue(path, Lane(path, cache, WRITE, workers=1)) if writes else None,
         )
 
-    async def ask(self, work: Callable[[Workspace], Reply]) -> Response:
+    async def ask(
+        self,
+        request: Request,
+        work: Callable[Concatenate[Workspace, P], Reply],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> Response:
         """Answer with a piece of work on the workspace."""
-        return json_response(await self.answers.run(work))
+        return json_response(await while_there(request, self.answers.run(work, *args, **options)))
+
+
+async def while_there(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Do a piece of work, and cancel it when the client leaves.
+
+    Raises:
+        RefusedError: It left.
+    """
+
+    async def leaves() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(leaves())
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise RefusedError(408, "the client left")
+        return await working
+    finally:
+        for task in (working, leaving):
+            task.cancel()
 
 
 def json_response(answer: Reply) -> Response:
@@ -162,13 +214,14 @@ def problem_response(content: Mapping[str, object], headers: Mapping[str, str] |
     return Response(text, int(str(content["status"])), headers, MEDIA_TYPE)
 
 
-def error_response(error: Exception) -> Response:
+def error_response(error: Exception, headers: Mapping[str, str] | None = None) -> Response:
     """The problem details of what a request ran into; a bug is logged and tells nothing."""
     if isinstance(error, RefusedError):
         return problem_response(error.to_json(), error.headers)
     if isinstance(error, TuningError):
         content = details(status_of(error), str(error), code=error.exit_code, hint=error.hint)
-        return problem_response(content, {"Retry-After": "1"} if isinstance(error, BusyError) else None)
+        waits = {"Retry-After": "1"} if isinstance(error, BusyError) else {}
+        return problem_response(content, {**waits, **(headers or {})})
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -235,7 +288,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
     )
     async def recommend(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))
-        return await service.ask(lambda workspace: reply.recommend(workspace, body))
+        return await service.ask(request, reply.recommend, body)
 
     @app.post(
         "/v1/check",
@@ -245,7 +298,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
     )
     async def check(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))
-        return await service.ask(lambda workspace: reply.check(workspace, body))
+        return await service.ask(request, reply.check, body)
 
     @app.post(
         "/v1/predict",
@@ -255,7 +308,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
     )
     async def predict(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))
-        return await service.ask(lambda workspace: reply.predict(workspace, body))
+        return await service.ask(request, reply.predict, body)
 
     @app.post(
         "/v1/similar",
@@ -265,7 +318,7 @@ def _add_questions(app: FastAPI, service: TuningService) -> None:
     )
     async def similar(request: Request) -> Response:
         body = reply.parse_json(await read_body(request))
-        return await service.ask(lambda workspace: reply.similar(workspace, body))
+        return await service.ask(request, reply.similar, body)
 
 
 def _add_lookups(app: FastAPI, service: TuningService) -> None:
@@ -284,8 +337,8 @@ def _add_lookups(app: FastAPI, service: TuningService) -> None:
         summary="Why a recommendation was made.",
         responses={**openapi.answer(), **missing},
     )
-    async def explain(recommendation_id: Annotated[str, _id_in_path()]) -> Response:
-        return await looked_up(service.ask(lambda workspace: reply.explain(workspace, recommendation_id)))
+    async def explain(request: Request, recommendation_id: Annotated[str, _id_in_path()]) -> Response:
+        return await looked_up(service.ask(request, reply.explain, recommendation_id))
 
     @app.get(
         "/v1/report/{recommendation_id}.html",
@@ -297,16 +350,15 @@ def _add_lookups(app: FastAPI, service: TuningService) -> None:
         },
     )
     async def report(
+        request: Request,
         recommendation_id: Annotated[str, _id_in_path()],
         lang: Annotated[str, Query(pattern="^(en|zh)$")] = "en",
     ) -> Response:
-        def write(workspace: Workspace) -> str:
-            from recommender.report.page import page
-
-            return page(workspace.pages.of_answer(recommendation_id), language=lang)
-
         async def written() -> Response:
-            return Response(await service.answers.run(write), media_type="text/html", headers=_POLICY)
+            text = await while_there(
+                request, service.answers.run(reply.report_page, recommendation_id, language=lang)
+            )
+            return Response(text, media_type="text/html", headers=_POLICY)
 
         return await looked_up(written())
 
@@ -315,8 +367,8 @@ def _add_lookups(app: FastAPI, service: TuningService) -> None:
         summary="What the workspace holds.",
         responses=openapi.answer("knowledge", "cases", "triples", "knowledge_version"),
     )
-    async def stats() -> Response:
-        return await service.ask(lambda workspace: reply.Reply(content=workspace.knowledge.stats()))
+    async def stats(request: Request) -> Response:
+        return await service.ask(request, reply.stats)
 
 
 def _id_in_path() -> Any:
@@ -344,11 +396,8 @@ def _add_diagnosis(app: FastAPI, service: TuningService) -> None:
         folder = Path(tempfile.mkdtemp(prefix="tunegraph-upload-"))
         try:
             path = await received(request, folder, name)
-            answer = await service.diagnoses.run(
-                lambda workspace: reply.diagnose(
-                    workspace, unpacked(path), hardware=hardware, model=model, least=least
-                )
-            )
+            work = service.diagnoses.run(diagnose_upload, path, hardware=hardware, model=model, least=least)
+            answer = await while_there(request, work)
             return json_response(without_folder(answer, folder))
         except TuningError as error:
             said = str(error).replace(f"{folder}/", "")
@@ -368,7 +417,7 @@ def _add_upkeep(app: FastAPI, service: TuningService) -> None:
         responses={503: openapi.PROBLEM},
     )
     async def ready() -> Response:
-        state = await service.answers.run(snapshot_state)
+        state = await asyncio.to_thread(snapshot_state, service.path)
         return Response(json.dumps({"status": "ready", **state}), media_type="application/json")
 
 

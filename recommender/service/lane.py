@@ -1,85 +1,206 @@
-"""A thread that owns one open workspace: requests are answered in turn, from the newest published state."""
+"""Worker processes over a workspace: a question that costs more than its budget ends with its process."""
 
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import os
+import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from kg.errors import WorkspaceError
-from kg.triples.snapshots import newest
+from kg.errors import InputError, TuningError
+from kg.memory_limit import limit_memory
+from kg.triples.serialisation import newest_batch
+from kg.triples.snapshots import newest, open_newest
+from recommender.files import WorkspaceFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.connection import Connection
+    from pathlib import Path
 
     from recommender.workspace.workspace import Workspace
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
-MOST_WAITING = 256
-"""Requests that may wait in a lane: at 15 ms each the last waits four seconds. A choice."""
+STARTING_SECONDS = 60.0
+"""For a fresh worker to open the workspace and to load what answers need; a choice."""
 
 
-class BusyError(WorkspaceError):
-    """More wait than can be answered soon."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The room of one piece of work; choices.
+
+    Attributes:
+        seconds: From its start to its end.
+        cpu_seconds: Of all its threads.
+        memory_bytes: Address space beyond that of a worker that has opened the workspace.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    memory_bytes: int
+
+
+QUESTION = Budget(seconds=30.0, cpu_seconds=10.0, memory_bytes=2 << 30)
+"""Twice the 5 CPU s in which any question is answered or refused, for a machine half as fast."""
+DIAGNOSIS = Budget(seconds=120.0, cpu_seconds=60.0, memory_bytes=4 << 30)
+WRITE = Budget(seconds=3600.0, cpu_seconds=3600.0, memory_bytes=8 << 30)
 
 
 class Lane:
-    """One thread and its workspace: SQLite connections stay in their thread, and answers never race.
+    """Workers over one workspace; each does one piece of work at a time, from the newest published state.
 
     Args:
-        open_workspace: Opens it; called in the thread, at the first request or by :meth:`start`.
+        path: The workspace.
+        cache: The user's cache directory.
+        budget: Of each piece of work.
+        workers: Processes; two, so that one costly question does not stop the others.
     """
 
-    def __init__(self, open_workspace: Callable[[], Workspace]) -> None:
-        self._open = open_workspace
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lane")
-        self._workspace: Workspace | None = None
-        self._waiting = 0
+    def __init__(self, path: Path, cache: Path, budget: Budget = QUESTION, *, workers: int = 2) -> None:
+        self._place = (path, cache)
+        self._budget = budget
+        self._free: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
+        for _ in range(workers):
+            self._free.put_nowait(None)
+        self._workers = workers
 
     async def start(self) -> None:
-        """Open the workspace and load what answers need."""
-        await self.run(lambda workspace: workspace.snapshot.recommender)
+        """Let a worker open the workspace and load what answers need."""
+        await self.run(_warm)
 
-    async def run(self, work: Callable[[Workspace], T]) -> T:
-        """Do a piece of work in the thread.
+    async def run(
+        self, work: Callable[Concatenate[Workspace, P], T], *args: P.args, **options: P.kwargs
+    ) -> T:
+        """Do a piece of work in a worker; to cancel it ends the worker.
+
+        Args:
+            work: A function of a module.
+            *args: Its arguments behind the workspace.
+            **options: Its named ones.
 
         Raises:
-            BusyError: Too many wait already.
+            InputError: It cost more than its budget.
         """
-        if self._waiting >= MOST_WAITING:
-            raise BusyError(f"{self._waiting} requests wait already", hint="ask again in a second")
-        self._waiting += 1
+        worker = await self._free.get()
         try:
-            return await asyncio.wrap_future(self._thread.submit(self._do, work))
+            if worker is None or not worker.process.is_alive():
+                worker = _Worker(*self._place, self._budget)
+                await asyncio.wait_for(worker.result(_warm), STARTING_SECONDS)
+            return await asyncio.wait_for(
+                worker.result(partial(work, **options), *args), self._budget.seconds
+            )
+        except (TimeoutError, EOFError, OSError):
+            _kill(worker)
+            worker = None
+            limits = f"{self._budget.cpu_seconds:g} CPU s, {self._budget.seconds:g} s"
+            raise InputError(
+                f"ended beyond its budget ({limits}, {self._budget.memory_bytes >> 20} MiB)",
+                hint="ask for less: smaller numbers, a smaller file",
+            ) from None
+        except asyncio.CancelledError:  # the client left
+            _kill(worker)
+            worker = None
+            raise
         finally:
-            self._waiting -= 1
-
-    def _do(self, work: Callable[[Workspace], T]) -> T:
-        if self._workspace is None:
-            self._workspace = self._open()
-        elif newest(self._workspace.layout.graph) != self._workspace.snapshot.folder:
-            self._workspace.refresh()
-        return work(self._workspace)
+            self._free.put_nowait(worker)
 
     async def close(self) -> None:
-        """Close the workspace and end the thread."""
-
-        def close() -> None:
-            if self._workspace is not None:
-                self._workspace.close()
-                self._workspace = None
-
-        await asyncio.wrap_future(self._thread.submit(close))
-        self._thread.shutdown()
+        """End the workers when what they do is done."""
+        for _ in range(self._workers):
+            _kill(await self._free.get())
 
 
-def snapshot_state(workspace: Workspace) -> dict[str, object]:
-    """Version and age in seconds of the state that answers rest on."""
-    published = (workspace.layout.graph / "CURRENT").stat().st_mtime
-    return {
-        "knowledge_version": workspace.snapshot.knowledge_version,
-        "batch": workspace.snapshot.batch,
-        "snapshot_age_s": round(max(0.0, time.time() - published), 1),
-    }
+class _Worker:
+    """One process."""
+
+    def __init__(self, path: Path, cache: Path, budget: Budget) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        self._pipe, other = spawning.Pipe()
+        self.process = spawning.Process(target=_work, args=(other, path, cache, budget), daemon=True)
+        self.process.start()
+        other.close()
+
+    async def result(self, work: Callable[..., T], *args: object) -> T:
+        """Do a piece of work.
+
+        Raises:
+            EOFError: The process ended.
+        """
+        self._pipe.send((work, args))
+        done, error = await asyncio.to_thread(self._pipe.recv)
+        if error is not None:
+            raise error
+        return done  # type: ignore[no-any-return]  # what work returned, through the pipe
+
+
+def _kill(worker: _Worker | None) -> None:
+    if worker is not None:
+        worker.process.kill()  # its pipe ends, and with it the thread that reads there
+        worker.process.join()
+
+
+def _warm(workspace: Workspace) -> None:
+    _ = workspace.snapshot.recommender
+
+
+def _work(pipe: Connection, path: Path, cache: Path, budget: Budget) -> None:
+    """Do orders until the pipe ends; a timer ends the process where one takes too much processor time."""
+    from recommender.workspace.workspace import Workspace
+
+    os.dup2(2, 1)  # standard output may be a protocol's
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides
+    workspace: Workspace | None = None
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            work, args = pipe.recv()
+            done: object = None
+            error: Exception | None = None
+            try:
+                if workspace is None:
+                    workspace = Workspace.open(path, cache=cache)
+                elif newest(workspace.layout.graph) != workspace.snapshot.folder:
+                    workspace.refresh()
+                if work is _warm:
+                    work(workspace)
+                    limit_memory(budget.memory_bytes)
+                else:
+                    signal.setitimer(signal.ITIMER_PROF, budget.cpu_seconds)
+                    done = work(workspace, *args)
+            except MemoryError:
+                error = InputError(
+                    f"more than {budget.memory_bytes >> 20} MiB of memory", hint="ask for less"
+                )
+            except TuningError as known:
+                error = known
+            except Exception:  # noqa: BLE001  a bug: the server logs it
+                error = RuntimeError(traceback.format_exc())
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            pipe.send((done, error))
+
+
+def snapshot_state(path: Path) -> dict[str, object]:
+    """Version and age in seconds of the state that answers rest on, read beside the lanes.
+
+    Raises:
+        WorkspaceError: The workspace cannot be read.
+    """
+    layout = WorkspaceFiles(path)
+    batch, version = _newest_state(layout, newest(layout.graph))
+    published = (layout.graph / "CURRENT").stat().st_mtime
+    age = round(max(0.0, time.time() - published), 1)
+    return {"knowledge_version": version, "batch": batch, "snapshot_age_s": age}
+
+
+@lru_cache(maxsize=1)
+def _newest_state(layout: WorkspaceFiles, _: Path | None) -> tuple[int, str]:
+    with open_newest(layout.graph) as graph:
+        batch = newest_batch(graph)
+    return batch, f"{batch}-{layout.read().get('shipped') or 'own'}"

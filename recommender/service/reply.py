@@ -185,6 +185,18 @@ def explain(workspace: Workspace, recommendation_id: str) -> Reply:
     return Reply(content=workspace.explain(recommendation_id).to_json())
 
 
+def report_page(workspace: Workspace, recommendation_id: str, *, language: str) -> str:
+    """The page of ``tunegraph report`` for an answer."""
+    from recommender.report.page import page
+
+    return page(workspace.pages.of_answer(recommendation_id), language=language)
+
+
+def stats(workspace: Workspace) -> Reply:
+    """Reply of ``tunegraph kb stats --json``."""
+    return Reply(content=workspace.knowledge.stats())
+
+
 def diagnose(
     workspace: Workspace, path: Path, *, hardware: str = "", model: str = "", least: float = 0.05
 ) -> Reply:

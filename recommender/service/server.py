@@ -3,33 +3,96 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kg.errors import WorkspaceError
 from recommender.service.app import TuningService, make_app
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import asyncio
+    from pathlib import Path
 
     from recommender.service.access import Access
-    from recommender.workspace.workspace import Workspace
 
-MOST_CONNECTIONS = 512
-"""At once; further ones are sent away with 503. A choice."""
+BACKLOG = 512
+"""Connections that may wait to be taken; a choice."""
+MOST_QUIET, MOST_QUIET_OF_ADDRESS = 384, 96
+"""Connections in which no request is being answered; beyond them the oldest is closed. Choices."""
 IDLE_SECONDS = 15
 """Until a connection without a request is closed; a choice."""
+HEADER_SECONDS = 10.0
+"""For a request's line and headers to arrive; a choice."""
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP of one connection: who is silent is closed, and makes room for others before that.
+
+    No open connection keeps others out: a connection counts against the limits while no request of it is
+    being answered, and requests in progress are bounded in the application.
+    """
+
+    _quiet: ClassVar[dict[H11Protocol, str]] = {}
+    """Address of each connection without a whole request, the oldest first."""
+    _header_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Take what has arrived."""
+        super().handle_events()
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; the time of the headers of a further request begins with its first byte."""
+        if self in self._quiet and self._header_timer is None:
+            self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+        super().data_received(data)
+
+    def _wait(self) -> None:
+        address = self.client[0] if self.client else ""
+        self._quiet[self] = address
+        of_address = [item for item, other in self._quiet.items() if other == address]
+        if len(of_address) > MOST_QUIET_OF_ADDRESS:
+            of_address[0].transport.close()
+        elif len(self._quiet) > MOST_QUIET:
+            next(iter(self._quiet)).transport.close()
+        if self.cycle is None:  # uvicorn's own timer runs between two requests
+            self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        self._quiet.pop(self, None)
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
 
 
 def make_server(service: TuningService, version: str) -> uvicorn.Server:
     """A server that runs in this process or in a thread of it."""
     config = uvicorn.Config(
         make_app(service, version),
+        http=BoundedProtocol,
         access_log=False,
         log_level="warning",
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=5,
         ws="none",
@@ -49,7 +112,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(MOST_CONNECTIONS)
+        listener.listen(BACKLOG)
     except OSError as fault:
         reason = fault.strerror or fault
         raise WorkspaceError(
@@ -59,7 +122,8 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def serve(
-    open_workspace: Callable[[], Workspace],
+    path: Path,
+    cache: Path,
     access: Access,
     listener: socket.socket,
     version: str,
@@ -69,7 +133,8 @@ def serve(
     """Serve a workspace until the process is told to end.
 
     Args:
-        open_workspace: Opens it; called in threads of the server.
+        path: Its directory.
+        cache: The user's cache directory.
         access: Who may ask.
         listener: Where.
         version: Of the program.
@@ -78,5 +143,5 @@ def serve(
     Raises:
         InputError: Writes are wanted, and there is no token.
     """
-    service = TuningService.of(open_workspace, access, writes=writes)
+    service = TuningService.of(path, cache, access, writes=writes)
     make_server(service, version).run(sockets=[listener])

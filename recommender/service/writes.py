@@ -6,12 +6,13 @@ A request that came before is answered as it was; after a restart the workspace 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 from collections import OrderedDict
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 from fastapi import FastAPI, Query, Request, Response
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from recommender.workspace.workspace import Workspace
 
     Answering = Callable[[Reply], Response]
+    P = ParamSpec("P")
 
 KEPT = 1_000
 """Answers to writes that are kept for requests that come again; a choice."""
@@ -56,21 +58,32 @@ class WriteQueue:
     """The writes of a server: each is done once, and the next begins when it is acknowledged.
 
     Args:
-        lane: One thread with a workspace; whoever else holds the workspace's lock makes it answer 503.
+        path: The workspace.
+        lane: One worker; whoever else holds the workspace's lock makes it answer 503.
     """
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, path: Path, lane: Lane) -> None:
         self.lane = lane
+        self._path = path
         self._replies: OrderedDict[str, Reply] = OrderedDict()
         self._begun: set[str] = set()
 
-    async def once(self, request: Request, digest: str, work: Callable[[Workspace], Reply]) -> Reply:
-        """Do a write, or answer as before where the same request was done.
+    async def once(
+        self,
+        request: Request,
+        digest: str,
+        work: Callable[Concatenate[Workspace, P], Reply],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> Reply:
+        """Do a write, or answer as before where the same request was done to this same workspace.
 
         Args:
             request: The request.
             digest: SHA-256 of its body.
             work: The write.
+            *args: Its arguments behind the workspace.
+            **options: Its named ones.
 
         Raises:
             RefusedError: The key of the request is not the digest, or the same request is being done.
@@ -78,14 +91,15 @@ class WriteQueue:
         key = request.headers.get("idempotency-key")
         if key is not None and key.strip('"').lower() != digest:
             raise RefusedError(422, "the Idempotency-Key is not the SHA-256 of this body", "sha256sum FILE")
-        name = sha256(f"{request.url.path}?{request.url.query}\n{digest}".encode()).hexdigest()
+        place = self._path.stat().st_ino  # a restore puts another folder there
+        name = sha256(f"{place} {request.url.path}?{request.url.query}\n{digest}".encode()).hexdigest()
         if name in self._replies:
             return self._replies[name]
         if name in self._begun:
             raise RefusedError(409, "the same request is being done", "ask again when it is")
         self._begun.add(name)
         try:
-            done = await self.lane.run(work)
+            done = await asyncio.shield(self.lane.run(work, *args, **options))  # whoever asked may leave
         finally:
             self._begun.discard(name)
         self._replies[name] = done
@@ -135,9 +149,7 @@ def add_writes(app: FastAPI, queue: WriteQueue | None, respond: Answering) -> No
         async def take(folder: Path) -> Reply:
             path = await received(request, folder, name)
             digest, options = sha256_of(path), Options(hardware=hardware, source=source)
-            return await into.once(
-                request, digest, lambda workspace: without_folder(ingested(workspace, path, options), folder)
-            )
+            return await into.once(request, digest, ingested, path, options)
 
         return await kept(take)
 
@@ -156,7 +168,7 @@ def add_writes(app: FastAPI, queue: WriteQueue | None, respond: Answering) -> No
         async def take(folder: Path) -> Reply:
             path = await received(request, folder, "own.backup")
             digest = sha256_of(path)
-            return await into.once(request, digest, lambda workspace: merged(workspace, path, label))
+            return await into.once(request, digest, merged, path, label)
 
         return await kept(take)
 
@@ -172,7 +184,7 @@ def add_writes(app: FastAPI, queue: WriteQueue | None, respond: Answering) -> No
         async def take(folder: Path) -> Reply:
             text = await read_body(request)
             body, digest = reply.parse_json(text), sha256(text).hexdigest()
-            return await into.once(request, digest, lambda workspace: concluded(workspace, body, folder))
+            return await into.once(request, digest, concluded, body, folder)
 
         return await kept(take)
 
@@ -181,7 +193,8 @@ def ingested(workspace: Workspace, path: Path, options: Options) -> Reply:
     """Reply of ``tunegraph ingest --json``."""
     summary = workspace.ingest(unpacked(path), options=options)
     is_nothing = all(report.skipped for report in summary.files)
-    return reply.Reply(content=summary.to_json(), code=_BAD_ROWS if summary.bad or is_nothing else 0)
+    answer = reply.Reply(content=summary.to_json(), code=_BAD_ROWS if summary.bad or is_nothing else 0)
+    return without_folder(answer, path.parent)
 
 
 def merged(workspace: Workspace, path: Path, label: str) -> Reply:

@@ -13,8 +13,10 @@ import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from kg.archives import gunzip
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun
 from kg.triples.knowledge_content import lines, read_lines
@@ -135,9 +137,8 @@ def content(layout: WorkspaceFiles, name: str) -> set[Triple]:
     _read(layout, name)
     path = layout.versions / name / _KNOWLEDGE
     try:
-        with gzip.open(path, "rb") as stream:
-            return read_lines(stream)  # type: ignore[arg-type]  # it is read as bytes
-    except (OSError, EOFError, InputError) as error:
+        return read_lines(BytesIO(gunzip(path)))
+    except (OSError, InputError) as error:
         raise WorkspaceError(f"{path} is damaged: {error}", hint="choose another version") from None
 
 

@@ -219,7 +219,7 @@ def filler() -> bytes:
 def test_a_gzip_bomb_is_refused(
     known: Format, tmp_path: Path, filler: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ingest.files.content.FREE_EXPANSION", 4 << 20)
+    monkeypatch.setattr("kg.archives.FREE_EXPANSION", 4 << 20)
     name, content = sample_of(known)
     path = tmp_path / f"{name}.gz"
     head = zlib.compressobj(9, wbits=-15)

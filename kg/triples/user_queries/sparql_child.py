@@ -12,11 +12,11 @@ import re
 import resource
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TypeAlias
 
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store, Triple
 
+from kg.memory_limit import limit_memory
 from kg.triples.graph import TOKEN, Term
 from kg.triples.vocabulary import PREFIXES
 
@@ -127,12 +127,7 @@ def _place(message: str, sparql: str) -> str:
 
 
 def _limit(memory_bytes: int, seconds: float) -> None:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) if _HAS_STATM else 0
-    address_space = pages * resource.getpagesize() + memory_bytes
-    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    limit_memory(memory_bytes)
     cpu = math.ceil(seconds) * 4 + 1  # four threads' worth: the wall clock is the parent's
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-_HAS_STATM = Path("/proc/self/statm").is_file()

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import data
+from kg.archives import arrays
 from kg.errors import InputError
 from kg.whole_files import write_bytes
 from recommender.cost_model.anchors import STEPS_FILE, UNANCHORED, Anchors, shipped_anchors
@@ -292,8 +293,7 @@ def load(source: Path) -> Operators:
         raise InputError(f"{source}: constants of schema {held.get('schema_version')}, not {SCHEMA_VERSION}")
     kinds = {}
     for stem, entry in held["operators"].items():
-        with np.load(source / entry.get("arrays", f"{stem}.npz"), allow_pickle=False) as arrays:
-            residual = residual_of(dict(arrays))
+        residual = residual_of(arrays(source / entry.get("arrays", f"{stem}.npz")))
         apart = {"constants", "log_spread", "arrays"}
         header = {key: value for key, value in entry.items() if key not in apart}
         kinds[stem] = CalibratedOperator(

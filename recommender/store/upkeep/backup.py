@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from embeddings.vector_log import copy_log
+from kg.archives import unpack_tar
 from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
 from kg.rows import seals
@@ -270,24 +271,17 @@ def _check_digest(source: Path) -> int:
 def _unpack(source: Path, root: Path) -> dict[str, object]:
     """Unpack a backup whose digest is right into a new folder; return its note."""
     root.mkdir(mode=0o700)
-    note: dict[str, object] = {}
     try:
-        with tarfile.open(source, "r:") as archive:
-            for member in archive:
-                content = archive.extractfile(member) if member.isreg() else None
-                name = PurePosixPath(member.name)
-                if content is None or name.is_absolute() or ".." in name.parts:
-                    raise InputError(f"{source} is no backup: it holds {member.name!r}")
-                if member.name == NOTE:
-                    note = json.loads(content.read())
-                    continue
-                path = root / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("wb") as stream:
-                    shutil.copyfileobj(content, stream, _CHUNK_BYTES)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-    except (tarfile.TarError, ValueError) as error:
+        with source.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size  # members are not packed: none is longer than the file
+            for _ in unpack_tar(stream, root, lambda name: name, most_bytes=size, durable=True):
+                pass
+        described = root / NOTE
+        note: dict[str, object] = json.loads(described.read_text(encoding="utf-8"))
+        described.unlink()
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError | FileExistsError):
+            raise
         raise InputError(f"{source} is no backup: {error}") from None
     if note.get("form") != FORM:
         raise InputError(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from embeddings.text_encoder import INSTALL_HINT, OnnxTextEncoder
 from embeddings.vector_log import VectorLog, read_header
+from kg.archives import arrays, gunzip
 from kg.errors import InputError, WorkspaceError
 from kg.lock import is_held
 from kg.rows import seals
@@ -221,8 +219,8 @@ def saved_faults(layout: WorkspaceFiles) -> list[str]:
         faults += [fault for folder in folders if folder.is_dir() for fault in folder_faults(folder)]
     for path in sorted(layout.imports.glob("*.nt.gz")):
         try:
-            gzip.decompress(path.read_bytes())
-        except (OSError, EOFError, zlib.error) as error:
+            gunzip(path)
+        except (OSError, InputError) as error:
             faults.append(f"{path} is damaged: {error}")
     for name in names(layout.experiments):
         try:
@@ -234,10 +232,8 @@ def saved_faults(layout: WorkspaceFiles) -> list[str]:
             faults.append(str(error))
     for path in sorted(layout.models.glob("*.npz")):
         try:
-            with zipfile.ZipFile(path) as arrays:
-                if damaged := arrays.testzip():
-                    faults.append(f"{path} is damaged in {damaged}")
-        except (OSError, zipfile.BadZipFile, zlib.error) as error:
+            arrays(path)
+        except (OSError, ValueError) as error:
             faults.append(f"{path} is damaged: {error}")
     return faults
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
+from io import BytesIO
 from typing import TYPE_CHECKING
 
+from kg.archives import gunzip
 from kg.errors import InputError, WorkspaceError
 from kg.triples.finders import completion_marks, users_of
 from kg.triples.knowledge_content import lines, read_lines
@@ -54,9 +56,8 @@ def import_to_undo(layout: WorkspaceFiles, graph: GraphStore, number: int) -> li
         raise InputError(f"the import of batch {number} was taken back already")
     path = layout.imports / f"{number}.nt.gz"
     try:
-        with gzip.open(path, "rb") as stream:
-            removed = read_lines(stream)  # type: ignore[arg-type]  # it is read as bytes
-    except (OSError, EOFError, InputError) as error:
+        removed = read_lines(BytesIO(gunzip(path)))
+    except (OSError, InputError) as error:
         raise WorkspaceError(f"{path} is damaged: {error}") from None
     for triple in removed:
         if not contains(graph, triple):

@@ -12,6 +12,7 @@ import pytest
 from ingest.door.records import NameResolver
 from ingest.files import content as content_module
 from ingest.reading import FileReport, discover, read
+from kg import archives
 from kg.errors import InputError
 from kg.nouns.entities import Case
 from kg.nouns.recipe import Recipe
@@ -107,7 +108,7 @@ def test_a_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path: Path, na
 
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path, names: NameResolver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content_module, "FREE_EXPANSION", 1 << 20)
+    monkeypatch.setattr(archives, "FREE_EXPANSION", 1 << 20)
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(lines([row(a=1)]) + b" " * (64 << 20)))
     cases, report = one(path, names)

@@ -13,7 +13,6 @@ import pytest
 from recommender.service.access import Access
 from recommender.service.app import TuningService
 from recommender.service.server import listening_socket, make_server
-from recommender.workspace.workspace import Workspace
 
 TOKEN = b"0123456789abcdef0123"
 
@@ -21,9 +20,7 @@ TOKEN = b"0123456789abcdef0123"
 @contextmanager
 def running(path: Path, access: Access, *, writes: bool = False) -> Iterator[httpx.Client]:
     """A client of a server that is ready."""
-    service = TuningService.of(
-        lambda: Workspace.open(path, cache=path.parent / "cache"), access, writes=writes
-    )
+    service = TuningService.of(path, path.parent / "cache", access, writes=writes)
     server = make_server(service, "0")
     listener = listening_socket("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -13,7 +13,6 @@ from recommender.service import openapi
 from recommender.service.agent_server import agent_server
 from recommender.service.agent_tools import MOST_ANSWER_BYTES, TOOLS, readable, shortened
 from recommender.service.lane import Lane
-from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.test_app import TRACE
 
 MOST_SCHEMA_TOKENS, MOST_ANSWER_TOKENS, BYTES_A_TOKEN = 2500, 1500, 3
@@ -23,7 +22,7 @@ def talk(path: Path, *calls: tuple[str, dict[str, Any]], allowed: tuple[Path, ..
     """The tools, and then the results of calls."""
 
     async def run() -> list[Any]:
-        lane = Lane(lambda: Workspace.open(path, cache=path.parent / "cache"))
+        lane = Lane(path, path.parent / "cache")
         async with Client(agent_server(lane, allowed, "0")) as client:
             results: list[Any] = [(await client.list_tools()).tools]
             for name, given in calls:

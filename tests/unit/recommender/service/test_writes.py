@@ -168,5 +168,5 @@ def test_without_a_token_or_leave_nothing_is_written(path: Path) -> None:
         for refused in (send(reading, case(2)), reading.post("/v1/outcomes", json=OUTCOME)):
             assert (refused.status_code, refused.json()["detail"]) == (403, "this server only reads")
     with pytest.raises(InputError, match="writes need a token"):
-        TuningService.of(lambda: Workspace.open(path, cache=path.parent), Access.of("127.0.0.1"), writes=True)
+        TuningService.of(path, path.parent, Access.of("127.0.0.1"), writes=True)
     assert rows(path) == 1

@@ -1,0 +1,90 @@
+"""What costs more than its budget ends, whoever leaves is not worked for, and the next is answered."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from kg.errors import InputError, UnknownEntityError
+from recommender.service.lane import Budget, Lane
+from recommender.workspace.workspace import Workspace
+
+SMALL = Budget(seconds=20.0, cpu_seconds=0.5, memory_bytes=256 << 20)
+
+
+def spin(_: Workspace) -> None:
+    while True:
+        pass
+
+
+def sleep(_: Workspace, marker: Path) -> None:
+    marker.write_text(str(os.getpid()))
+    time.sleep(60)
+
+
+def fill(_: Workspace) -> int:
+    return len(bytearray(1 << 30))
+
+
+def refuse(_: Workspace) -> None:
+    raise UnknownEntityError("nothing of this name", hint="ask")
+
+
+def die(_: Workspace) -> None:
+    os.abort()
+
+
+def count(workspace: Workspace, more: int) -> int:
+    return workspace.snapshot.batch + more
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("lane")
+    Workspace.create(place / "workspace", cache=place, text_model=None, with_shipped=False)
+    return place / "workspace"
+
+
+def test_budgets_end_work_and_the_next_is_answered(path: Path) -> None:
+    async def run() -> None:
+        lane = Lane(path, path.parent, SMALL, workers=1)
+        for work, says in ((spin, "0.5 CPU s"), (fill, "256 MiB"), (die, "budget"), (refuse, "nothing of")):
+            with pytest.raises(InputError, match=says):
+                await lane.run(work)
+            assert await lane.run(count, 7) == 7
+        quick = Lane(path, path.parent, Budget(seconds=0.2, cpu_seconds=9, memory_bytes=1 << 30), workers=1)
+        with pytest.raises(InputError, match=r"0\.2 s"):
+            await quick.run(sleep, path.parent / "pid")
+        await quick.close()
+        await lane.close()
+
+    asyncio.run(run())
+
+
+def test_work_ends_with_whoever_asked(path: Path, tmp_path: Path) -> None:
+    async def run() -> None:
+        lane = Lane(path, path.parent, SMALL, workers=1)
+        asked = asyncio.ensure_future(lane.run(sleep, tmp_path / "pid"))
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            await asyncio.sleep(0.01)
+        asked.cancel()
+        assert await lane.run(count, 1) == 1  # in a fresh worker, at once
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), 0)
+        await lane.close()
+
+    asyncio.run(run())
+
+
+def test_one_costly_question_leaves_room_for_another(path: Path, tmp_path: Path) -> None:
+    async def run() -> None:
+        lane = Lane(path, path.parent, SMALL)
+        asked = asyncio.ensure_future(lane.run(sleep, tmp_path / "pid"))
+        assert await lane.run(count, 2) == 2
+        asked.cancel()
+        await asyncio.wait([asked])
+        await lane.close()
+
+    asyncio.run(run())

@@ -1,0 +1,60 @@
+"""Connections without a whole request keep nobody out, and are closed."""
+
+import socket
+import time
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from recommender.service import server
+
+
+def half(client: httpx.Client, text: bytes = b"GET /v1/kb/stats HTTP/1.1\r\nHost: x\r\nX") -> socket.socket:
+    """A connection that has sent the beginning of a request."""
+    made = socket.create_connection((client.base_url.host, client.base_url.port), timeout=10)
+    made.sendall(text)
+    return made
+
+
+def is_closed(connection: socket.socket, seconds: float) -> bool:
+    connection.settimeout(seconds)
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_six_hundred_half_requests_keep_nobody_out(client: httpx.Client) -> None:
+    with ExitStack() as stack:
+        made = [stack.enter_context(half(client)) for _ in range(600)]
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/v1/kb/stats").status_code == 200
+        assert is_closed(made[0], 1.0)  # the oldest made room
+        assert not is_closed(made[-1], 0.1)
+
+
+def test_headers_have_their_time(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.3)
+    with half(client) as cut, half(client, b"") as silent:
+        begun = time.monotonic()
+        assert is_closed(cut, 5.0)
+        assert is_closed(silent, 5.0)
+        assert time.monotonic() - begun < 3
+    again = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with half(client, again) as second:
+        assert second.recv(4096).startswith(b"HTTP/1.1 200")
+        second.sendall(again[:-4])  # and half of another
+        while not is_closed(second, 0.0 if time.monotonic() - begun > 30 else 5.0):
+            assert time.monotonic() - begun < 30
+
+
+def test_a_slow_body_is_no_half_request(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
+    head = b"POST /v1/similar HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{"
+    with half(client, head) as slow:
+        time.sleep(0.5)
+        slow.sendall(b"}")
+        assert slow.recv(4096).startswith(b"HTTP/1.1 400")
