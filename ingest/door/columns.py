@@ -13,7 +13,7 @@ from kg.nouns.entities import WorkloadKind
 from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.units import unit
 
-_IN_BRACKETS = re.compile(r"^(.*?)\s*[(\[]([^()\[\]]+)[)\]]\s*$")
+_IN_BRACKETS = re.compile(r"(.*)[(\[]([^()\[\]]+)[)\]]")
 _RATE = re.compile(
     r"(tokens?|tok|toks|samples?|seqs?|sequences|images?|imgs?|requests?|reqs?|steps?|it|iters?|frames?|queries)"
     r"(?:_per_|/|_?p)(?:seconds?|secs?|s)(?![a-z])(?:(?:_per_|/)(gpu|npu|device|card|chip|accelerator))?"
@@ -39,8 +39,8 @@ class Quantity:
 
 def quantity(name: str) -> Quantity | None:
     """The quantity that a column's name states; None if it states no known one."""
-    bracketed = _IN_BRACKETS.match(name)
-    stem, given = (bracketed[1], bracketed[2].strip()) if bracketed else (name, "")
+    bracketed = _IN_BRACKETS.fullmatch(name.rstrip())
+    stem, given = (bracketed[1].rstrip(), bracketed[2].strip()) if bracketed else (name, "")
     if given and not _is_unit(given):
         stem, given = f"{stem} {given}", ""
     lowered = re.sub(r"[\s\-]+", "_", stem.strip().lower().replace(" / ", "/"))

@@ -10,9 +10,9 @@ from ingest.files.content import Content, ContentError
 
 MAXIMUM_BYTES = 16 << 20
 
-_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})\s++(.*)")
 _FENCE = re.compile(r"\s*(```+|~~~+)\s*(.*)$")
-_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
+_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*$")
 _LINK = re.compile(r"\[([^\]\[]*)\]\(([^()\s]+)\)")
 _BAR = re.compile(r"(?<!\\)\|")
 
@@ -101,7 +101,11 @@ def parse_blocks(lines: list[str]) -> Iterator[Block]:
             at = end
         else:
             if (heading := _HEADING.match(line)) is not None:
-                yield Heading(line=at + 1, level=len(heading[1]), text=strip_markup(heading[2]))
+                yield Heading(
+                    line=at + 1,
+                    level=len(heading[1]),
+                    text=strip_markup(heading[2].rstrip().rstrip("#").rstrip()),
+                )
             elif line.strip():
                 yield Text(line=at + 1, text=line.strip())
             at += 1

@@ -47,7 +47,7 @@ _SHAPE = {
 }
 _DERIVED = re.compile(r"speed_?up|ratio|improvement|gain|vs_\w+")
 """Columns that other columns give."""
-_TIMED = re.compile(r"(?P<of>[^\W\d_][\w-]*?)[_ (\[]+(?P<unit>ns|us|ms)[)\]]?")
+_TIMED = re.compile(r"(?P<of>[^\W\d_](?:_*+[^\W_]|_*+-)*)[_ (\[]++(?P<unit>ns|us|ms)[)\]]?")
 """A time of something that is no metric: of one of several implementations side by side."""
 _STATUSES = {
     "ok": {"ok", "success", "succeeded", "finished", "done", "complete", "completed", "passed", "correct"},

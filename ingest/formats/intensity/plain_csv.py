@@ -20,7 +20,7 @@ _VALUE = re.compile(
     r"carbon[ _]intensity(_avg|_actual)?|actual|intensity|avg_ci|ci|co2[ _]intensity|emission[ _]factor",
     re.IGNORECASE,
 )
-_BRACKET = re.compile(r"[(\[].*|\s+k?g?(lb)?s?(CO2).*", re.IGNORECASE)
+_BRACKET = re.compile(r"[(\[].*|(?<!\s)\s++k?g?(lb)?s?(CO2).*", re.IGNORECASE)
 _ISSUE = re.compile(r"issue[ds]?_?(time|at)|generated_?at", re.IGNORECASE)
 _TARGET = re.compile(r"target_?time", re.IGNORECASE)
 _FORECAST = re.compile(r"forecast", re.IGNORECASE)

@@ -25,7 +25,7 @@ UNITS: Mapping[str, float] = {
 """Gram per kilowatt hour of one of each unit."""
 
 _UNIT = re.compile(
-    r"\b(g|kg|t|lbs?)[\s_]*(?:co[2₂](?:[\s_-]*eq?)?)?[\s_]*(?:/|per)[\s_]*(kwh|mwh)\b", re.IGNORECASE
+    r"\b(g|kg|t|lbs?)[\s_]*+(?:co[2₂](?:[\s_-]*+eq?)?)?[\s_]*+(?:/|per)[\s_]*+(kwh|mwh)\b", re.IGNORECASE
 )
 
 

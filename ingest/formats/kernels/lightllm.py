@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ingest.files.sniffing import Head
     from kg.nouns.entities import Case
 
-_NAME = re.compile(r"\{([^{}]*=[^{}]*)\}_([^{}]+)\.json")
+_NAME = re.compile(r"\{(?=[^{}=]*=)([^{}]*+)\}_([^{}]+)\.json")
 _TRITON = re.compile(r"triton_(\d+(?:[._]\d+)*)")
 _LIST = re.compile(r"\[[\d,\s]*\]")
 

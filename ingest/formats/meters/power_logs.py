@@ -37,7 +37,7 @@ _NPU = re.compile(r"NPU ID\s*:\s*(\d+)", re.IGNORECASE)
 _METRIC = re.compile(
     r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<time>\d+))?\s*$"
 )
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'(?<!\w)(\w++)="((?:[^"\\]|\\.)*+)"')
 _POWER_METRICS = {
     "npu_chip_info_power": "npu",
     "DCGM_FI_DEV_POWER_USAGE": "gpu",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SOURCE = {"title": "FlagPerf README"}
 _LAYOUT = re.compile(r"[（(]\s*(\d{1,5})\s*[x×X*]\s*(\d{1,5})\s*[）)]")
-_FACT = re.compile(r"^[*\-\s]*([^:：]{1,40})[:：]\s*(.*?)\s*$")
+_FACT = re.compile(r"^[*\-\s]*([^:：]{1,40})[:：](.*)")
 _OPERATOR_FILE = re.compile(
     r"operation_benchmarks_(.+?)_(?:iluvatar|nvidia|kunlunxin|ascend|mthreads|metax)_"
 )
@@ -75,8 +75,8 @@ def _facts(found: list[Block]) -> dict[str, str]:
     facts: dict[str, str] = {}
     for block in found:
         if isinstance(block, Text | Heading):
-            if (stated := _FACT.match(block.text)) is not None and stated[2]:
-                facts.setdefault(stated[1].strip(), stated[2])
+            if (stated := _FACT.match(block.text)) is not None and stated[2].strip():
+                facts.setdefault(stated[1].strip(), stated[2].strip())
         elif isinstance(block, MarkdownTable) and block.header[:2] == ("指标名称", "指标值"):
             for _, cells in block.rows:
                 facts.setdefault(strip_markup(cells[0]), strip_markup(cells[1]))

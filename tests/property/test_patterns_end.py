@@ -1,0 +1,191 @@
+"""No regular expression of the product takes above .3 CPU s on 20 kB, whatever they are.
+
+Texts are made from each expression (``tests.samples.costly_texts``). Expressions are those that stand in the code,
+those in the modules' tables, in caches that need no argument, and in the tables of known faults. An expression is
+used as its module uses it: one that is matched from the start of a text is not searched for.
+"""
+
+import ast
+import importlib
+import pkgutil
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from recommender.diagnosis.statements import compile_pattern
+from tests.samples.costly_texts import texts
+from tools.source_tree import PACKAGES, ROOT
+
+SMALL, LARGE = 3_000, 20_000
+LIMIT_S = 0.3
+SUSPICIOUS_S = 0.2 * LIMIT_S * (SMALL / LARGE) ** 2
+"""A fifth of what a quadratic expression takes for the small text where it takes the limit for the large one."""
+USES = frozenset({"search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"})
+FROM_START = frozenset({"match", "fullmatch"})
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One expression: where it stands, and how it is used."""
+
+    where: str
+    text: str
+    flags: int
+    uses: frozenset[str]
+
+    @property
+    def call(self) -> Callable[[str], object]:
+        """What costs most of its uses."""
+        made = re.compile(self.text, self.flags)
+        if self.uses <= {"fullmatch"}:
+            return made.fullmatch
+        return made.match if self.uses <= FROM_START else lambda text: [None for _ in made.finditer(text)]
+
+
+def modules() -> Iterator[ModuleType]:
+    for package in sorted({*PACKAGES} - {"data"}):
+        for found in pkgutil.walk_packages([str(ROOT / package)], f"{package}."):
+            if not found.name.endswith("__main__"):
+                yield importlib.import_module(found.name)
+
+
+def in_value(value: Any, depth: int = 0) -> Iterator[re.Pattern[str]]:
+    """Yield the expressions that a table holds."""
+    if isinstance(value, re.Pattern):
+        yield value
+    elif depth < 5:
+        if isinstance(value, Mapping):
+            inner = [*value.keys(), *value.values()]
+        elif isinstance(value, list | tuple | set | frozenset):
+            inner = list(value)
+        elif is_dataclass(value) and not isinstance(value, type):
+            inner = [getattr(value, item.name) for item in fields(value)]
+        else:
+            return
+        for item in inner:
+            yield from in_value(item, depth + 1)
+
+
+def uses_of(source: str, name: str = "") -> frozenset[str]:
+    """Methods by which a module uses an expression; of all in it where it has no name."""
+    before = rf"\b{re.escape(name)}" if name else r"(?<!\bre)"
+    found = frozenset(re.findall(rf"{before}\.({'|'.join(USES)})\b", source))
+    return found or frozenset({"search"})
+
+
+def in_module(module: ModuleType) -> Iterator[Expression]:
+    path = Path(str(module.__file__))
+    source, where = path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))
+    for name, value in vars(module).items():
+        if hasattr(value, "cache_info") and value.__module__ == module.__name__:
+            try:
+                value = value()  # noqa: PLW2901
+            except (TypeError, LookupError):  # it needs arguments
+                continue
+        kept = isinstance(value, re.Pattern)
+        for found in in_value(value):
+            if isinstance(found.pattern, str) and (
+                not kept or re.search(rf"^{name}\b", source, re.MULTILINE)
+            ):
+                uses = uses_of(source, name if kept else "")
+                yield Expression(f"{where} {name}", found.pattern, found.flags & ~re.UNICODE.value, uses)
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="re"), attr=attr), args=[ast.Constant(str(text)), *_]
+            ):
+                if attr in USES:
+                    yield Expression(f"{where}:{node.lineno}", text, 0, frozenset({attr}))
+            case _:
+                pass
+
+
+def in_knowledge() -> Iterator[Expression]:
+    """Yield the expressions of the shipped tables of faults."""
+    for item in sorted((ROOT / "data" / "knowledge").glob("faults*.yaml")):
+        for fault in yaml.safe_load(item.read_text(encoding="utf-8"))["faults"]:
+            for text in fault.get("patterns", ()):
+                yield Expression(
+                    f"{item.name} {text}",
+                    compile_pattern(text).pattern,
+                    re.IGNORECASE.value,
+                    frozenset({"search"}),
+                )
+
+
+@cache
+def expressions() -> list[Expression]:
+    found = [item for module in modules() for item in in_module(module)] + list(in_knowledge())
+    return sorted(dict.fromkeys(found), key=lambda item: item.where)
+
+
+class TooLongError(Exception):
+    """The limit is reached."""
+
+
+def cost_s(call: Callable[[str], object], text: str, most_s: float) -> float:
+    begun = time.process_time()
+    signal.setitimer(signal.ITIMER_VIRTUAL, most_s)
+    try:
+        call(text)
+    except TooLongError:
+        return most_s
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return time.process_time() - begun
+
+
+def worst(expression: Expression) -> str | None:
+    """A text on which an expression takes too long."""
+    call = expression.call
+    for number, text in enumerate(texts(expression.text, expression.flags, SMALL)):
+        if cost_s(call, text, LIMIT_S) > SUSPICIOUS_S:
+            large = next(
+                item
+                for at, item in enumerate(texts(expression.text, expression.flags, LARGE))
+                if at == number
+            )
+            if cost_s(call, large, 2 * LIMIT_S) > LIMIT_S:
+                return large
+    return None
+
+
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    def ends(*_: object) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGVTALRM, ends)
+    yield
+    signal.signal(signal.SIGVTALRM, before)
+
+
+def test_there_are_as_many_as_there_were() -> None:
+    """What finds expressions has not gone blind."""
+    assert len(expressions()) > 700
+
+
+@pytest.mark.usefixtures("alarm")
+@pytest.mark.parametrize("part", range(8))
+def test_no_expression_is_slow(part: int) -> None:
+    slow = {
+        item.where: f"{item.text[:80]!r} on {text[:30]!r}..."
+        for item in expressions()[part::8]
+        if (text := worst(item)) is not None
+    }
+    assert not slow
+
+
+@pytest.mark.usefixtures("alarm")
+@pytest.mark.parametrize("text", [r"(a|a)*b", r"\s+$", r"(\w+)*=", r"a.*b.*c", r"x*y"])
+def test_slow_expressions_are_seen(text: str) -> None:
+    assert worst(Expression("here", text, 0, frozenset({"search"}))) is not None
