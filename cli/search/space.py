@@ -49,8 +49,8 @@ _READ = {
         "low",
         "budget",
     },
-    "--kernel": {"hardware", "shape", "precision", "form", "block", "spills"},
-    "a search file": {"known", "left_out"},
+    "--kernel": {"hardware", "shape", "precision", "form", "block", "spills", "bound_from"},
+    "a search file": {"known", "left_out", "bound_from"},
 }
 """What a space is made from, and the options that it reads beside itself."""
 
@@ -121,6 +121,13 @@ def space(
     ] = None,
     low: Annotated[str, typer.Option(help="The precision that groups may go down to.")] = "int8",
     budget: Annotated[str, typer.Option(help="Loss of accuracy that they may spend, such as 0.5%.")] = "",
+    bound_from: Annotated[
+        Path | None,
+        typer.Option(
+            help="A log of a kernel that failed: its compiler's limits bound the sizes.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the search file there.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -145,7 +152,8 @@ def space(
     with open_workspace(context) as workspace:
         maker = workspace.searches.space
         if file is not None:
-            made = maker.pruned(file, known or [], share=left_out)
+            is_pruned = bound_from is None or known
+            made = maker.pruned(file, known or [], share=left_out) if is_pruned else maker.declared(file)
         elif operator is not None:
             made = maker.kernel(
                 operator,
@@ -170,6 +178,8 @@ def space(
                 low=low,
                 budget=spent,
             )
+        if bound_from is not None:
+            made = workspace.searches.bounded(made, bound_from)
     _show(made, out, as_json=as_json)
 
 

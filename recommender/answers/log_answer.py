@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from recommender.diagnosis.logs import MOST_TEXT, read_faults, read_log
 from recommender.diagnosis.message_moves import MessageMoves
 from recommender.diagnosis.pressures import Move, as_numbers, lacks_of, moves_against
 from recommender.diagnosis.serving import LoadSamples
+from recommender.diagnosis.size_bounds import size_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,6 @@ CONSERVATIVE = "conservative-scheduler"
 DRAFTS, PREFILL = "drafts-rejected", "prefill-blocks-decode"
 FREE_KV = "free_kv_block_share"
 _SERVING = frozenset({"inference", "decode", "prefill", "serving"})
-_NEED, _THERE = "required", "available"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +163,7 @@ def answer_log(
         cures=_cures(reading, program, given, has_moves=any(against.values())),
         modelled=added if lacks else {},
         beside={str(path): read_faults(path, patterns) for path in beside},
-        block=_largest_block(reading.faults, reading.sizes),
+        block=_largest_block(reading),
     )
 
 
@@ -223,16 +222,7 @@ def _lacks_of_load(load: ServingLoad, *, is_short: bool) -> list[str]:
     return [CONSERVATIVE, *found] if is_careful else found
 
 
-def _largest_block(faults: tuple[SeenFault, ...], sizes: Mapping[str, int]) -> tuple[str, int, int] | None:
-    """The largest block that fits on chip: the need grows with the block in proportion."""
-    for item in faults:
-        need, there = (_amount(item.values.get(name, "")) for name in (_NEED, _THERE))
-        if need and there and need > there and len(sizes) == 1:
-            name, size = next(iter(sizes.items()))
-            return name, size, int(size * there / need)
-    return None
-
-
-def _amount(text: str) -> float:
-    found = re.match(r"\d[\d,]*\.?\d*", text)
-    return float(found[0].replace(",", "")) if found is not None else 0.0
+def _largest_block(reading: LogReading) -> tuple[str, int, int] | None:
+    """Name, size and largest of the one block that does not fit on chip."""
+    fitting = ((item.sizes, item.most) for item in size_bounds(reading) if item.most is not None)
+    return next(((name, size, most) for sizes, most in fitting for name, size in sizes.items()), None)

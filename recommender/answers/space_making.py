@@ -193,6 +193,13 @@ class SpaceMaker:
         self._limit_by_graph(made, resolved.id)
         return made
 
+    @staticmethod
+    def declared(file: str) -> SearchFile:
+        """A search file as it stands: a path, or the name of a shipped one."""
+        from recommender.search.run.task_file import read_task_file
+
+        return SearchFile(file=dict(read_task_file(file).raw))
+
     def pruned(self, file: str, measurements: Sequence[str] = (), *, share: float = 0.6) -> SearchFile:
         """A search file without the pairs of values that were dear on every other device.
 

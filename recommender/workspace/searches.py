@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from kg.errors import InputError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from recommender.search.report.search_report import CourseReport
     from recommender.search.run.preparation import Prepared, SearchOptions
     from recommender.search.run.task_file import TaskFile
+    from recommender.space.made.search_file import SearchFile
     from recommender.space.space import SearchSpace
 
 
@@ -97,6 +99,43 @@ class SearchDesk(Desk):
             about=self.snapshot.near_runs.about,
         )
         return tuner.prepare(file if isinstance(file, TaskFile) else TaskFile(file), **options)
+
+    def bounded(self, made: SearchFile, log: Path) -> SearchFile:
+        """A search file with the bounds that a compiler told in a log.
+
+        Raises:
+            InputError: The log cannot be read, or tells no bound on a parameter of the file.
+        """
+        from kg.nouns.knowledge import FaultPattern
+        from kg.triples.serialisation import all_of
+        from recommender.diagnosis.logs import read_log
+        from recommender.diagnosis.size_bounds import size_bounds
+        from recommender.search.run.task_file import TaskFile
+
+        reading = read_log(log, all_of(self.graph, FaultPattern))
+        held = made.file.get("parameters")
+        parameters = held if isinstance(held, dict) else {}
+        rules = [
+            {"expression": expression, "reason": bound.reason, "source": str(log)}
+            for bound in size_bounds(reading)
+            if (expression := bound.expression(parameters))
+        ]
+        if not rules:
+            raise InputError(
+                f"{log}: no bound on {', '.join(map(str, parameters)) or 'a parameter'}",
+                hint="it takes a compiler's message of what is needed and there, and the sizes that failed:"
+                " a line such as BLOCK_SIZE=4096",
+            )
+        stated = made.file.get("constraints")
+        before = stated if isinstance(stated, list) else []
+        notes = [*made.notes, *(f"bound: {rule['expression']} ({rule['reason']})" for rule in rules)]
+        file = {**made.file, "constraints": [*before, *rules]}
+        task = TaskFile(file)
+        default = task.settings("default")
+        if default is not None and task.space.violated(default) is not None:
+            del file["default"]
+            notes.append("the file's default is left out: it breaks that bound")
+        return replace(made, file=file, notes=notes)
 
     @staticmethod
     def file(file: str) -> TaskFile:

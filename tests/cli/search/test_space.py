@@ -60,6 +60,27 @@ def test_a_file_is_pruned_by_another_device(run: Run, tmp_path: Path) -> None:
     assert all("known device" in rule["reason"] for rule in written["constraints"])
 
 
+def test_a_compilers_limit_bounds_a_space(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(
+        "BLOCK_SIZE= 48000\nerror: ub overflow, requires 3072000 bits while 1572864 bits available!\n"
+    )
+    asked = ("search", "space", "--kernel", "elementwise", "--shape", "N=1048576", "--form", "triton")
+    ran = run(*asked, "--hardware", "ascend-910b3", "--bound-from", tmp_path / "log.txt")
+    assert ran.code == 0, ran.err
+    assert "BLOCK_SIZE <= 24576" in [rule["expression"] for rule in yaml.safe_load(ran.out)["constraints"]]
+    task = {
+        "parameters": {"block_size": [16384, 32768], "x": [1, 2]},
+        "default": {"block_size": 32768, "x": 1},
+    }
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
+    ran = run("search", "space", tmp_path / "task.yaml", "--bound-from", tmp_path / "log.txt")
+    assert [rule["expression"] for rule in yaml.safe_load(ran.out)["constraints"]] == ["block_size <= 24576"]
+    assert "default" not in yaml.safe_load(ran.out)
+    (tmp_path / "log.txt").write_text("BLOCK_SIZE= 48000\n")
+    ran = run("search", "space", tmp_path / "task.yaml", "--bound-from", tmp_path / "log.txt")
+    assert (ran.code, "no bound on block_size, x" in ran.err) == (2, True)
+
+
 def test_tiles_of_a_product_and_their_buffers(run: Run) -> None:
     asked = ("--kernel", "gemm", "--shape", "M=4096,N=4096,K=64", "--precision", "bf16")
     ran = run("search", "space", *asked, "--hardware", "ascend-910b3")
