@@ -1,0 +1,264 @@
+"""Mechanisms in traces of GPUs: hooks on a simulated capture, each with the ids that name it.
+
+Written before any analyser was changed for them, from what people report of their own runs; no threshold of an
+analyser is looked at. ``cost`` is the time to lose in a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.profiles import traced_runs as runs
+from benchmarks.profiles.traced_runs import Hook, Run, World, with_hook
+
+Change = Callable[[World, float, np.random.Generator], World | None]
+SAVE = "/opt/lib/python3.11/site-packages/torch/serialization.py(943): save"
+NEXT = "/opt/lib/python3.11/site-packages/torch/utils/data/dataloader.py(733): __next__"
+
+
+def _at(place: str, act: Callable[[Run, int], None]) -> Hook:
+    return lambda run, step, where: act(run, step) if where == place else None
+
+
+def _at_each(place: str, pause: Callable[[Run], None]) -> Change:
+    return lambda world, cost, random: with_hook(world, _at(place, lambda run, step: pause(run)))
+
+
+def before_the_capture(world: World, cost: float, random: np.random.Generator) -> World:
+    """The host copies a few bytes while the device still works at what was launched before the capture."""
+
+    def act(run: Run, step: int) -> None:
+        if step == 0:
+            run.launch(runs.ADD, 20.0)
+            run.event("cpu_op", "aten::item", run.now, 40.0)
+            run.now += 45.0
+            run.event("cpu_op", "aten::to", run.now, cost * world.steps + 8)
+            run.copy("HtoD (Pageable -> Device)", 2.0, cost * world.steps)
+
+    return with_hook(world, _at("begin", act))
+
+
+def values_read(world: World, cost: float, random: np.random.Generator) -> World:
+    """The value of a tensor is read after each layer."""
+
+    def act(run: Run, step: int) -> None:
+        began = run.now
+        run.copy("DtoH (Device -> Pageable)", 2.0, 6.0 + max(0.0, run.busy_to - run.now))
+        run.wait()
+        run.event("cpu_op", "aten::item", began, run.now - began)
+        run.event("cpu_op", "aten::_local_scalar_dense", began + 1, run.now - began - 2)
+        run.pause(cost / world.layers)  # what the host does before its next launch
+
+    return with_hook(world, _at("layer", act))
+
+
+def waits_by_hand(world: World, cost: float, random: np.random.Generator) -> World:
+    """A timer synchronises the device around each layer, and its call takes long to return."""
+
+    def act(run: Run, step: int) -> None:
+        run.event("cuda_runtime", f"{world.runtime}DeviceSynchronize", run.now, max(0.0, run.busy_to - run.now) + cost / world.layers)
+        run.now = max(run.now, run.busy_to) + cost / world.layers
+
+    return with_hook(world, _at("layer", act))
+
+
+def starved(world: World, cost: float, random: np.random.Generator) -> World:
+    """Workers are too slow: the loader's own range says so."""
+    mark = ("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+    return with_hook(world, _at("begin", lambda run, step: run.pause(cost, mark)))
+
+
+def starved_unseen(world: World, cost: float, random: np.random.Generator) -> World:
+    """A pipeline of one's own, with no range: the step begins when the batch is there."""
+    return with_hook(world, _at("begin", lambda run, step: run.pause(cost)))
+
+
+def starved_growing(world: World, cost: float, random: np.random.Generator) -> World:
+    """The wait for data grows from step to step."""
+    return with_hook(world, _at("begin", lambda run, step: run.pause(2 * cost * (step + 1) / (world.steps + 1), ("python_function", NEXT))))
+
+
+def collected(world: World, cost: float, random: np.random.Generator) -> World:
+    """Python's collector runs in some steps."""
+    odd = int(random.integers(2))
+
+    def act(run: Run, step: int) -> None:
+        if step % 2 == odd:
+            run.wait()
+            run.pause(cost * world.steps / len(range(odd, world.steps, 2)), ("python_function", "<built-in function collect>"))
+
+    return with_hook(world, _at("backward" if world.is_training else "forward", act))
+
+
+def saved(world: World, cost: float, random: np.random.Generator) -> World:
+    """A checkpoint is written behind each second step."""
+
+    def act(run: Run, step: int) -> None:
+        if step % 2 == 0 and step + 1 < world.steps:
+            run.pause(cost * world.steps / (world.steps // 2), ("python_function", SAVE))
+
+    return with_hook(world, _at("end", act)) if world.is_training else world
+
+
+def reserved(world: World, cost: float, random: np.random.Generator) -> World:
+    """The cache is emptied: each layer takes its memory from the driver."""
+
+    def act(run: Run, step: int) -> None:
+        run.wait("Free")
+        for _ in range(4):
+            run.pause(cost / world.layers / 4, ("cuda_runtime", f"{world.runtime}Malloc"))
+
+    return with_hook(world, _at("layer", act))
+
+
+def first_step(world: World, cost: float, random: np.random.Generator) -> World:
+    """The capture holds the first step: memory is taken from the driver for seconds."""
+
+    def act(run: Run, step: int) -> None:
+        if step == 0:
+            for _ in range(20):
+                run.pause(cost * world.steps / 20, ("cuda_runtime", f"{world.runtime}Malloc"))
+                run.launch(runs.ADD, 5.0)
+
+    return with_hook(world, _at("forward", act))
+
+
+def compiled(world: World, cost: float, random: np.random.Generator) -> World:
+    """Shapes differ: the compiler of the framework runs in each step."""
+    mark = ("python_function", "/opt/lib/python3.11/site-packages/torch/_dynamo/convert_frame.py(990): _compile")
+    return with_hook(world, _at("forward", lambda run, step: run.pause(cost, mark)))
+
+
+def slow_host(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """The host's cores are shared: each launch takes so long that the device waits for each."""
+    count = len(world.layer) * world.layers * (3 if world.is_training else 1)
+    return replace(world, launch_us=sum(t for _, t in world.layer) * world.size / len(world.layer) * 1.1 + cost / count)
+
+
+def small_kernels(world: World, cost: float, random: np.random.Generator) -> World:
+    """An optimiser by tensor: hundreds of kernels shorter than their launches."""
+
+    def act(run: Run, step: int) -> None:
+        run.wait()
+        slow = run.world
+        run.world = replace(world, launch_us=14.0)
+        for _ in range(max(20, round(cost / 12.0))):
+            run.launch(runs.ADD, 1.8 / world.size)
+        run.world = slow
+
+    return with_hook(world, _at("backward" if world.is_training else "forward", act))
+
+
+def standstill(world: World, cost: float, random: np.random.Generator) -> World:
+    """The host stands still in the middle of a step, and nothing that was recorded says why."""
+
+    def act(run: Run, step: int) -> None:
+        if step % 2 == 1:
+            run.now = max(run.now, run.busy_to) + cost * world.steps / (world.steps // 2)
+
+    return with_hook(world, _at("backward" if world.is_training else "forward", act))
+
+
+def recomputed(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """Activations are dropped: each block's forward runs again before its backward."""
+
+    def act(run: Run, step: int) -> None:
+        for name, spent in world.layer:
+            for part in runs.BATCH_NORM if name == runs.NORM and world.batch_norm else (name,):
+                run.launch(part, spent / (2 if part != name else 1))
+
+    return with_hook(world, _at("back", act)) if world.is_training else None
+
+
+def teacher(world: World, cost: float, random: np.random.Generator) -> World:
+    """A teacher's forward runs before the student's: more forward than backward work, nothing again."""
+    return with_hook(world, _at("forward", lambda run, step: run.forward()))
+
+
+def unfused_attention(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """Attention is product, scale, softmax, product."""
+    own = sum(spent for name, spent in world.layer if name == runs.ATTENTION) * world.layers * world.size
+    if not own:
+        return None
+    return replace(world, layer=runs.attention_written_out(world.layer, 1 + cost / own))
+
+
+def wide_products(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """Autocast is off: products run in 32 bit."""
+    layer = tuple((runs.GEMM_32, 6 * spent) if name == runs.GEMM else (name, spent) for name, spent in world.layer)
+    return replace(world, layer=layer) if "hip" not in world.runtime else None
+
+
+def _beside(name: str) -> Change:
+    """Kernels that only move data stand beside each product."""
+
+    def change(world: World, cost: float, random: np.random.Generator) -> World:
+        products = sum(kernel == runs.GEMM for kernel, _ in world.layer) * world.layers
+        products *= 3 if world.is_training else 1
+        made: list[runs.Kernel] = []
+        for kernel, spent in world.layer:
+            made += [(name, cost / products / world.size)] * (kernel == runs.GEMM) + [(kernel, spent)]
+        return replace(world, layer=tuple(made))
+
+    return change
+
+
+def low_clock(world: World, cost: float, random: np.random.Generator) -> World:
+    """The clock is capped: every kernel that computes takes longer by one factor."""
+    spent = sum(t for _, t in world.layer) * world.layers * world.size * (3 if world.is_training else 1)
+    return replace(world, rate=lambda name: 1.0 if name == runs.REDUCE else 1 + cost / spent)
+
+
+def slow_reduction(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """The network between servers is slower: reductions take longer, kernels do not."""
+    factor = 1 + cost / (120.0 * world.layers * world.size)
+    return replace(world, rate=lambda name: factor if name == runs.REDUCE else 1.0) if world.reduces else None
+
+
+@dataclass(frozen=True)
+class TracedMechanism:
+    """One way in which a traced run loses time.
+
+    Attributes:
+        name: What the world does.
+        nodes: Ids that name it.
+        change: Puts it in; None where the job has nothing that it acts on.
+        alone: It shows without an earlier run.
+    """
+
+    name: str
+    nodes: frozenset[str]
+    change: Change
+    alone: bool = True
+
+
+_WAIT = frozenset({"host-device-synchronisation"})
+TRACED = (
+    TracedMechanism("work before the capture", _WAIT | {"host-to-device-copy"}, before_the_capture),
+    TracedMechanism("values are read", _WAIT | {"item-calls", "device-to-host-copies"}, values_read),
+    TracedMechanism("a timer synchronises", _WAIT, waits_by_hand),
+    TracedMechanism("workers are too slow", frozenset({"slow-dataloader"}), starved),
+    TracedMechanism("a pipeline without ranges", frozenset({"slow-dataloader"}), starved_unseen),
+    TracedMechanism("workers get slower", frozenset({"slow-dataloader"}), starved_growing),
+    TracedMechanism("garbage is collected", frozenset({"python-gc-high-latency"}), collected),
+    TracedMechanism("checkpoints are written", frozenset({"checkpoint-stall"}), saved),
+    TracedMechanism("the cache is emptied", frozenset({"memory-allocation-stall"}), reserved),
+    TracedMechanism("a first step", frozenset({"memory-allocation-stall"}), first_step),
+    TracedMechanism("the compiler runs again", frozenset({"operator-compilation-latency", "dynamic-shape"}), compiled),
+    TracedMechanism("launches take long", frozenset({"host-bound", "kernel-launch-overhead"}), slow_host),
+    TracedMechanism("kernels shorter than launches", frozenset({"kernel-launch-overhead"}), small_kernels),
+    TracedMechanism("the host stands still", frozenset({"host-bound"}), standstill),
+    TracedMechanism("activations computed again", frozenset({"recompute-overhead", "full-recompute-setting"}), recomputed),
+    TracedMechanism("attention is not fused", frozenset({"attention-memory-traffic"}), unfused_attention),
+    TracedMechanism("autocast is off", frozenset({"precision-excess", "full-precision-setting"}), wide_products),
+    TracedMechanism("types do not match", frozenset({"cast-traffic", "redundant-casts"}), _beside(runs.CAST)),
+    TracedMechanism("views are made contiguous", frozenset({"memory-copies"}), _beside(runs.COPY)),
+    TracedMechanism("the clock is capped", frozenset({"frequency-drop", "power-limit"}), low_clock, alone=False),
+    TracedMechanism("the network is slower", frozenset({"data-parallel-communication", "exposed-communication", "slow-link"}),
+                    slow_reduction, alone=False),
+)  # fmt: skip
+DECOYS = (("a teacher runs before", teacher, frozenset({"recompute-overhead", "full-recompute-setting"})),)
+"""Runs that are as they should be, and what must not be said of them."""

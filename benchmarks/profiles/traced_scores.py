@@ -1,0 +1,93 @@
+"""How often a diagnosis names what was done to a traced run.
+
+    python -m benchmarks.profiles.traced_scores [--quick]
+
+The mechanisms of benchmarks/profiles/mechanisms/of_traces.py in the jobs of benchmarks/profiles/traced_runs.py:
+each alone and beside the same job without it; strict first, among three, healthy runs that are accused, and
+CPU seconds of the slowest diagnosis. A cost above its account of the ledger counts as a breach.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+
+from benchmarks import harness
+from benchmarks.profiles.diagnosis import told
+from benchmarks.profiles.mechanisms.of_traces import DECOYS, TRACED
+from benchmarks.profiles.mechanism_scores import reason_figures
+from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
+from ingest.profiles.facts.run import Profile
+from ingest.profiles.folders import read_profile
+from recommender.diagnosis.diagnosis import Diagnosis
+
+SHARES = (0.12, 0.4)
+"""Cost of a fault as a share of the step with it."""
+
+
+def main() -> None:
+    given = harness.read(__doc__, quick="One repeat of each fault.")
+    random = given.rng()
+    asked: list[tuple[str, str, bool, bool, list[str]]] = []
+    claims: list[tuple[float, bool]] = []
+    accused: list[bool] = []
+    misled: list[bool] = []
+    slowest = 0.0
+
+    def diagnosed(world: World, where: Path, before: Profile | None) -> tuple[Profile, Diagnosis]:
+        nonlocal slowest
+        path = write(world, random, where / "run.pt.trace.json")
+        began = time.process_time()
+        profile = read_profile(path)
+        found = told(profile, before)
+        slowest = max(slowest, time.process_time() - began)
+        return profile, found
+
+    with tempfile.TemporaryDirectory() as temporary:
+        where = Path(temporary)
+        for job, world in WORLDS.items():
+            step = length_us(world, random) / world.steps
+            base = read_profile(write(world, random, where / "base.pt.trace.json"))
+            for _ in range(1 if given.quick else 3):
+                accused.append(bool(diagnosed(world, where, base)[1].findings))
+                for _, change, never in DECOYS:
+                    altered = change(world, 0.0, random)
+                    named = {item.cause.node for item in diagnosed(altered or world, where, None)[1].findings}
+                    misled.append(bool(never & named))
+                for item in TRACED:
+                    share = float(random.uniform(*SHARES))
+                    altered = item.change(world, step * share / (1 - share), random)
+                    if altered is None or altered is world:
+                        continue
+                    for before in (None, base) if item.alone else (base,):
+                        found = diagnosed(altered, where, before)[1].findings
+                        named_in_order = [finding.cause.node for finding in found[:3]]
+                        claims += [(f.confidence, f.cause.node in item.nodes) for f in found[:3]]
+                        asked.append(
+                            (
+                                f"{item.name}, {job}",
+                                "alone" if before is None else "compared",
+                                bool(item.nodes & set(named_in_order[:1])),
+                                bool(item.nodes & set(named_in_order)),
+                                named_in_order,
+                            )
+                        )
+    report: dict[str, Any] = {}
+    for how in ("alone", "compared"):
+        mine = [row for row in asked if row[1] == how]
+        report[f"traced_first_{how}"] = harness.mean(row[2] for row in mine)
+        report[f"traced_first_{how}_n"] = len(mine)
+        report[f"traced_top3_{how}"] = harness.mean(row[3] for row in mine)
+    report.update(
+        traced_accused=harness.mean(accused),
+        traced_misled=harness.mean(misled),
+        traced_slowest_cpu_s=round(slowest, 3),
+        traced_calibration=reason_figures(claims).get("reason_calibration_error"),
+        missed={f"{row[1]}: {row[0]}": row[4] for row in asked if not row[2]},
+    )
+    given.last_line(report, n=len(asked))
+
+
+if __name__ == "__main__":
+    main()
