@@ -16,12 +16,18 @@ import numpy as np
 GEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
 GEMM_32 = "ampere_sgemm_128x64_tn"
 ATTENTION = "void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4>>(Flash_fwd_params)"
-ATTENTION_BACK = "void flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<128>>(Flash_bwd_params)"
+ATTENTION_BACK = (
+    "void flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<128>>(Flash_bwd_params)"
+)
 NORM = "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>"
-NORM_BACK = "void at::native::(anonymous namespace)::layer_norm_grad_input_kernel_vectorized<c10::BFloat16, float>"
+NORM_BACK = (
+    "void at::native::(anonymous namespace)::layer_norm_grad_input_kernel_vectorized<c10::BFloat16, float>"
+)
 GELU = "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl>"
 GELU_BACK = "void at::native::vectorized_elementwise_kernel<4, at::native::GeluBackwardCUDAKernelImpl>"
-SOFTMAX = "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, 10, false, false>"
+SOFTMAX = (
+    "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, 10, false, false>"
+)
 SCALE = "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float>>>"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
 COPY = "void at::native::elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda>"
@@ -33,6 +39,8 @@ BATCH_NORM = (
     "void at::native::batch_norm_collect_statistics_kernel<at::native::InvStd, c10::BFloat16, c10::BFloat16, float, int>",
     "void at::native::batch_norm_transform_input_kernel<c10::BFloat16, c10::BFloat16, float, true, int>",
 )
+
+BATCH_NORM_BACK = "void at::native::batch_norm_backward_kernel<c10::BFloat16, c10::BFloat16, float, int>"
 
 Kernel = tuple[str, float]
 """Name and time of a kernel, microseconds."""
@@ -89,7 +97,7 @@ class Run:
 
     def __init__(self, world: World, random: np.random.Generator) -> None:
         self.world, self.random = world, random
-        self.now, self.busy_to, self.number = 1000.0, 1000.0, 0
+        self.now, self.busy_to, self.number, self.step = 1000.0, 1000.0, 0, 0
         self.events: list[dict[str, Any]] = []
         self._frame = 0
 
@@ -112,7 +120,9 @@ class Run:
 
     def frame(self, name: str, start: float, lasted: float) -> None:
         self._frame += 1
-        self.event("python_function", name, start, lasted, **{"Python id": self._frame, "Python parent id": None})
+        self.event(
+            "python_function", name, start, lasted, **{"Python id": self._frame, "Python parent id": None}
+        )
 
     def pause(self, lasted: float, *calls: tuple[str, str]) -> None:
         """The host does something else for a time; the calls, by category and name, cover it."""
@@ -132,9 +142,13 @@ class Run:
     def copy(self, direction: str, lasted: float, call_us: float) -> None:
         """A copy that the host waits for, such as one from pageable memory."""
         self.number += 1
-        self.event("cuda_runtime", f"{self.world.runtime}MemcpyAsync", self.now, call_us, correlation=self.number)
+        self.event(
+            "cuda_runtime", f"{self.world.runtime}MemcpyAsync", self.now, call_us, correlation=self.number
+        )
         start = max(self.now + call_us - lasted, self.busy_to + 0.5)
-        self.event("gpu_memcpy", f"Memcpy {direction}", start, lasted, correlation=self.number, device=0, stream=7)
+        self.event(
+            "gpu_memcpy", f"Memcpy {direction}", start, lasted, correlation=self.number, device=0, stream=7
+        )
         self.busy_to = start + lasted
         self.now += call_us
 
@@ -152,7 +166,12 @@ class Run:
         for _ in range(self.world.layers):
             self.at("back")
             for name, spent in reversed(self.world.layer):
-                for back, factor in _BACK.get(name, ((name, 1.0), (name, 1.0)) if "gemm" in name else ((name, 1.0),)):
+                if name == NORM and self.world.batch_norm:
+                    self.launch(BATCH_NORM_BACK, 1.6 * spent)
+                    continue
+                for back, factor in _BACK.get(
+                    name, ((name, 1.0), (name, 1.0)) if "gemm" in name else ((name, 1.0),)
+                ):
                     self.launch(back, factor * spent)
             if self.world.reduces:
                 self.launch(REDUCE, 120.0)
@@ -163,10 +182,12 @@ class Run:
 
     def all(self) -> dict[str, Any]:
         """The whole capture as a trace."""
-        for self.step in range(self.world.steps):
-            began = self.now
+        for step in range(self.world.steps):
+            self.step, began = step, self.now
             self.at("begin")
-            self.pause(20.0, ("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"))
+            self.pause(
+                20.0, ("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+            )
             self.at("forward")
             self.forward()
             self.launch(LOSS, 10.0)
@@ -224,5 +245,10 @@ def attention_written_out(layer: Sequence[Kernel], factor: float) -> tuple[Kerne
         if name != ATTENTION:
             made.append((name, spent))
             continue
-        made += [(GEMM, 0.6 * spent), (SCALE, 0.25 * spent * factor), (SOFTMAX, 0.5 * spent * factor), (GEMM, 0.6 * spent)]
+        made += [
+            (GEMM, 0.6 * spent),
+            (SCALE, 0.25 * spent * factor),
+            (SOFTMAX, 0.5 * spent * factor),
+            (GEMM, 0.6 * spent),
+        ]
     return tuple(made)

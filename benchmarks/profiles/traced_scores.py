@@ -12,11 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-
 from benchmarks import harness
 from benchmarks.profiles.diagnosis import told
-from benchmarks.profiles.mechanisms.of_traces import DECOYS, TRACED
 from benchmarks.profiles.mechanism_scores import reason_figures
+from benchmarks.profiles.mechanisms.of_traces import DECOYS, TRACED
 from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
 from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile

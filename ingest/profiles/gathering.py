@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         ModuleMemory,
         ProcessGroup,
     )
+    from ingest.profiles.facts.host_spans import HostSpans
     from ingest.profiles.facts.kernels import Kernels
     from ingest.profiles.facts.run import Call, Collective, MemoryUse, RankTraffic, StepTime
     from ingest.profiles.files import ProfileFile
@@ -83,6 +84,7 @@ class Gathering:
         self.modules: dict[str, list[ModuleMemory]] = {}
         self.group_calls: tuple[GroupCall, ...] = ()
         self.idle_frames: tuple[IdleFrame, ...] = ()
+        self.spans: HostSpans | None = None
         self.pipelines: dict[str, DataPipeline] = {}
         self.groups: tuple[ProcessGroup, ...] = ()
         self.software: dict[str, str] = {}
@@ -287,6 +289,7 @@ class Gathering:
         self._memory("trace", trace.memory, file)
         self.group_calls += trace.group_calls
         self.idle_frames += trace.idle_frames
+        self.spans = self.spans or trace.spans
         if trace.is_gpu:
             self.layout = KINETO
         self._beside(trace.metadata)

@@ -17,6 +17,7 @@ from kg.triples.serialisation import all_of, from_graph
 from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for, vendor_of
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
+from recommender.diagnosis.rank.program_signs import trains
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
 from recommender.retrieval.past_cases import Present, past_cases
 
@@ -124,7 +125,7 @@ def diagnose_profile(
             "the workspace has no bottlenecks with thresholds", hint="use one with the shipped knowledge"
         )
     strategies = list(all_of(graph, Strategy))
-    training = is_training(profile)
+    training = any(map(trains, profile.ranks))
     network = CauseNetwork.of([*patterns, *all_of(graph, Cause)], _outcomes(graph, strategies))
     run = ProfiledRun.of(
         profile,
@@ -240,17 +241,6 @@ def _cases(
         return tuple(() for _ in found.findings)
     return tuple(
         tuple(past_cases(known, tuple(reversed(item.cause.chain)), present)) for item in found.findings
-    )
-
-
-def is_training(profile: Profile) -> bool:
-    """Return whether a backward pass or an optimiser ran; a run without either may be anything."""
-    labels = {
-        label.lower() for r in profile.ranks if r.kernels is not None for label in r.kernels.label.labels
-    }
-    marks = {call.name for r in profile.ranks for call in r.calls if call.level in {"mark", "op"}}
-    return any("grad" in label or "backprop" in label or "adam" in label for label in labels) or any(
-        name.startswith(("Optimizer.step", "autograd::engine::evaluate_function")) for name in marks
     )
 
 

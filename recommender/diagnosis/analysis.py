@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from recommender.diagnosis.ledger.accounts import FREE, ledger_of
 from recommender.diagnosis.patterns import (
-    calls,
     chains,
     clocks,
     contention,
     epilogues,
-    host,
+    gaps,
     interfaces,
     links,
     memory,
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 KERNEL_ANALYSERS = (
     *(pipes.find, operators.find, tiles.find, clocks.find, chains.find, epilogues.find, interfaces.find),
 )
-"""Analysers of ranks whose kernels were collected."""
+"""Analysers of ranks whose kernels were collected: what they find is lost in computing."""
 
-ANALYSERS = (
-    *(host.find, calls.find, settings.find, memory.find),
-    *(transfers.find, packets.find, links.find, contention.find),
-)
+COMMUNICATION_ANALYSERS = (transfers.find, packets.find, links.find, contention.find)
+"""Analysers of exposed communication."""
+
+ANALYSERS = (gaps.find, settings.find, memory.find)
 """Analysers of any rank."""
 
 SAME_LEVEL = 0.01
@@ -79,8 +79,9 @@ def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], 
     earlier run has too is compared with it. A clock that is low all the time shows beside the earlier run
     alone, so its highest clock counts for the later run, too, unless the devices differ.
     """
-    now = [view_of(rank) for rank in profile.ranks]
-    sooner = [] if before is None else [view_of(rank) for rank in before.ranks]
+    earlier_ranks = {} if before is None else {rank.rank: rank for rank in before.ranks if rank.steps}
+    now = [_booked(view_of(rank), earlier_ranks.get(rank.rank)) for rank in profile.ranks]
+    sooner = [] if before is None else [_booked(view_of(rank)) for rank in before.ranks]
     cores = _agreed_cores(now, sooner)
     mhz, mhz_before = (max(map(highest_mhz, group), default=0.0) for group in (now, sooner))
     if _have_same_device(now, sooner):
@@ -99,6 +100,17 @@ def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], 
             earlier[place] = replace(_with_peers(twin, mhz_before, compared_before), uses=uses_before)
         later.append(replace(_with_peers(view, mhz, compared), agreed_cores=cores, uses=uses))
     return later, earlier
+
+
+def _booked(view: View, earlier: Rank | None = None) -> View:
+    """The view with the gaps of its ledger."""
+    if not view.rank.steps:
+        return view
+    ledger = ledger_of(view.rank, earlier=earlier)
+    columns = {
+        item.reason: ledger.time_us[:, at] for at, item in enumerate(ledger.accounts) if item.part == FREE
+    }
+    return replace(view, gaps_by_step=columns)
 
 
 def _have_same_device(now: list[View], before: list[View]) -> bool:
@@ -166,6 +178,9 @@ def _all(group: list[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:
                 yield from find_in_kernels(view, thresholds)
         for find in ANALYSERS:
             yield from find(view, thresholds)
+        for find in COMMUNICATION_ANALYSERS:
+            for item in find(view, thresholds):
+                yield item.capped(view.step_sum("exposed_us")) if view.rank.steps else item
     yield from peers.find(group, thresholds)
 
 

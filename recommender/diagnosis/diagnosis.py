@@ -228,7 +228,7 @@ def diagnose(
         if before is None
         else new_losses(now, sooner, thresholds)
     )
-    ledger, ledger_before = keep_ledger(profile), None if before is None else keep_ledger(before)
+    ledger, ledger_before = keep_ledger(profile, before), None if before is None else keep_ledger(before)
     posterior = infer(network, ratios(evidence, least))
     tested = _test_causes(
         profile,

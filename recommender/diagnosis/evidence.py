@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,6 +62,12 @@ class SoftEvidence(JsonNoun):
     lost_by_kernel_us: Floats | None = field(default=None, metadata=NOT_IN_JSON)
     level: float | None = field(default=None, metadata=NOT_IN_JSON)
     beyond_us: float | None = field(default=None, metadata=NOT_IN_JSON)
+
+    def capped(self, most_us: float) -> SoftEvidence:
+        """The same with no more cost than the account of the ledger that it is a part of."""
+        if self.lost_us <= most_us:
+            return self
+        return replace(self, lost_us=most_us, share=self.share * most_us / self.lost_us)
 
 
 def step_evidence(

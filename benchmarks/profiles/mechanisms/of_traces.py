@@ -59,7 +59,12 @@ def waits_by_hand(world: World, cost: float, random: np.random.Generator) -> Wor
     """A timer synchronises the device around each layer, and its call takes long to return."""
 
     def act(run: Run, step: int) -> None:
-        run.event("cuda_runtime", f"{world.runtime}DeviceSynchronize", run.now, max(0.0, run.busy_to - run.now) + cost / world.layers)
+        run.event(
+            "cuda_runtime",
+            f"{world.runtime}DeviceSynchronize",
+            run.now,
+            max(0.0, run.busy_to - run.now) + cost / world.layers,
+        )
         run.now = max(run.now, run.busy_to) + cost / world.layers
 
     return with_hook(world, _at("layer", act))
@@ -78,7 +83,13 @@ def starved_unseen(world: World, cost: float, random: np.random.Generator) -> Wo
 
 def starved_growing(world: World, cost: float, random: np.random.Generator) -> World:
     """The wait for data grows from step to step."""
-    return with_hook(world, _at("begin", lambda run, step: run.pause(2 * cost * (step + 1) / (world.steps + 1), ("python_function", NEXT))))
+    return with_hook(
+        world,
+        _at(
+            "begin",
+            lambda run, step: run.pause(2 * cost * (step + 1) / (world.steps + 1), ("python_function", NEXT)),
+        ),
+    )
 
 
 def collected(world: World, cost: float, random: np.random.Generator) -> World:
@@ -88,7 +99,10 @@ def collected(world: World, cost: float, random: np.random.Generator) -> World:
     def act(run: Run, step: int) -> None:
         if step % 2 == odd:
             run.wait()
-            run.pause(cost * world.steps / len(range(odd, world.steps, 2)), ("python_function", "<built-in function collect>"))
+            run.pause(
+                cost * world.steps / len(range(odd, world.steps, 2)),
+                ("python_function", "<built-in function collect>"),
+            )
 
     return with_hook(world, _at("backward" if world.is_training else "forward", act))
 
@@ -128,14 +142,19 @@ def first_step(world: World, cost: float, random: np.random.Generator) -> World:
 
 def compiled(world: World, cost: float, random: np.random.Generator) -> World:
     """Shapes differ: the compiler of the framework runs in each step."""
-    mark = ("python_function", "/opt/lib/python3.11/site-packages/torch/_dynamo/convert_frame.py(990): _compile")
+    mark = (
+        "python_function",
+        "/opt/lib/python3.11/site-packages/torch/_dynamo/convert_frame.py(990): _compile",
+    )
     return with_hook(world, _at("forward", lambda run, step: run.pause(cost, mark)))
 
 
 def slow_host(world: World, cost: float, random: np.random.Generator) -> World | None:
     """The host's cores are shared: each launch takes so long that the device waits for each."""
     count = len(world.layer) * world.layers * (3 if world.is_training else 1)
-    return replace(world, launch_us=sum(t for _, t in world.layer) * world.size / len(world.layer) * 1.1 + cost / count)
+    return replace(
+        world, launch_us=sum(t for _, t in world.layer) * world.size / len(world.layer) * 1.1 + cost / count
+    )
 
 
 def small_kernels(world: World, cost: float, random: np.random.Generator) -> World:
@@ -154,12 +173,16 @@ def small_kernels(world: World, cost: float, random: np.random.Generator) -> Wor
 
 def standstill(world: World, cost: float, random: np.random.Generator) -> World:
     """The host stands still in the middle of a step, and nothing that was recorded says why."""
+    met: list[int] = []
 
     def act(run: Run, step: int) -> None:
-        if step % 2 == 1:
+        if step == 0:
+            met.clear()
+        if step % 2 == 1 and step not in met:  # behind the first layer
+            met.append(step)
             run.now = max(run.now, run.busy_to) + cost * world.steps / (world.steps // 2)
 
-    return with_hook(world, _at("backward" if world.is_training else "forward", act))
+    return with_hook(world, _at("layer", act))
 
 
 def recomputed(world: World, cost: float, random: np.random.Generator) -> World | None:
@@ -188,7 +211,9 @@ def unfused_attention(world: World, cost: float, random: np.random.Generator) ->
 
 def wide_products(world: World, cost: float, random: np.random.Generator) -> World | None:
     """Autocast is off: products run in 32 bit."""
-    layer = tuple((runs.GEMM_32, 6 * spent) if name == runs.GEMM else (name, spent) for name, spent in world.layer)
+    layer = tuple(
+        (runs.GEMM_32, 6 * spent) if name == runs.GEMM else (name, spent) for name, spent in world.layer
+    )
     return replace(world, layer=layer) if "hip" not in world.runtime else None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ingest.profiles.facts.host_spans import HostSpans
     from ingest.profiles.facts.place import FactPlace
 
 
@@ -153,9 +154,10 @@ class Details:
     pipeline: DataPipeline | None = None
     groups: tuple[ProcessGroup, ...] = ()
     idle_frames: tuple[IdleFrame, ...] = ()
+    spans: HostSpans | None = None
 
     def __bool__(self) -> bool:
-        return any(getattr(self, item.name) for item in fields(self) if item.name != "groups")
+        return any(getattr(self, item.name) for item in fields(self) if item.name not in {"groups", "spans"})
 
     def of_device(self, device: str) -> Details:
         """The facts of one device of several, and those that name no device."""

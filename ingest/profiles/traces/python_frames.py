@@ -21,6 +21,7 @@ import numpy as np
 
 from ingest.profiles.cells import nanoseconds
 from ingest.profiles.facts.details import IdleFrame
+from ingest.profiles.facts.host_spans import overlap_us
 from ingest.profiles.facts.intervals import gaps
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class PythonFrames:
         start, end = _long_gaps(kernels)
         if not len(start) or not mine.any():
             return ()
-        within = _covered(start, end, times[mine, 1]) - _covered(start, end, times[mine, 0])
+        within = 1e3 * overlap_us(times[mine, 0], times[mine, 1], start, end)
         own = within - _of_children(number[mine], above[mine], within)
         labels = list(self._codes)
         sums: dict[str, float] = {}
@@ -160,15 +161,6 @@ def _long_gaps(kernels: Kernels) -> tuple[Integers, Integers]:
         within = kernels.start_ns[step.where(bool(label) for label in step.labels)]
         keep &= np.isin(end, within)
     return start[keep], end[keep]
-
-
-def _covered(start: Integers, end: Integers, at: Integers) -> Floats:
-    """Nanoseconds of the gaps that lie before each moment, shape of ``at``."""
-    before = np.concatenate([[0], np.cumsum(end - start)])
-    place = np.searchsorted(start, at, side="right")
-    last = np.maximum(place - 1, 0)
-    over = np.where(place > 0, np.maximum(0, end[last] - at), 0)
-    return (before[place] - over).astype(np.float64)
 
 
 def _of_children(number: Integers, above: Integers, within: Floats) -> Floats:

@@ -15,6 +15,7 @@ import numpy as np
 from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
+from ingest.profiles.facts.host_spans import LEAST_US, STEP, SpanBuilder
 from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, Kernels, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, MemoryUse
@@ -35,9 +36,13 @@ from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.details import GroupCall, IdleFrame, ModuleMemory
+    from ingest.profiles.facts.host_spans import HostSpans
 
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
 _NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")
+
+_SUMMED = frozenset({"op", "queue", "python"})
+"""Levels of calls that hold others: when they ran tells nothing that the calls within them do not."""
 
 MOST_DAMAGED = 1000
 """Events of no JSON that are passed over; a file of more is broken by something else."""
@@ -58,6 +63,7 @@ class Trace:
         group_calls: Collectives that it names with their groups.
         damaged: Events that are no JSON, and are passed over.
         idle_frames: Functions of the program that ran while the device had nothing to do.
+        spans: When longer calls of the host ran; None without any.
     """
 
     kernels: Kernels | None = None
@@ -70,6 +76,7 @@ class Trace:
     group_calls: tuple[GroupCall, ...] = ()
     damaged: int = 0
     idle_frames: tuple[IdleFrame, ...] = ()
+    spans: HostSpans | None = None
 
 
 class _Reader:
@@ -85,6 +92,7 @@ class _Reader:
         self.gpu = GpuEvents(file, self.builder)
         self.is_gpu = False
         self.frames = PythonFrames()
+        self.spans = SpanBuilder()
         self.step_thread: object = None
 
     def take(self, event: object) -> None:
@@ -120,31 +128,34 @@ class _Reader:
             self.is_gpu = True
             self.gpu.take(event, self.events, kind, lasted, arguments)
         elif kind == RUNTIME:
-            self._call("runtime", name, lasted)
+            self._call("runtime", name, lasted, event)
             self.gpu.launches.take_call(arguments.get("correlation"), nanoseconds(event.get("ts")))
         elif kind is not None:  # an operator or an annotation
             self._of_framework(event, name, lasted, kind)
         elif category == "GC" or name in {"GC", "gc.collect"}:
-            self._call("gc", name, lasted)
+            self._call("gc", name, lasted, event)
         elif category == "python_function":
             told = self.frames.take(name, event, lasted, arguments)
             if told is not None:
-                self._call(*told, lasted)
+                self._call(*told, lasted, event)
         elif category in {"enqueue", "dequeue"}:
-            self._call("queue", name.partition("@")[0], lasted)
+            self._call("queue", name.partition("@")[0], lasted, event)
 
     def _of_framework(self, event: dict[str, object], name: str, lasted: float, kind: str) -> None:
         if name.startswith("ProfilerStep#"):
             at = nanoseconds(event.get("ts"))
             if at is not None:
                 self.steps.append((at, at + round(lasted * 1e3), name.partition("#")[2]))
+                self.spans.take(STEP, "", at, lasted)
                 self.step_thread = event.get("tid")
         elif is_loader(name):
-            self._call("loader", name, lasted)
+            self._call("loader", name, lasted, event)
         elif kind == OPERATOR:
-            self._call("op", name, lasted)
+            self._call("op", name, lasted, event)
         elif name.startswith(MARKS):
-            self._call("mark", name.partition("#")[0] if name.startswith("Optimizer") else name, lasted)
+            self._call(
+                "mark", name.partition("#")[0] if name.startswith("Optimizer") else name, lasted, event
+            )
 
     def _of_ascend(
         self, event: dict[str, object], name: str, lasted: float, arguments: dict[str, object]
@@ -156,11 +167,12 @@ class _Reader:
                 level_of(str(arguments["level"])),
                 str(arguments.get("id") or name.partition("@")[2] or name),
                 lasted,
+                event,
             )
             return
         task = arguments.get("Task Type", "")
         if name == "GC":
-            self._call("gc", name, lasted)
+            self._call("gc", name, lasted, event)
             return
         is_operator = is_collective(name) and "task type" not in arguments and "src rank" not in arguments
         if not is_operator and (not task or "Task Id" not in arguments):
@@ -176,7 +188,9 @@ class _Reader:
             stream=str(arguments.get("Physic Stream Id", arguments.get("Stream Id", event.get("tid", "")))),
         )  # fmt: skip
 
-    def _call(self, level: str, name: str, lasted: float) -> None:
+    def _call(self, level: str, name: str, lasted: float, event: dict[str, object]) -> None:
+        if level not in _SUMMED:
+            self.spans.take(level, name, nanoseconds(event.get("ts")) if lasted >= LEAST_US else None, lasted)
         held = self.calls.get((level, name))
         if held is None:
             self.calls[level, name] = [lasted, 1, lasted, self.events]
@@ -209,8 +223,7 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     if found.kernels is not None:
         found.idle_frames = reader.frames.beside_idle(found.kernels, reader.step_thread)
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
-    if found.metadata.base_ns and found.kernels is not None:
-        _rebase(found)
+    found.spans = reader.spans.done(_rebase(found))
     if sum(level == "gc" for level, _ in reader.calls) > 1:  # the collector's own events count its frames too
         reader.calls.pop(COLLECTOR_FRAME, None)
     found.calls = [
@@ -221,14 +234,19 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     return found
 
 
-def _rebase(found: Trace) -> None:
-    """Times since the epoch instead of since the trace's own base, so that ranks stand on one clock."""
+def _rebase(found: Trace) -> int:
+    """Times since the epoch instead of since the trace's own base, so that ranks stand on one clock.
+
+    Returns:
+        The base; 0 where times are counted from the epoch already.
+    """
     kernels, base = found.kernels, found.metadata.base_ns
-    if kernels is None or base + int(kernels.start_ns.max()) > LATEST_NS:  # counted from the epoch already
-        return
+    if not base or kernels is None or base + int(kernels.start_ns.max()) > LATEST_NS:
+        return 0
     starts = np.where(kernels.start_ns == UNKNOWN_NS, UNKNOWN_NS, kernels.start_ns + base)
     found.kernels = kernels.with_values(start_ns=starts)
     found.group_calls = tuple(replace(call, start_ns=call.start_ns + base) for call in found.group_calls)
+    return base
 
 
 def _events(stream: JsonStream, found: Trace) -> Iterator[object]:

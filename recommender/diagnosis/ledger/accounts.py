@@ -7,6 +7,7 @@ leaves of the step is unexplained.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,16 +16,18 @@ import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS, stem
 from recommender.diagnosis.ledger import reasons
+from recommender.diagnosis.ledger.gaps import Gaps, times_of_gaps
 from recommender.diagnosis.ledger.sweep import share_time
 from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.groups import rank_name, stage_of
-from recommender.diagnosis.rank.view import LONG_GAP_US
+from recommender.diagnosis.rank.host_calls import WAITS, spent_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ingest.profiles.facts.kernels import Floats, Integers, Kernels
     from ingest.profiles.facts.run import Profile, Rank, StepTime
+    from recommender.diagnosis.ledger.sweep import ShareOfTime
 
 COMPUTING, EXPOSED, FREE, UNEXPLAINED = "computing", "exposed", "free", "unexplained"
 PARTS = (COMPUTING, EXPOSED, FREE, UNEXPLAINED)
@@ -74,6 +77,11 @@ class RankLedger:
         """Time of each account in a step, the mean over steps."""
         return dict(zip(self.accounts, self.time_us.mean(axis=0).tolist(), strict=True))
 
+    def total_us(self, part: str, reason: str = "") -> float:
+        """Time of all steps that is booked to a part, and to a reason if one is given."""
+        mine = [item.part == part and reason in {"", item.reason} for item in self.accounts]
+        return float(self.time_us[:, mine].sum())
+
     @property
     def mean_step_us(self) -> float:
         """Length of a step, the mean over steps."""
@@ -114,18 +122,31 @@ class RunLedger:
         return float(np.mean([rank.mean_step_us for rank in self.ranks])) if self.ranks else 0.0
 
 
-def keep_ledger(profile: Profile) -> RunLedger:
-    """The ledger of each rank that has steps."""
-    return RunLedger(ranks=tuple(_of_rank(rank, profile.path) for rank in profile.ranks if rank.steps))
+def keep_ledger(profile: Profile, before: Profile | None = None) -> RunLedger:
+    """The ledger of each rank that has steps.
+
+    Args:
+        profile: The run.
+        before: An earlier run of the job: synchronising calls whose times are not known have then no more
+            than in that run and what they take longer now.
+    """
+    earlier = {} if before is None else {rank.rank: rank for rank in before.ranks if rank.steps}
+    return RunLedger(
+        ranks=tuple(
+            ledger_of(rank, profile.path, earlier.get(rank.rank)) for rank in profile.ranks if rank.steps
+        )
+    )
 
 
-def _of_rank(rank: Rank, path: str) -> RankLedger:
+def ledger_of(rank: Rank, path: str = "", earlier: Rank | None = None) -> RankLedger:
+    """The ledger of one rank that has steps."""
     steps, numbers = _numbered(rank)
+    most = math.inf if earlier is None else _most_waits_us(rank, earlier)
     book = _Book(len(steps))
     if rank.kernels is not None and (rank.kernels.start_ns[numbers >= 0] != UNKNOWN_NS).any():
-        _book_kernels(book, rank, rank.kernels, numbers, steps)
+        _book_kernels(book, rank, rank.kernels, numbers, steps, most)
     else:
-        _book_operators(book, rank, steps)
+        _book_operators(book, rank, steps, most)
     for place, step in enumerate(steps):
         rest = step.step_us - step.computing_us - step.exposed_us - step.free_us
         book.add(Account(UNEXPLAINED, "", ""), place, rest)
@@ -139,6 +160,13 @@ def _of_rank(rank: Rank, path: str) -> RankLedger:
         accounts=accounts,
         time_us=time_us,
     )
+
+
+def _most_waits_us(rank: Rank, earlier: Rank) -> float:
+    """Most time of gaps that synchronising calls have: what they had in an earlier run, and their growth."""
+    times = len(rank.steps) / len(earlier.steps)
+    had = ledger_of(earlier).total_us(FREE, WAITS)
+    return times * had + max(0.0, spent_us(rank.calls, WAITS) - times * spent_us(earlier.calls, WAITS))
 
 
 def operator_name(label: str) -> str:
@@ -195,7 +223,12 @@ def _numbered(rank: Rank) -> tuple[list[StepTime], Integers]:
 
 
 def _book_kernels(
-    book: _Book, rank: Rank, kernels: Kernels, numbers: Integers, steps: Sequence[StepTime]
+    book: _Book,
+    rank: Rank,
+    kernels: Kernels,
+    numbers: Integers,
+    steps: Sequence[StepTime],
+    most_waits_us: float,
 ) -> None:
     shares = share_time(kernels, numbers)
     label, why = kernels.label, reasons.reasons_of(kernels)
@@ -230,9 +263,8 @@ def _book_kernels(
             ),
         )
     exposed.close()
-    _book_gaps(
-        book, rank, shares.gap_us, shares.gap_step, steps, _by_step(numbers, shares.copy_us, len(steps))
-    )
+    copies = _by_step(numbers, shares.copy_us, len(steps))
+    _book_gaps(book, rank, shares, steps, copies, most_waits_us)
 
 
 def _by_step(numbers: Integers, us: Floats, count: int) -> Floats:
@@ -273,43 +305,57 @@ class _Part:
 
 
 def _book_gaps(
-    book: _Book, rank: Rank, gaps: Floats, at: Integers, steps: Sequence[StepTime], copies: Floats
+    book: _Book,
+    rank: Rank,
+    shares: ShareOfTime,
+    steps: Sequence[StepTime],
+    copies: Floats,
+    most_waits_us: float,
 ) -> None:
     free = np.array([step.free_us for step in steps])
     length = np.array([step.step_us for step in steps])
-    between = _sums(at, gaps, len(steps))
+    at = shares.gap_step
+    between = _sums(at, shares.gap_us, len(steps))
     fits = between + copies <= free + ROUNDING * length
     kept = np.where(fits, np.minimum(1.0, np.divide(free, between + copies, out=np.ones_like(free),
                                                     where=between + copies > 0)), 0.0)  # fmt: skip
     copy_us = copies * kept
-    located = gaps * kept[at]
+    located = shares.gap_us * kept[at]
     edge = np.where(fits, np.maximum(0.0, free - between * kept - copy_us), 0.0)
     if copy_us.any():
         book.column(Account(FREE, GAP, reasons.COPY))[:] += copy_us
     # A counted step begins where the one before it ended: what lies before its kernels is a gap like others.
     counted = np.array([step.is_counted for step in steps]) & (edge > 0)
-    if edge[~counted].any():
-        book.column(Account(FREE, GAP, reasons.OUTSIDE))[:] += np.where(counted, 0.0, edge)
+    before = np.minimum(edge, [step.preparing_us or 0.0 for step in steps])
+    for reason, us in ((reasons.BEFORE, before), (reasons.AFTER, edge - before)):
+        if us[~counted].any():
+            book.column(Account(FREE, GAP, reason))[:] += np.where(counted, 0.0, us)
     # Where the table of kernels is cut its gaps tell nothing: the free time of the step is one gap.
-    lengths = np.concatenate([located[located > 0], free[~fits & (free > 0)], edge[counted]])
-    where = np.concatenate([at[located > 0], np.flatnonzero(~fits & (free > 0)), np.flatnonzero(counted)])
-    _book_reasons(book, lengths, where, reasons.split_gaps(lengths, rank.calls), len(steps))
+    inside, cut, lead = located > 0, np.flatnonzero(~fits & (free > 0)), np.flatnonzero(counted)
+    first_ns = np.pad(shares.first_ns, (0, len(steps) - len(shares.first_ns)))
+    gaps = Gaps(
+        start_ns=np.concatenate(
+            [
+                shares.gap_ns[inside],
+                first_ns[cut],
+                first_ns[lead] - np.rint(edge[lead] * 1e3).astype(np.int64),
+            ]
+        ),
+        length_us=np.concatenate([located[inside], free[cut], edge[lead]]),
+        step=np.concatenate([at[inside], cut, lead]),
+        leads=np.concatenate(
+            [np.zeros(int(inside.sum()) + len(cut), np.bool_), np.ones(len(lead), np.bool_)]
+        ),
+    )
+    _book_reasons(book, times_of_gaps(gaps, rank, len(steps), most_waits_us))
 
 
-def _book_reasons(
-    book: _Book, lengths: Floats, where: Integers, by_reason: Mapping[str, float], count: int
-) -> None:
-    """Book gaps to their reasons; each reason of long gaps has its part of every long gap."""
-    is_long = lengths > LONG_GAP_US
-    short, long = (_sums(where[m], lengths[m], count) for m in (~is_long, is_long))
-    total = float(long.sum())
+def _book_reasons(book: _Book, by_reason: Mapping[str, Floats]) -> None:
     for reason, us in by_reason.items():
-        row = short if reason == reasons.LAUNCH else long * (us / total if total > 0 else 0.0)
-        if row.any():
-            book.column(Account(FREE, GAP, reason))[:] += row
+        book.column(Account(FREE, GAP, reason))[:] += us
 
 
-def _book_operators(book: _Book, rank: Rank, steps: Sequence[StepTime]) -> None:
+def _book_operators(book: _Book, rank: Rank, steps: Sequence[StepTime], most_waits_us: float) -> None:
     """Book a rank without starts of kernels: its collectives, as far as they are exposed, and the parts."""
     by_step: dict[str, list[tuple[Account, float]]] = {}
     for item in rank.collectives:
@@ -331,4 +377,12 @@ def _book_operators(book: _Book, rank: Rank, steps: Sequence[StepTime]) -> None:
         book.add(Account(EXPOSED, NOT_COLLECTED, reasons.UNDIVIDED), place, step.exposed_us - total * scale)
     free = np.array([step.free_us for step in steps])
     where = np.flatnonzero(free > 0)
-    _book_reasons(book, free[where], where, reasons.split_gaps(free[where], rank.calls), len(steps))
+    gaps = Gaps(
+        start_ns=np.zeros(len(where), np.int64),
+        length_us=free[where],
+        step=where,
+        leads=np.zeros(len(where), np.bool_),
+    )
+    if rank.details.spans is not None:  # whose times say nothing of gaps that have none
+        rank = replace(rank, details=replace(rank.details, spans=None))
+    _book_reasons(book, times_of_gaps(gaps, rank, len(steps), most_waits_us))

@@ -7,23 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.rank.collectives import idle_us
-from recommender.diagnosis.rank.host_calls import (
-    RUNTIME,
-    is_allocation,
-    is_compiling,
-    is_synchronising,
-    outermost,
-    total_us,
-)
+from recommender.diagnosis.rank.host_calls import CALLED, RUNTIME
 from recommender.diagnosis.rank.kinds import CASTS, COPIES, REARRANGING, of_kind
 from recommender.diagnosis.rank.units import BUSY, pipe_use
-from recommender.diagnosis.rank.view import LONG_GAP_US
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ingest.profiles.facts.kernels import Floats, Integers, Kernels
-    from ingest.profiles.facts.run import Call, Collective, Profile
+    from ingest.profiles.facts.run import Collective, Profile
 
 COMPUTING = (
     *("computing", "cube at work", "vector unit at work", "waits for device memory", "writes to memory"),
@@ -39,10 +31,10 @@ _UNITS = {
 
 MOVING, WAITING, UNDIVIDED = "moves data", "waits for peers", "moves data or waits"
 LAUNCH, HOST, UNSEEN_HOST = "behind launches", "host, no call explains it", "host, calls not collected"
-COPY, OUTSIDE = "copy by the copy engine", "before or after all kernels"
-GAPS = ("garbage collection", "waits for training data", "writes a checkpoint", "compiles operators",
-        "allocates device memory", "synchronising calls")  # fmt: skip
-"""Reasons of gaps that calls of the host tell, the surest first."""
+COPY = "copy by the copy engine"
+BEFORE, AFTER = "before the first work of a step", "after the last work of a step"
+GAPS = (*CALLED, BEFORE, AFTER)
+"""Reasons of gaps that calls of the host or their place tell, the surest first."""
 
 
 def has_runtime_calls(profile: Profile) -> bool:
@@ -82,30 +74,3 @@ def waiting_parts(kernels: Kernels, collectives: Sequence[Collective]) -> Floats
         if elapse > 0:
             parts[row] = min(1.0, sum(map(idle_us, same)) / elapse)
     return parts
-
-
-def split_gaps(lengths_us: Floats, calls: Iterable[Call]) -> dict[str, float]:
-    """The time of gaps by reason, microseconds: short ones are behind launches, long ones go to calls.
-
-    A kind of call has no more than its own time; synchronising calls have no more than as many of the
-    longest gaps. Calls are known by their sums, so that this says what they can explain, not when.
-    """
-    collected = list(calls)
-    is_long = lengths_us > LONG_GAP_US
-    found = {LAUNCH: float(lengths_us[~is_long].sum())}
-    left = float(lengths_us[is_long].sum())
-    synchronising = outermost(call for call in collected if is_synchronising(call))
-    count = sum(call.count for call in synchronising)
-    times = (
-        total_us(call for call in collected if call.level == "gc"),
-        max((call.total_us for call in collected if call.level == "loader"), default=0.0),
-        max((call.total_us for call in collected if call.level == "save"), default=0.0),
-        total_us(call for call in collected if is_compiling(call)),
-        total_us(outermost(call for call in collected if is_allocation(call))),
-        min(total_us(synchronising), float(np.sort(lengths_us[is_long])[::-1][:count].sum())),
-    )
-    for reason, most in zip(GAPS, times, strict=True):
-        found[reason] = min(most, left)
-        left -= found[reason]
-    found[HOST if any(call.level in RUNTIME for call in collected) else UNSEEN_HOST] = left
-    return {reason: us for reason, us in found.items() if us > 0}

@@ -21,14 +21,20 @@ class ShareOfTime:
         exposed_us: Of each kernel of communication while nothing computes, shape (n,).
         copy_us: Of each copy while nothing else runs, shape (n,).
         gap_us: Length of each stretch in which nothing runs, shape (g,).
+        gap_ns: When it begins, shape (g,).
         gap_step: Number of the step that each lies in, shape (g,).
+        first_ns: When the first work of each step begins, shape (s,).
+        last_ns: When its last work ends, shape (s,).
     """
 
     computing_us: Floats
     exposed_us: Floats
     copy_us: Floats
     gap_us: Floats
+    gap_ns: Integers
     gap_step: Integers
+    first_ns: Integers
+    last_ns: Integers
 
 
 def share_time(kernels: Kernels, step: Integers) -> ShareOfTime:
@@ -62,8 +68,9 @@ def share_time(kernels: Kernels, step: Integers) -> ShareOfTime:
     zeros = np.zeros(n)
     if not len(which):
         return ShareOfTime(
-            computing_us=zeros, exposed_us=zeros, copy_us=zeros, gap_us=zeros[:0], gap_step=step[:0]
-        )
+            computing_us=zeros, exposed_us=zeros, copy_us=zeros, gap_us=zeros[:0], gap_ns=step[:0],
+            gap_step=step[:0], first_ns=first, last_ns=last,
+        )  # fmt: skip
     at = np.concatenate([start, end])
     order = np.argsort(at, kind="stable")
     place = np.empty(len(order), np.int64)
@@ -83,10 +90,15 @@ def share_time(kernels: Kernels, step: Integers) -> ShareOfTime:
         shares.append(share)
         idle = idle & ~mine
     gaps = np.flatnonzero(idle & (lengths > 0))
+    begin = at[order][gaps]
+    within = np.searchsorted(offset, begin, side="right") - 1
     return ShareOfTime(
         computing_us=shares[0],
         exposed_us=shares[1],
         copy_us=shares[2],
         gap_us=lengths[gaps] / 1e3,
-        gap_step=np.searchsorted(offset, at[order][gaps], side="right") - 1,
+        gap_ns=begin - offset[within] + first[within],
+        gap_step=within,
+        first_ns=first,
+        last_ns=last,
     )

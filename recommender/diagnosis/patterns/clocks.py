@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from recommender.diagnosis.rank.compared import group_means
 from recommender.diagnosis.rank.repairs import steady_clock
 from recommender.diagnosis.rank.view import LEAST_US, KernelView
 
@@ -64,6 +65,7 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     elif np.isfinite(clock).any():
         top = float(np.nanpercentile(clock, 95))
     else:
+        yield from _all_alike(view)
         return
     top = max(top, view.peer_mhz)
     if top <= 0:
@@ -86,5 +88,40 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         lost,
         f"the clock of the cores is {mean:.0%} below its highest ({top:.0f} MHz) on average",
         MetricReading(metric="aicore_frequency_drop_share", value=mean, unit="1"),
+        fixed=lambda rank: steady_clock(rank, lost),
+    )
+
+
+SLOWER = 1.05
+"""Factor by which all kernels take longer from which a clock is said to: a loss that matters."""
+ALIKE, LEAST_KINDS = 0.8, 4
+"""Share of time, and number of kinds of kernels, that take longer by one factor. Assumed: nearly all."""
+
+
+def _all_alike(view: KernelView) -> Iterator[SoftEvidence]:
+    """Evidence of a lower clock where nothing recorded it: each kind of kernel takes longer by one factor."""
+    compared = view.compared
+    if compared is None:
+        return
+    time = view.kernels.duration_us
+    count = int(max(compared.group.max(), compared.group_before.max())) + 1
+    mean = group_means(time, compared.group, count)[compared.group]
+    ratio = np.where(compared.is_usual, mean / compared.mean_before(compared.before.duration_us), np.nan)
+    known = np.isfinite(ratio) & (time > 0)
+    order = np.argsort(ratio[known])
+    weight = time[known][order]
+    if not weight.sum() or len(np.unique(compared.group[known])) < LEAST_KINDS:
+        return
+    middle = float(ratio[known][order][np.searchsorted(np.cumsum(weight), weight.sum() / 2)])
+    near = np.abs(ratio[known] - middle) <= (middle - 1) / 2
+    if middle < SLOWER or float(time[known][near].sum()) < ALIKE * float(time.sum()):
+        return
+    lost = np.where(known, np.maximum(0.0, compared.grown_us), 0.0)
+    yield kernel_evidence(
+        view,
+        "frequency-drop",
+        lost,
+        f"kernels of all kinds, as many as before, take {middle:.2f} times as long: their clock is lower",
+        MetricReading(metric="factor of the time of all kernels", value=middle, unit="1"),
         fixed=lambda rank: steady_clock(rank, lost),
     )

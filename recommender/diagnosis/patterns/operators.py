@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from recommender.diagnosis.rank.kinds import CASTS, COPIES, INDEXING, PRODUCTS, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.profiles.facts.kernels import Floats, Mask
+    from ingest.profiles.facts.kernels import Floats, Kernels, Mask
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.rank.view import KernelView
     from recommender.diagnosis.thresholds import Thresholds
@@ -131,28 +132,49 @@ def _precision(view: KernelView) -> Iterator[SoftEvidence]:
     )
 
 
+_BACKWARD = re.compile(r"grad|bwd|backward|_wrw", re.IGNORECASE)
+"""In the name of what runs backward: operators of CANN and PyTorch, cuDNN, MIOpen, FlashAttention."""
+
+_OPTIMISER = re.compile(r"adam|lamb|sgd|multitensor", re.IGNORECASE)
+
+
 def _recompute(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
-    """Forward operators that run more often than their backward ones: activations are computed again."""
+    """Forward work that runs again behind the first backward kernel of its step.
+
+    One run of an operator may be several kernels, forward or backward, so that kernels of one name are
+    counted; what runs more often forward, but before all that is backward, is another model's forward.
+    """
     kernels = view.kernels
-    label = kernels.label
-    counts = np.bincount(label.codes, minlength=len(label.labels))
-    by_name = {name.lower(): i for i, name in enumerate(label.labels) if counts[i]}
+    name, label = kernels.texts["name"], kernels.label
+    back = name.where(bool(_BACKWARD.search(text)) for text in name.labels)
+    back |= label.where(bool(_BACKWARD.search(text)) for text in label.labels)
     lost = np.zeros(len(kernels))
+    behind = _behind_the_first(back, kernels)
+    keys = [text.lower().removesuffix("grad") for text in label.labels]
+    numbers = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    operator = np.array([numbers[key] for key in keys], np.int64)[label.codes]
+    pairs = operator * (len(name.labels) + 1) + name.codes
+    runs = {}
+    for way in (False, True):
+        present, count = np.unique(pairs[back == way], return_counts=True)
+        runs[way] = dict(zip(present.tolist(), count.tolist(), strict=True))
+    most_back: dict[int, int] = {}
+    for pair, count in runs[True].items():
+        place = pair // (len(name.labels) + 1)
+        most_back[place] = max(most_back.get(place, 0), count)
     again = []
-    for name, place in by_name.items():
-        backward = by_name.get(f"{name}grad")
-        if backward is None or counts[place] < 2:
-            continue
-        more = 1 - counts[backward] / counts[place]
-        if more > 0:
-            again.append(more)
-            lost[label.codes == place] = own[label.codes == place] * more
+    for pair, count in runs[False].items():
+        needed = most_back.get(pair // (len(name.labels) + 1))
+        mine = (pairs == pair) & ~back & behind
+        more = 0 if needed is None else min(count - needed, int(mine.sum()))
+        if more > 0 and count > 1:
+            again.append(more / count)
+            lost[mine] = own[mine] * more / mine.sum()
     if again:
-        most = max(again)
         # A product has two backward ones of its size: of f forward runs, f * more are again.
-        product = of_kind(kernels, PRODUCTS)
-        runs = 1 / (1 - most) if most < 1 else 1.0
-        lost[product] = own[product] * (runs - 1) / (runs + 2)
+        product = of_kind(kernels, PRODUCTS) & (lost == 0)
+        ratio = 1 / (1 - max(again)) if max(again) < 1 else 1.0
+        lost[product] = own[product] * (ratio - 1) / (ratio + 2)
     yield kernel_evidence(
         view,
         "recompute-overhead",
@@ -162,6 +184,25 @@ def _recompute(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
             metric="share of forward runs that are repeats", value=max(again, default=0.0), unit="1"
         ),
     )
+
+
+def _behind_the_first(back: Mask, kernels: Kernels) -> Mask:
+    """Kernels that begin behind the first backward one of their step and before its last, shape (n,).
+
+    Where no step is marked, one ends with its optimiser.
+    """
+    step, start = kernels.texts["step"].codes.astype(np.int64), kernels.start_ns
+    if not step.any() and not any(kernels.texts["step"].labels):
+        label = kernels.label
+        updates = label.where(bool(_OPTIMISER.search(text)) for text in label.labels)
+        order = np.argsort(start, kind="stable")
+        begins = updates[order] & ~np.append(updates[order][1:], False)
+        step[order] = np.cumsum(np.append(0, begins[:-1]))
+    count = int(step.max(initial=0)) + 1
+    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(first, step[back], start[back])
+    np.maximum.at(last, step[back], start[back])
+    return np.asarray((start > first[step]) & (start < last[step]), np.bool_)
 
 
 def _part(some: Floats, everything: Floats) -> float:

@@ -19,36 +19,75 @@ COPYING = ("cudaMemcpy", "hipMemcpy", "cuMemcpy")
 LONGEST_LAUNCH_US = 50.0
 """A launch takes some 5 to 20 µs on the host (msprof best practices)."""
 SYNCHRONISING = ("Synchronize", "synchronize")
+LAUNCHES = ("LaunchKernel", "launchKernel", "GraphLaunch")
 ITEM = ("aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::equal")
 COMPILING = (
     *("aclopCompile", "OpCompile", "CompileOp", "GEGraphCompile", "opCompile", "BuildOp", "GraphCompile"),
     *("ModuleLoadData", "cuLibraryLoadData", "hipModuleLoad", "rtcCompileProgram"),
-    "torch/_dynamo/convert_frame.py: _compile",
+    *("torch/_dynamo/convert_frame.py: _compile", "(dynamo_timed)"),
 )
 RUNTIME = frozenset({"acl", "runtime", "node", "model"})
 
-
-def is_allocation(call: Call) -> bool:
-    """True for a call that takes device memory from the driver, gives it back, or maps it."""
-    return call.level in RUNTIME | {"hccl"} and call.name.startswith(ALLOCATION)
-
-
-def is_compiling(call: Call) -> bool:
-    """True for a call that compiles an operator or a graph."""
-    return any(part in call.name for part in COMPILING)
+COLLECTS, LOADS, SAVES = "garbage collection", "waits for training data", "writes a checkpoint"
+COMPILES, ALLOCATES, WAITS = "compiles operators", "allocates device memory", "synchronising calls"
+CALLED = (COLLECTS, LOADS, SAVES, COMPILES, ALLOCATES, WAITS)
+"""Reasons of gaps that calls of the host tell, the surest first."""
+_OF_LEVEL = {"gc": COLLECTS, "loader": LOADS, "save": SAVES}
 
 
-def is_synchronising(call: Call) -> bool:
-    """True for a call of the runtime that waits for the device.
+def reason_of(level: str, name: str) -> str:
+    """What a call does that the device waits for; empty for one that only launches or computes."""
+    if level in _OF_LEVEL:
+        return _OF_LEVEL[level]
+    if any(part in name for part in COMPILING):
+        return COMPILES
+    if level in RUNTIME | {"hccl"} and name.startswith(ALLOCATION):
+        return ALLOCATES
+    if level in RUNTIME and (any(part in name for part in SYNCHRONISING) or name.startswith(COPYING)):
+        return WAITS
+    return ""
+
+
+def calls_of(calls: Iterable[Call], reason: str) -> list[Call]:
+    """The calls that do one of these, the longest first.
 
     A copy to or from pageable memory waits, too, whatever its name says (CUDA Runtime API, "API
     synchronization behavior"); it is known by taking longer than a launch.
     """
-    if call.level not in RUNTIME:
-        return False
-    if any(part in call.name for part in SYNCHRONISING):
-        return True
-    return call.name.startswith(COPYING) and call.total_us > LONGEST_LAUNCH_US * call.count
+    found = [
+        call
+        for call in calls
+        if reason_of(call.level, call.name) == reason
+        and not (
+            reason == WAITS
+            and call.name.startswith(COPYING)
+            and (call.max_us or call.total_us / call.count) <= LONGEST_LAUNCH_US
+        )
+    ]
+    return sorted(found, key=lambda call: -call.total_us)
+
+
+def spent_us(calls: Iterable[Call], reason: str) -> float:
+    """Time of all calls that do one of these: loaders and savers call each other, the longest has the others.
+
+    So do levels of the runtime, of which the one of most time counts. A call that compiles is one that
+    launches what is compiled already, so that a launch is taken off.
+    """
+    mine = calls_of(calls, reason)
+    if reason in {LOADS, SAVES}:
+        return max((call.total_us for call in mine), default=0.0)
+    if reason == COMPILES:
+        return sum(max(0.0, call.total_us - call.count * LONGEST_LAUNCH_US) for call in mine)
+    return total_us(outermost(mine) if reason in {ALLOCATES, WAITS} else mine)
+
+
+def launch_us(calls: Iterable[Call]) -> float:
+    """Mean time of a launch; 0 where none was recorded."""
+    mine = outermost(
+        call for call in calls if call.level in RUNTIME and any(part in call.name for part in LAUNCHES)
+    )
+    count = sum(call.count for call in mine)
+    return total_us(mine) / count if count else 0.0
 
 
 def total_us(calls: Iterable[Call]) -> float:

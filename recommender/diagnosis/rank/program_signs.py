@@ -44,6 +44,18 @@ def signs_of(profile: Profile) -> Mapping[str, object]:
     return {name: values[0] for name, values in held.items() if all(value == values[0] for value in values)}
 
 
+def trains(rank: Rank) -> bool:
+    """Return whether a backward pass or an optimiser ran; a rank without either may do anything."""
+    labels = () if rank.kernels is None else rank.kernels.label.labels
+    marks = {call.name for call in rank.calls if call.level in {"mark", "op"}}
+    return any(part in label.lower() for label in labels for part in _BACKWARD) or any(
+        name.startswith(("Optimizer.step", "autograd::engine::evaluate_function")) for name in marks
+    )
+
+
+_BACKWARD = ("grad", "backprop", "adam", "bwd")
+
+
 def _of_rank(rank: Rank) -> dict[str, object]:
     names = {level: {call.name for call in rank.calls if call.level == level} for level in LEVELS}
     found: dict[str, object] = {}

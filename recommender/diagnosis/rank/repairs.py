@@ -18,7 +18,7 @@ from recommender.diagnosis.rank.units import BUSY, CUBE, VECTOR
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.profiles.facts.kernels import Floats
+    from ingest.profiles.facts.kernels import Floats, Integers
     from ingest.profiles.facts.run import Call, Collective, Rank, StepTime
 
 
@@ -100,14 +100,19 @@ def fill_idle_time(rank: Rank, saved_us: float, gone: list[Call], *, longest_us:
     )
     names = {(call.level, call.name) for call in gone}
     calls = tuple(call for call in rank.calls if (call.level, call.name) not in names)
-    kernels = rank.kernels
+    kernels, details = rank.kernels, rank.details
     if kernels is not None and (kernels.start_ns != UNKNOWN_NS).all() and len(kernels) > 1:
         start, end = gaps(kernels)
         closed = part if longest_us is None else (end - start) <= longest_us * 1e3
         shift = np.concatenate([[0], np.cumsum(((end - start) * closed).astype(np.int64))])
-        place = np.searchsorted(end, kernels.start_ns, side="right")
-        kernels = kernels.with_values(start_ns=kernels.start_ns - shift[place])
-    return replace(rank, steps=steps, calls=calls, kernels=kernels)
+
+        def earlier(at: Integers) -> Integers:
+            return np.asarray(shift[np.searchsorted(end, at, side="right")], np.int64)
+
+        kernels = kernels.with_values(start_ns=kernels.start_ns - earlier(kernels.start_ns))
+        if details.spans is not None:
+            details = replace(details, spans=details.spans.without(names).moved(earlier))
+    return replace(rank, steps=steps, calls=calls, kernels=kernels, details=details)
 
 
 def hide_communication(

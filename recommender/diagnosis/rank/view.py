@@ -45,11 +45,18 @@ class View:
         rank: Its facts.
         agreed_cores: Cube cores that the ranks of the run agree on; 0 where they do not.
         uses: Use of each communicator that is known (``rank.groups``).
+        gaps_by_step: Time of its gaps by reason, as the ledger books it, each of the shape of its steps.
     """
 
     rank: Rank
     agreed_cores: float = 0.0
     uses: Mapping[str, str] = field(default_factory=dict)
+    gaps_by_step: Mapping[str, Floats] = field(default_factory=dict)
+
+    @cached_property
+    def gap_us(self) -> Mapping[str, float]:
+        """Time of all gaps by reason."""
+        return {reason: float(us.sum()) for reason, us in self.gaps_by_step.items()}
 
     @cached_property
     def total_us(self) -> float:

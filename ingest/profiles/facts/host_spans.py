@@ -1,0 +1,109 @@
+"""When calls of the host ran that last longer than a launch: what a gap of the device can be due to."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.profiles.facts.intervals import union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingest.profiles.facts.kernels import Floats, Integers
+
+LEAST_US = 20.0
+"""A launch takes some 5 to 20 µs on the host (msprof best practices): shorter calls leave no gap behind."""
+STEP = "step"
+"""Level of the ranges that mark steps."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HostSpans:
+    """The n calls of a host that last longer than a launch, and its steps.
+
+    Attributes:
+        names: Level and name of each kind of call, as calls have them.
+        codes: Number of the kind of each, shape (n,).
+        start_ns: When it began, shape (n,).
+        end_ns: When it ended, shape (n,).
+    """
+
+    names: tuple[tuple[str, str], ...]
+    codes: Integers
+    start_ns: Integers
+    end_ns: Integers
+
+    def of(self, wanted: Callable[[str, str], bool]) -> tuple[Integers, Integers]:
+        """Begin and end of the calls of a kind, by level and name, in order of their begin."""
+        mine = np.array([wanted(*name) for name in self.names], np.bool_)[self.codes]
+        order = np.argsort(self.start_ns[mine], kind="stable")
+        return self.start_ns[mine][order], self.end_ns[mine][order]
+
+    def longest(self, wanted: Callable[[str, str], bool], start_ns: Integers, end_ns: Integers) -> str:
+        """Name of the kind of call that has most of some gaps; empty if none has any."""
+        of_kind: dict[tuple[str, str], float] = {}
+        for code, name in enumerate(self.names):
+            if wanted(*name):
+                mine = self.codes == code
+                stretches = union(self.start_ns[mine], self.end_ns[mine])
+                of_kind[name] = float(overlap_us(start_ns, end_ns, *stretches).sum())
+        best = max(of_kind, key=lambda name: of_kind[name], default=None)
+        return best[1] if best is not None and of_kind[best] > 0 else ""
+
+    def without(self, gone: set[tuple[str, str]]) -> HostSpans:
+        """The spans less those of some kinds."""
+        kept = np.array([name not in gone for name in self.names], np.bool_)[self.codes]
+        return replace(self, codes=self.codes[kept], start_ns=self.start_ns[kept], end_ns=self.end_ns[kept])
+
+    def moved(self, by: Callable[[Integers], Integers]) -> HostSpans:
+        """The spans with each moment earlier by what ``by`` says of it."""
+        return replace(self, start_ns=self.start_ns - by(self.start_ns), end_ns=self.end_ns - by(self.end_ns))
+
+
+class SpanBuilder:
+    """A collector of spans."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], int] = {}
+        self._rows = array("q")
+
+    def take(self, level: str, name: str, start_ns: int | None, lasted_us: float) -> None:
+        """Take a call; one that is no longer than a launch is left out, a step is not."""
+        if start_ns is not None and (lasted_us >= LEAST_US or level == STEP):
+            code = self._codes.setdefault((level, name), len(self._codes))
+            self._rows.extend((code, start_ns, start_ns + round(lasted_us * 1e3)))
+
+    def done(self, base_ns: int = 0) -> HostSpans | None:
+        """The spans, with times since ``base_ns``; None if there are none."""
+        if not self._rows:
+            return None
+        codes, start, end = np.frombuffer(self._rows, np.int64).reshape(-1, 3).T
+        return HostSpans(
+            names=tuple(self._codes), codes=codes, start_ns=start + base_ns, end_ns=end + base_ns
+        )
+
+
+def overlap_us(start_ns: Integers, end_ns: Integers, from_ns: Integers, to_ns: Integers) -> Floats:
+    """Time that each of some intervals shares with a union of others, microseconds, shape of ``start_ns``.
+
+    Args:
+        start_ns: Begin of each interval.
+        end_ns: Its end.
+        from_ns: Begin of each stretch of the union, in order.
+        to_ns: Its end.
+    """
+    if not len(from_ns):
+        return np.zeros(len(start_ns))
+    before = np.concatenate([[0], np.cumsum(to_ns - from_ns)])
+
+    def covered(at: Integers) -> Integers:
+        place = np.searchsorted(from_ns, at, side="right")
+        last = np.maximum(place - 1, 0)
+        over = np.where(place > 0, np.maximum(0, to_ns[last] - at), 0)
+        return np.asarray(before[place] - over, np.int64)
+
+    return np.asarray((covered(end_ns) - covered(start_ns)) / 1e3, np.float64)

@@ -1,0 +1,248 @@
+"""Gaps of a device: each account of the ledger is a loss with that account's time, and calls say the rest."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.profiles.checks import GPU_LAYOUTS
+from ingest.profiles.facts.host_spans import overlap_us
+from ingest.profiles.facts.intervals import gaps, union
+from ingest.profiles.facts.kernels import UNKNOWN_NS
+from ingest.profiles.facts.place import FactPlace
+from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
+from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, LAUNCH
+from recommender.diagnosis.rank.host_calls import (
+    ALLOCATES,
+    COLLECTS,
+    COMPILES,
+    ITEM,
+    LOADS,
+    SAVES,
+    WAITS,
+    calls_of,
+    reason_of,
+    spent_us,
+)
+from recommender.diagnosis.rank.program_signs import trains
+from recommender.diagnosis.rank.repairs import fill_idle_time
+from recommender.diagnosis.rank.view import LONG_GAP_US, PLACES, KernelView, exclusive_shares
+from recommender.diagnosis.thresholds import soft
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.profiles.facts.kernels import Kernels, Mask
+    from recommender.diagnosis.evidence import SoftEvidence
+    from recommender.diagnosis.rank.view import View
+    from recommender.diagnosis.thresholds import Thresholds
+
+NODES = {
+    COLLECTS: "python-gc-high-latency",
+    LOADS: "slow-dataloader",
+    SAVES: "checkpoint-stall",
+    COMPILES: "operator-compilation-latency",
+    ALLOCATES: "memory-allocation-stall",
+    WAITS: "host-device-synchronisation",
+    LAUNCH: "kernel-launch-overhead",
+}
+"""The loss that each reason of a gap is; what no reason tells is of an idle host and nothing more."""
+PLACED = {LOADS: BEFORE, SAVES: AFTER}
+"""Reasons that the place of a gap in a step of training tells: what comes before its work is its input."""
+_RUNTIME_TELLS = (COMPILES, ALLOCATES, WAITS)
+"""Reasons that a GPU's recorded runtime would show: where it does not, there was no such call."""
+_TILING = "_Tiling"
+
+
+def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of all free time, of each of its accounts, and of what the calls in them are."""
+    if not view.rank.steps or view.total_us <= 0:
+        return
+    free = max(0.0, view.step_sum("free_us") - _copied_within_us(view))
+    share = free / view.total_us
+    yield step_evidence(
+        view,
+        "host-bound",
+        free,
+        f"nothing runs on the device for {share:.0%} of the step",
+        MetricReading(metric="free_share", value=share, unit="1"),
+        tuple(step.place for step in view.rank.steps[:3]),
+        shown=1.0 if _is_reliable(view) else UNSURE,
+        fixed=lambda rank: fill_idle_time(rank, free, []),
+    )
+    yield from _copies(view)
+    recorded = view.rank.layout in GPU_LAYOUTS and any(c.level == "runtime" for c in view.rank.calls)
+    for reason, node in NODES.items():
+        calls = calls_of(view.rank.calls, reason)
+        by_place = PLACED.get(reason, "")
+        placed = view.gap_us.get(by_place, 0.0) if trains(view.rank) or (calls and reason == LOADS) else 0.0
+        lost = view.gap_us.get(reason, 0.0) + placed
+        looked = reason == LAUNCH and isinstance(view, KernelView) and _has_starts(view.kernels)
+        if lost <= 0 and not calls and not looked and not (recorded and reason in _RUNTIME_TELLS):
+            continue
+        yield step_evidence(
+            view,
+            node,
+            lost,
+            _says(view, reason, placed),
+            MetricReading(
+                metric=f"time of gaps: {by_place if placed else reason}", value=lost * 1e-6, unit="s"
+            ),
+            tuple(call.place for call in calls[:3]) or tuple(step.place for step in view.rank.steps[:1]),
+            fixed=lambda rank, lost=lost, calls=calls, reason=reason: fill_idle_time(  # type: ignore[misc]  # bound now
+                rank, lost, calls, longest_us=LONG_GAP_US if reason == LAUNCH else None
+            ),
+        )
+    yield from _reads(view)
+    yield from _dynamic(view, free)
+
+
+def _is_reliable(view: View) -> bool:
+    """True if free time is of the profiler's own table, or counted where calls were collected too."""
+    return not all(step.is_counted for step in view.rank.steps) or bool(view.rank.calls)
+
+
+UNSURE = 0.5
+"""Weight of free time counted from one table alone, which may be an excerpt: it says nothing either way."""
+
+
+def _has_starts(kernels: Kernels) -> bool:
+    return len(kernels) > 1 and bool((kernels.start_ns != UNKNOWN_NS).any())
+
+
+def _says(view: View, reason: str, placed_us: float) -> str:
+    """The account in words, with the call that has most of it."""
+    us = view.gap_us.get(reason, 0.0)
+    if reason == LAUNCH:
+        return f"the device waits {us / 1e3:.2f} ms for launches, in gaps up to a launch or two"
+    calls = calls_of(view.rank.calls, reason)
+    name, covered_us = _covering(view, reason)
+    name = name or (calls[0].name if calls else "")
+    parts = []
+    if us > 0:
+        count = sum(call.count for call in calls)
+        told = f" ({name[:60]}; {count} calls take {spent_us(calls, reason) / 1e3:.1f} ms)" if name else ""
+        parts.append(f"{us / 1e3:.2f} ms of gaps: {reason}{told}")
+    if placed_us > 0:
+        parts.append(f"{placed_us / 1e3:.2f} ms of gaps: {PLACED[reason]}, and no call explains them")
+    if (
+        reason == ALLOCATES
+        and us > 0
+        and len(view.gaps_by_step[reason]) > 1
+        and view.gaps_by_step[reason][0] > us / 2
+    ):
+        parts.append(
+            "most of it in the first step of the recording, which takes its memory from the driver once"
+        )
+    if reason == WAITS and 0 < us < 2 * covered_us:
+        parts.append(
+            "no work shows on the device while the host waits in it: what it waits for was launched before "
+            "the recording, or is not in it"
+        )
+    return "; ".join(parts) or f"no gap: {reason}"
+
+
+def _covering(view: View, reason: str) -> tuple[str, float]:
+    """The call that covers most of the gaps, and the time that all of its kind cover; empty if not known."""
+    spans, kernels = view.rank.details.spans, view.rank.kernels
+    if spans is None or kernels is None or not view.gap_us.get(reason):
+        return "", 0.0
+    start, end = gaps(kernels)
+
+    def is_wanted(level: str, name: str) -> bool:
+        return reason_of(level, name) == reason
+
+    covered = overlap_us(start, end, *union(*spans.of(is_wanted)))
+    return spans.longest(is_wanted, start, end), float(covered.sum())
+
+
+def _reads(view: View) -> Iterator[SoftEvidence]:
+    """Evidence that the synchronising calls are values read by the program, by their time."""
+    items = sorted((c for c in view.rank.calls if c.name in ITEM), key=lambda call: -call.total_us)
+    spent = spent_us(view.rank.calls, WAITS)
+    if not items or not view.gap_us.get(WAITS):
+        return
+    read = next((call for call in items if call.name == "aten::item"), items[0])
+    part = min(1.0, read.total_us / spent) if spent > 0 else 1.0
+    yield setting_evidence(
+        view,
+        "item-calls",
+        f"{read.count} calls of .item() and its kin take {read.total_us / 1e3:.2f} ms",
+        tuple(call.place for call in items[:3]),
+        shown=float(soft(np.asarray(part), 0.5, 0.25)),
+        readings=(
+            MetricReading(metric="time in item calls over time in synchronising calls", value=part, unit="1"),
+        ),
+    )
+
+
+def _dynamic(view: View, free: float) -> Iterator[SoftEvidence]:
+    """Evidence of operators whose shapes change: their tiling and compiling."""
+    if not isinstance(view, KernelView) or not any(view.kernels.texts["state"].labels):
+        return
+    compiling = calls_of(view.rank.calls, COMPILES)
+    tiling = [call for call in view.rank.calls if call.name.endswith(_TILING)]
+    if not compiling and not tiling:
+        return
+    state = view.kernels.texts["state"]
+    dynamic = float(state.where(label == "dynamic" for label in state.labels).mean())
+    spent = spent_us(compiling, COMPILES) + sum(call.total_us for call in tiling)
+    part = min(free, spent) * dynamic
+    both = [*compiling, *tiling]
+    yield step_evidence(
+        view,
+        "dynamic-shape",
+        part,
+        f"{dynamic:.0%} of operators have dynamic shapes; tiling and compiling take {spent / 1e3:.1f} ms",
+        MetricReading(metric="dynamic_operator_share", value=dynamic, unit="1"),
+        tuple(call.place for call in both[:3]),
+        fixed=lambda rank: fill_idle_time(rank, part, both),
+        level=dynamic,
+    )
+
+
+_WITHIN = re.compile(r"Memset|Memcpy (?:DtoD|PtoP)")
+"""Copies of a GPU that stay on the device, or go to another one, as traces name them."""
+
+
+def _copied_within_us(view: View) -> float:
+    """Time in which the device copies its own data and does nothing else: it is at work, and not idle."""
+    kernels = view.rank.kernels
+    if kernels is None:
+        return 0.0
+    within = _within(kernels)
+    return float((kernels.duration_us * exclusive_shares(kernels))[within].sum()) if within.any() else 0.0
+
+
+def _within(kernels: Kernels) -> Mask:
+    """Copies that stay on the device or go to another one, shape (n,)."""
+    name = kernels.texts["name"]
+    return kernels.is_copy & name.where(_WITHIN.match(label) is not None for label in name.labels)
+
+
+def _copies(view: View) -> Iterator[SoftEvidence]:
+    """Evidence of copies beside which no kernel runs: between host and device, and within the device."""
+    kernels = view.rank.kernels
+    if kernels is None or not kernels.is_copy.any():
+        return
+    within = _within(kernels)
+    bare = kernels.duration_us * exclusive_shares(kernels)
+    for node, copies, where in (
+        ("host-to-device-copy", kernels.is_copy & ~within, "between host and device"),
+        ("memory-copies", within, "within the device"),
+    ):
+        if not copies.any():
+            continue
+        bare_us = float(bare[copies].sum())
+        lost = min(bare_us, view.step_sum("free_us"))
+        yield step_evidence(
+            view,
+            node,
+            lost,
+            f"{int(copies.sum())} copies {where}, {bare_us / 1e3:.2f} ms of them beside no kernel",
+            MetricReading(metric="copies", value=float(copies.sum()), unit="1"),
+            (FactPlace(kernels.file, tuple(int(row) for row in kernels.rows[copies][:PLACES])),),
+            fixed=lambda rank, lost=lost: fill_idle_time(rank, lost, []),  # type: ignore[misc]  # bound now
+        )
