@@ -17,7 +17,7 @@ from kg.triples.serialisation import all_of, from_graph
 from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for, vendor_of
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
-from recommender.diagnosis.rank.program_signs import trains
+from recommender.diagnosis.rank.program_signs import is_forward_only, trains
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
 from recommender.retrieval.past_cases import Present, past_cases
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.names import Names
     from recommender.retrieval.past_cases import PastCase
+
+
+_FORWARD = frozenset({"inference", "prefill", "decode"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +139,9 @@ def diagnose_profile(
         broader=network.broader,
         is_training=training,
     )
-    if training:
-        strategies = [s for s in strategies if not s.phases or {"training", "kernel"} & set(s.phases)]
+    phases = {"training"} if training else _FORWARD if is_forward_only(profile) else frozenset[str]()
+    if phases:
+        strategies = [s for s in strategies if not s.phases or {*phases, "kernel"} & set(s.phases)]
     limits = allowed or Allowed()
     strategies = [item for item in strategies if limits.lets(item)]
     found = diagnose(profile, network, Thresholds.of(patterns), least=least, before=before)

@@ -92,6 +92,7 @@ class Diagnosis:
         profile: The facts.
         views: Its ranks as the analysers saw them, with the numbers that they agree on.
         findings: At most three causes, the costliest first; empty for a healthy profile.
+        others: The significant causes beyond these, whose repair was not replayed.
         evidence: The strongest evidence for each node.
         labels: English names of the nodes.
         patterns: Ids of the nodes that are bottlenecks; the others are settings and the like.
@@ -107,6 +108,7 @@ class Diagnosis:
     profile: Profile
     views: tuple[View, ...]
     findings: tuple[Finding, ...]
+    others: tuple[LikelyCause, ...] = ()
     evidence: Mapping[str, SoftEvidence]
     labels: Mapping[str, str]
     patterns: frozenset[str]
@@ -175,6 +177,15 @@ class Diagnosis:
             "ledger": ledger_content(self.ledger, self.before, self.difference),
             "next_measurement": None if self.next is None else self.next.to_json(),
             "causes": [self._finding(item) for item in self.findings],
+            "other_causes": [
+                {
+                    "cause": item.node,
+                    "chain": list(item.chain),
+                    "lost_us": round(item.lost_us, 3),
+                    "share": round(item.share, 4),
+                }
+                for item in self.others
+            ],
             "looked_at": [item.to_json() for item in sorted(self.evidence.values(), key=lambda e: -e.share)],
             "besides": [item.node for item in self.besides],
             "not_collected": [{"what": item.what, "how": item.how} for item in self.missing],
@@ -230,7 +241,7 @@ def diagnose(
     )
     ledger, ledger_before = keep_ledger(profile, before), None if before is None else keep_ledger(before)
     posterior = infer(network, ratios(evidence, least))
-    tested = _test_causes(
+    tested, others = _test_causes(
         profile,
         before,
         thresholds,
@@ -243,6 +254,7 @@ def diagnose(
             Finding(cause=cause, gain=modelled_gain(cause.chance, cause.share), fix=test, part=part)
             for (cause, test), part in zip(tested, parts([_saved_us(*p) for p in tested]), strict=True)
         ),
+        others=tuple(others),
         evidence=evidence,
         labels=network.labels,
         patterns=frozenset(network.broader),
@@ -278,20 +290,24 @@ def _test_causes(
     before: Profile | None,
     thresholds: Thresholds,
     causes_without: Callable[[Refuted], list[LikelyCause]],
-) -> list[tuple[LikelyCause, FixTest | None]]:
-    """The causes to name with their fix tests; named again without the edges that a test refutes."""
+) -> tuple[list[tuple[LikelyCause, FixTest | None]], list[LikelyCause]]:
+    """The causes to name with their fix tests, and the others: again without what a test refutes."""
     by_rank: dict[int, EvidenceByNode] = {}
     refuted: set[tuple[str, str]] = set()
     causes: list[LikelyCause] = []
+    everything: list[LikelyCause] = []
     tests: dict[str, FixTest | None] = {}
     for _ in range(MOST_CAUSES):
-        causes = causes_without(frozenset(refuted))[:MOST_TESTED]
+        everything = causes_without(frozenset(refuted))
+        causes = everything[:MOST_TESTED]
         tests = {item.node: fix_test(profile, item, thresholds, by_rank, before) for item in causes}
         new = {test.refuted for test in tests.values() if test and test.refuted} - refuted
         if not new:
             break
         refuted |= new
-    return _rank_causes(causes, tests)
+    named = _rank_causes(causes, tests)
+    nodes = {cause.node for cause, _ in named}
+    return named, [cause for cause in everything if cause.node not in nodes]
 
 
 def _rank_causes(

@@ -52,18 +52,6 @@ class Thresholds:
         degrees = self._degrees(pattern, metric, value)
         return np.asarray(np.nan_to_num(np.sum(degrees, axis=0) / len(degrees)), dtype=np.float64)
 
-    def most_shows(self, pattern: str, metric: str, value: Floats | float) -> Floats:
-        """The degree by the published threshold that is passed most, 0 to 1.
-
-        For a part of the step that is measured: that it is there is no question, and one who publishes that
-        so much is too much is enough.
-
-        Raises:
-            KeyError: The graph has no threshold of the metric for the pattern.
-        """
-        most = np.max(self._degrees(pattern, metric, value), axis=0)
-        return np.asarray(np.nan_to_num(most), dtype=np.float64)
-
     def _degrees(self, pattern: str, metric: str, value: Floats | float) -> list[Floats]:
         x = np.asarray(value, dtype=np.float64)
         stated = self._by[pattern, metric]

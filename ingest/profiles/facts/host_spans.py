@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.intervals import union
+from ingest.profiles.facts.stretches import overlap_us, union
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ingest.profiles.facts.kernels import Floats, Integers
+    from ingest.profiles.facts.kernels import Integers
 
 LEAST_US = 20.0
 """A launch takes some 5 to 20 µs on the host (msprof best practices): shorter calls leave no gap behind."""
@@ -85,25 +85,3 @@ class SpanBuilder:
         return HostSpans(
             names=tuple(self._codes), codes=codes, start_ns=start + base_ns, end_ns=end + base_ns
         )
-
-
-def overlap_us(start_ns: Integers, end_ns: Integers, from_ns: Integers, to_ns: Integers) -> Floats:
-    """Time that each of some intervals shares with a union of others, microseconds, shape of ``start_ns``.
-
-    Args:
-        start_ns: Begin of each interval.
-        end_ns: Its end.
-        from_ns: Begin of each stretch of the union, in order.
-        to_ns: Its end.
-    """
-    if not len(from_ns):
-        return np.zeros(len(start_ns))
-    before = np.concatenate([[0], np.cumsum(to_ns - from_ns)])
-
-    def covered(at: Integers) -> Integers:
-        place = np.searchsorted(from_ns, at, side="right")
-        last = np.maximum(place - 1, 0)
-        over = np.where(place > 0, np.maximum(0, to_ns[last] - at), 0)
-        return np.asarray(before[place] - over, np.int64)
-
-    return np.asarray((covered(end_ns) - covered(start_ns)) / 1e3, np.float64)

@@ -1,4 +1,4 @@
-"""Intervals of time: kernels of parallel streams overlap, so their union counts and not their sum."""
+"""Gaps between kernels, and the split of steps that is counted from kernels."""
 
 from __future__ import annotations
 
@@ -9,26 +9,7 @@ import numpy as np
 from ingest.profiles.facts.kernels import UNKNOWN_NS, Integers, Kernels, Mask
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import StepTime
-
-
-def union(start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
-    """Begin and end of each stretch that the intervals cover, in order."""
-    keep = (end_ns > start_ns) & (start_ns != UNKNOWN_NS)
-    start, end = start_ns[keep], end_ns[keep]
-    if not len(start):
-        return start, end
-    if np.any(start[1:] < start[:-1]):
-        order = np.argsort(start, kind="stable")
-        start, end = start[order], end[order]
-    end = np.maximum.accumulate(end)
-    is_new = np.append(True, start[1:] > end[:-1])
-    return start[is_new], end[np.append(np.flatnonzero(is_new)[1:] - 1, len(end) - 1)]
-
-
-def length_us(start_ns: Integers, end_ns: Integers) -> float:
-    """Length of the union of the intervals, microseconds."""
-    start, end = union(start_ns, end_ns)
-    return float((end - start).sum()) / 1e3
+from ingest.profiles.facts.stretches import length_us, union
 
 
 def gaps(kernels: Kernels) -> tuple[Integers, Integers]:

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ingest.profiles.facts.intervals import union
 from ingest.profiles.facts.kernels import UNKNOWN_NS, Integers, Kernels, Mask, TextColumn
+from ingest.profiles.facts.stretches import union
 
 Step = tuple[int, int, str]
 """Begin, end (nanoseconds) and name of a step on the host."""

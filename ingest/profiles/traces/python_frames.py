@@ -21,8 +21,8 @@ import numpy as np
 
 from ingest.profiles.cells import nanoseconds
 from ingest.profiles.facts.details import IdleFrame
-from ingest.profiles.facts.host_spans import overlap_us
 from ingest.profiles.facts.intervals import gaps
+from ingest.profiles.facts.stretches import overlap_us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

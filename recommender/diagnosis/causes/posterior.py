@@ -1,37 +1,36 @@
-"""Exact posteriors of a cause network over small sets of causes.
+"""Posteriors of a cause network by messages along its edges: exact on a tree, and linear in the edges.
 
-Every node is on or off. A hypothesis is a set S of at most five nodes that came on by themselves. What is
-on makes each of its effects come on with the strength of the edge, each edge by itself (noisy-OR), and so on
-along the graph. Evidence on a node is soft: a likelihood ratio of what was seen if the node is on over what
-was seen if it is off, 1 where nothing was collected. The posterior is summed over all S and over all patterns
-of activation of each, without sampling or approximation; causes that share an effect explain each other away.
+Every node is on or off. A node that is seen, or that may be behind two seen ones, comes on by itself at a
+rate. What is on makes each of its effects come on with the strength of the edge, each edge by itself
+(noisy-OR). Evidence on a node is soft: a likelihood ratio of what was seen if the node is on over what was
+seen if it is off, 1 where nothing was collected. Each edge carries what its cause knows without its effect,
+and what its effect knows without its cause, until nothing changes; causes that share an effect explain each
+other away.
+
+Source:
+    J. Pearl, Probabilistic Reasoning in Intelligent Systems (1988), section 4.3.2: noisy-OR gates.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from ingest.profiles.facts.kernels import Floats
-    from recommender.diagnosis.causes.network import CauseNetwork
+    from recommender.diagnosis.causes.network import CauseNetwork, Edge
 
 RATE = 0.1
 """Rate at which a pattern comes on by itself. A profile that somebody looks at has three of some thirty
 observable patterns: an assumption, checked by the calibration in
 benchmarks/profiles/diagnosis.py."""
-
-MOST_CAUSES = 5
-"""Nodes that came on by themselves at most: more than the three that are named, for a limit of three makes
-each of four obvious ones look unlikely."""
-MOST_CANDIDATES = 10
-"""Nodes that may be in S: those with the strongest evidence, 638 sets."""
+MOST_SWEEPS = 60
+SETTLED = 1e-9
+DAMPING = 0.3
+"""Part of a message that stays from the sweep before: loops would make it swing."""
+CERTAIN = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,135 +46,88 @@ class Posterior:
 
 def infer(network: CauseNetwork, ratios: Mapping[str, float], *, rate: float = RATE) -> Posterior:
     """Chances of all nodes given likelihood ratios by node."""
-    strong = sorted((node for node, ratio in ratios.items() if ratio > 1), key=lambda node: -ratios[node])
-    candidates = strong[:MOST_CANDIDATES]
-    room = MOST_CANDIDATES - len(candidates)
-    hidden = _common(network, candidates, ratios)[:room]
-    candidates += hidden
-    reach = {node: network.above(node) for node in candidates}
-    observed = set(ratios) | set(candidates)
-    order = _order(network, set().union(*reach.values()) if reach else set())
-    relevant = [node for node in order if network.above(node) & observed]
-    steps = _steps(network, relevant, ratios)
-    sums = np.zeros(1 + len(steps))
-    odds = rate / (1 - rate)
-    for size in range(MOST_CAUSES + 1):
-        for chosen in combinations(candidates, size):
-            reached = set().union(*(reach[node] for node in chosen))
-            sums += odds**size * _activation(frozenset(chosen), steps, reached)
-    total = float(sums[0])
-    return Posterior(
-        {step.node: float(sums[1 + i]) / total for i, step in enumerate(steps) if sums[1 + i] > 0}
-    )
+    seen = [node for node, ratio in ratios.items() if ratio > 1]
+    sources = {*seen, *_common(network, seen, ratios)}
+    nodes = sorted(set().union(*(network.above(node) for node in sources)))
+    messages = _Messages(network, nodes, ratios, dict.fromkeys(sources, rate))
+    for _ in range(MOST_SWEEPS):
+        if messages.sweep() < SETTLED:
+            break
+    return Posterior({node: chance for node in nodes if (chance := messages.chance(node)) > 0})
 
 
-def _steps(network: CauseNetwork, order: Sequence[str], ratios: Mapping[str, float]) -> list[_Step]:
-    """The nodes in the order of the summation, causes before effects."""
-    place = {node: i for i, node in enumerate(order)}
-    last = {
-        node: max((place[edge.effect] for edge in network.effects(node) if edge.effect in place), default=-1)
-        for node in order
-    }
-    return [
-        _Step(
-            node=node,
-            ratio=ratios.get(node, 1.0),
-            causes=tuple((edge.cause, edge.strength) for edge in network.causes(node) if edge.cause in place),
-            is_needed=last[node] > i,
-            done=frozenset(name for name in order[: i + 1] if last[name] <= i),
-        )
-        for i, node in enumerate(order)
-    ]
-
-
-def _common(network: CauseNetwork, candidates: Sequence[str], ratios: Mapping[str, float]) -> list[str]:
-    """Unseen nodes that may be behind two or more seen ones; an unseen cause of one is in its rate."""
-    counts: dict[str, float] = {}
-    for node in candidates:
-        for edge in network.causes(node):
-            if edge.cause not in ratios and not edge.is_kind:
-                counts[edge.cause] = counts.get(edge.cause, 0.0) + edge.strength
-    several = [
-        cause
-        for cause in counts
-        if sum(any(edge.cause == cause for edge in network.causes(node)) for node in candidates) >= 2
-    ]
-    return sorted(several, key=lambda cause: (-counts[cause], cause))
-
-
-def _order(network: CauseNetwork, nodes: set[str]) -> list[str]:
-    """Causes before effects."""
-    ordered: list[str] = []
-    done: set[str] = set()
-
-    def visit(node: str) -> None:
-        if node in done:
-            return
-        done.add(node)
-        for edge in network.causes(node):
-            if edge.cause in nodes:
-                visit(edge.cause)
-        ordered.append(node)
-
-    for node in sorted(nodes):
-        visit(node)
-    return ordered
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A node in the order of causes before effects.
-
-    Attributes:
-        node: Its id.
-        ratio: Its likelihood ratio.
-        causes: Ids and strengths of the edges into it.
-        is_needed: Whether a later node depends on it.
-        done: Nodes of which no later one depends: whether they are on need not be remembered.
-    """
-
-    node: str
-    ratio: float
-    causes: tuple[tuple[str, float], ...]
-    is_needed: bool
-    done: frozenset[str]
-
-
-def _activation(chosen: frozenset[str], steps: Sequence[_Step], reached: set[str]) -> Floats:
-    """Weight of the evidence if ``chosen`` came on by themselves, and its part in which each node is on.
-
-    Sums over every pattern of activation. Patterns that differ only in nodes on which nothing later depends
-    are added up on the way, so the sum is exact and its cost grows with what is open at one time alone.
+class _Messages:
+    """The messages of a network.
 
     Args:
-        chosen: What came on by itself.
-        steps: All n nodes that matter, causes before effects.
-        reached: Those that ``chosen`` may bring on; the others stay off.
-
-    Returns:
-        Shape (1 + n,): the total weight, then for each of the steps the part with its node on.
+        network: The graph.
+        nodes: Those that may be on.
+        ratios: Likelihood ratios of what was seen, by node.
+        rates: Rates of the nodes that come on by themselves.
     """
-    start = np.zeros(1 + len(steps))
-    start[0] = 1.0
-    states: dict[frozenset[str], Floats] = {frozenset(): start}
-    for place, step in enumerate(steps, 1):
-        if step.node not in reached:
-            continue
-        grown: dict[frozenset[str], Floats] = {}
-        for active, weights in states.items():
-            off = 0.0
-            if step.node not in chosen:
-                off = math.prod(1 - strength for cause, strength in step.causes if cause in active)
-            if off < 1:
-                there = weights * ((1 - off) * step.ratio)
-                there[place] = there[0]
-                _add(grown, (active | {step.node} if step.is_needed else active) - step.done, there)
-            if off > 0:
-                _add(grown, active - step.done, weights * off)
-        states = grown
-    return np.sum(list(states.values()), axis=0)  # type: ignore[no-any-return]
+
+    def __init__(
+        self,
+        network: CauseNetwork,
+        nodes: Sequence[str],
+        ratios: Mapping[str, float],
+        rates: Mapping[str, float],
+    ) -> None:
+        known = set(nodes)
+        self._nodes, self._ratios, self._rates = nodes, ratios, rates
+        self._into = {node: [e for e in network.causes(node) if e.cause in known] for node in nodes}
+        self._out = {node: [e for e in network.effects(node) if e.effect in known] for node in nodes}
+        edges = [edge for found in self._into.values() for edge in found]
+        self._down = {(edge.cause, edge.effect): rates.get(edge.cause, 0.0) for edge in edges}
+        self._up = {(edge.cause, edge.effect): 1.0 for edge in edges}
+
+    def sweep(self) -> float:
+        """Renew all messages once; how much one of them changed at most."""
+        most = 0.0
+        for node in self._nodes:
+            below = self._below(node, self._out[node])
+            for edge in self._into[node]:
+                off = self._off(node, (other for other in self._into[node] if other is not edge))
+                off_with = off * (1 - edge.strength)
+                told = (below * (1 - off_with) + off_with) / max(CERTAIN, below * (1 - off) + off)
+                most = max(most, self._renew(self._up, edge, told))
+        for node in self._nodes:
+            off = self._off(node, self._into[node])
+            odds = (1 - off) / max(CERTAIN, off)
+            for edge in self._out[node]:
+                rest = self._below(node, (other for other in self._out[node] if other is not edge))
+                told = odds * rest / (1 + odds * rest)
+                most = max(most, self._renew(self._down, edge, told))
+        return most
+
+    def chance(self, node: str) -> float:
+        """Chance that a node is on."""
+        off = self._off(node, self._into[node])
+        odds = (1 - off) / max(CERTAIN, off) * self._below(node, self._out[node])
+        return odds / (1 + odds)
+
+    def _off(self, node: str, edges: Iterable[Edge]) -> float:
+        """Chance that neither a node's own rate nor these edges bring it on."""
+        passed = (1 - edge.strength * self._down[edge.cause, edge.effect] for edge in edges)
+        return (1 - self._rates.get(node, 0.0)) * math.prod(passed)
+
+    def _below(self, node: str, edges: Iterable[Edge]) -> float:
+        """Likelihood ratio of what was seen of a node and beyond these edges."""
+        return self._ratios.get(node, 1.0) * math.prod(self._up[e.cause, e.effect] for e in edges)
+
+    @staticmethod
+    def _renew(held: dict[tuple[str, str], float], edge: Edge, told: float) -> float:
+        key = (edge.cause, edge.effect)
+        before = held[key]
+        held[key] = DAMPING * before + (1 - DAMPING) * told
+        return abs(held[key] - before)
 
 
-def _add(states: dict[frozenset[str], Floats], key: frozenset[str], weights: Floats) -> None:
-    before = states.get(key)
-    states[key] = weights if before is None else before + weights
+def _common(network: CauseNetwork, seen: Sequence[str], ratios: Mapping[str, float]) -> set[str]:
+    """Unseen nodes that may be behind two or more seen ones; an unseen cause of one is in its rate."""
+    behind: dict[str, set[str]] = {}
+    for node in seen:
+        for edge in network.causes(node):
+            if edge.cause not in ratios and not edge.is_kind:
+                behind.setdefault(edge.cause, set()).add(node)
+    return {cause for cause, effects in behind.items() if len(effects) >= 2}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.host_spans import LEAST_US, STEP, overlap_us
-from ingest.profiles.facts.intervals import union
+from ingest.profiles.facts.host_spans import LEAST_US, STEP
+from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, LAUNCH, UNSEEN_HOST
 from recommender.diagnosis.rank.host_calls import (
     CALLED,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.checks import GPU_LAYOUTS
-from ingest.profiles.facts.host_spans import overlap_us
-from ingest.profiles.facts.intervals import gaps, union
+from ingest.profiles.facts.intervals import gaps
 from ingest.profiles.facts.kernels import UNKNOWN_NS
 from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
 from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, LAUNCH
 from recommender.diagnosis.rank.host_calls import (
@@ -56,7 +56,7 @@ _RUNTIME_TELLS = (COMPILES, ALLOCATES, WAITS)
 _TILING = "_Tiling"
 
 
-def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of all free time, of each of its accounts, and of what the calls in them are."""
     if not view.rank.steps or view.total_us <= 0:
         return
@@ -80,7 +80,8 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         placed = view.gap_us.get(by_place, 0.0) if trains(view.rank) or (calls and reason == LOADS) else 0.0
         lost = view.gap_us.get(reason, 0.0) + placed
         looked = reason == LAUNCH and isinstance(view, KernelView) and _has_starts(view.kernels)
-        if lost <= 0 and not calls and not looked and not (recorded and reason in _RUNTIME_TELLS):
+        tells = recorded and (reason in _RUNTIME_TELLS or (reason in PLACED and not trains(view.rank)))
+        if lost <= 0 and not calls and not looked and not tells:
             continue
         yield step_evidence(
             view,

@@ -25,11 +25,7 @@ _GATHER = ("allgather",)
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Evidence of all exposed communication, then of its parts.
-
-    That a sum is too large, one published mark is enough to say. Which part of it is to blame is another
-    question: there the marks count alike, or a part would stand before what costs more beside it.
-    """
+    """Evidence of all exposed communication, then of its parts."""
     exposed = view.step_sum("exposed_us")
     if view.total_us <= 0 or (exposed <= 0 and not view.rank.collectives and not view.rank.links):
         return
@@ -43,7 +39,6 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         f"communication that nothing hides is {share:.0%} of the step",
         MetricReading(metric="communication_not_overlapped_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
-        shown=float(thresholds.most_shows(*mark, share)),
         fixed=lambda rank: hide_communication(rank, exposed, []),
     )
     yield from _waits(view, thresholds)

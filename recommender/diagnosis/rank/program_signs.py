@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.checks import GPU_LAYOUTS
 from recommender.diagnosis.rank.kinds import PRODUCTS, of_kind
 
 if TYPE_CHECKING:
@@ -50,6 +51,17 @@ def trains(rank: Rank) -> bool:
     marks = {call.name for call in rank.calls if call.level in {"mark", "op"}}
     return any(part in label.lower() for label in labels for part in _BACKWARD) or any(
         name.startswith(("Optimizer.step", "autograd::engine::evaluate_function")) for name in marks
+    )
+
+
+def is_forward_only(profile: Profile) -> bool:
+    """Return whether every rank is a recording of a GPU with products of which no backward pass ran."""
+    return bool(profile.ranks) and all(
+        rank.layout in GPU_LAYOUTS
+        and rank.kernels is not None
+        and of_kind(rank.kernels, PRODUCTS).any()
+        and not trains(rank)
+        for rank in profile.ranks
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from ingest.profiles.facts.details import Details, Iteration
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile
+from ingest.profiles.tables.iterations import data_waits
 from kg.errors import MissingFactError, WorkspaceError
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.answers.diagnose import diagnose_profile
@@ -43,7 +44,7 @@ FAULTS: list[tuple[str, dict[str, Any]]] = [
     ("precision-excess", {"types": "FLOAT;FLOAT"}),
     ("host-bound", {"gap_us": 140.0}),
     ("kernel-launch-overhead", {"extra": [("Tiny", "AI_VECTOR_CORE", 2.0)] * 400, "gap_us": 20.0}),
-    ("python-gc-high-latency", {"gap_us": 40.0, "calls": [call("gc", "GC", 4000.0, 2)]}),
+    ("python-gc-high-latency", {"gap_us": 90.0, "calls": [call("gc", "GC", 9000.0, 2)]}),
     ("slow-dataloader", {"gap_us": 150.0, "calls": [call("loader", "DataLoader", 15_000.0, 1)]}),
     ("memory-allocation-stall", {"gap_us": 150.0, "calls": [call("acl", "aclrtFreePhysical", 15_000.0)]}),
     ("host-device-synchronisation",
@@ -155,7 +156,7 @@ def test_iterations_that_wait_for_data_are_a_slow_loader(make: Any, network: Any
         number="1", model="", length_us=20_000.0, end_ns=None,
         data_us=14_000.0, place=FactPlace("step_trace_0.csv", (2,)),
     )  # fmt: skip
-    told = replace(rank, details=Details(iterations=(waits,)))
+    told = replace(rank, details=Details(iterations=(waits,)), calls=tuple(data_waits([waits])))
     first = diagnose(Profile(path="run", ranks=(told,)), network, thresholds).findings[0].cause
     assert first.node == "slow-dataloader"
     assert first.evidence[-1].places == (FactPlace("step_trace_0.csv", (2,)),)

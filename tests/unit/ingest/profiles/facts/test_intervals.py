@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.profiles.facts.intervals import length_us, split_steps
+from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import KernelBuilder
+from ingest.profiles.facts.stretches import length_us
 from recommender.diagnosis.rank.view import exclusive_shares
 
 spans = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 80)), min_size=1, max_size=30)

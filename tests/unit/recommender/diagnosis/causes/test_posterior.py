@@ -1,4 +1,4 @@
-"""The network of causes: exact posteriors, and what explains what away."""
+"""The network of causes: posteriors that are exact on trees, and what explains what away."""
 
 import math
 from itertools import combinations, product
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.diagnosis.causes.network import CauseNetwork, Edge
-from recommender.diagnosis.causes.posterior import MOST_CAUSES, infer
+from recommender.diagnosis.causes.posterior import infer
 
 RATE = 0.1
 NAMES = ("a", "b", "c", "d", "e")
@@ -21,7 +21,7 @@ def by_hand(edges: list[Edge], seen: dict[str, float]) -> dict[str, float]:
     candidates = [name for name in NAMES if seen[name] > 1]
     on = dict.fromkeys(NAMES, 0.0)
     total = 0.0
-    for size in range(MOST_CAUSES + 1):
+    for size in range(len(candidates) + 1):
         for chosen in combinations(candidates, size):
             for fires in product([False, True], repeat=len(edges)):
                 chance = (RATE / (1 - RATE)) ** size
@@ -40,14 +40,32 @@ def by_hand(edges: list[Edge], seen: dict[str, float]) -> dict[str, float]:
 
 
 @settings(max_examples=25, deadline=None)
+@given(
+    st.lists(strengths, min_size=4, max_size=4),
+    st.lists(st.integers(0, 3), min_size=4, max_size=4),
+    st.lists(ratios, min_size=5, max_size=5),
+    st.booleans(),
+)
+def test_on_a_tree_they_are_those_of_the_sum_over_everything(
+    weights: list[float], above: list[int], found: list[float], turned: bool
+) -> None:
+    pairs = [(NAMES[above[at] % (at + 1)], NAMES[at + 1]) for at in range(4)]
+    edges = [Edge(*(pair[::-1] if turned else pair), w) for pair, w in zip(pairs, weights, strict=True) if w]
+    seen = dict(zip(NAMES, found, strict=True))
+    posterior = infer(CauseNetwork(edges, dict.fromkeys(NAMES, ""), {}), seen, rate=RATE)
+    for name, chance in by_hand(edges, seen).items():
+        assert posterior.on.get(name, 0.0) == pytest.approx(chance, abs=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
 @given(st.lists(strengths, min_size=10, max_size=10), st.lists(ratios, min_size=5, max_size=5))
-def test_posteriors_are_those_of_the_sum_over_everything(weights: list[float], found: list[float]) -> None:
+def test_with_loops_they_are_near_it(weights: list[float], found: list[float]) -> None:
+    """Of 75 random networks of five nodes and ten edges half were within .011, the worst within .11."""
     edges = [Edge(a, b, w) for (a, b), w in zip(combinations(NAMES, 2), weights, strict=True) if w]
     seen = dict(zip(NAMES, found, strict=True))
-    network = CauseNetwork(edges, dict.fromkeys(NAMES, ""), {})
-    posterior = infer(network, seen, rate=RATE)
+    posterior = infer(CauseNetwork(edges, dict.fromkeys(NAMES, ""), {}), seen, rate=RATE)
     for name, chance in by_hand(edges, seen).items():
-        assert posterior.on.get(name, 0.0) == pytest.approx(chance, abs=1e-9)
+        assert posterior.on.get(name, 0.0) == pytest.approx(chance, abs=0.2)
 
 
 def test_a_cause_that_is_seen_explains_another_away() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ingest.profiles.facts.intervals import split_steps
-from ingest.profiles.facts.kernels import TextColumn
+from ingest.profiles.facts.kernels import TextColumn, concatenate
 from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.analysis import analyse, views
 from recommender.diagnosis.diagnosis import diagnose
@@ -80,7 +80,7 @@ def test_two_steps_beside_one_of_the_same_are_no_regression(make: Any, network: 
     before = make(CASTS, gap_us=30.0)
     (rank,) = before.ranks
     assert rank.kernels is not None
-    twice = rank.kernels.where(np.tile(np.arange(len(rank.kernels)), 2))
+    twice = concatenate([rank.kernels, rank.kernels])
     later = twice.start_ns.copy()
     later[len(rank.kernels) :] += round(rank.steps[0].step_us * 1e3) + 30_000
     after = Profile(

@@ -1,0 +1,182 @@
+"""Gaps of a device: what calls cover them, where they lie, what nothing explains."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.profiles.mechanisms import of_traces
+from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Call, Profile
+from ingest.profiles.folders import read_profile
+from recommender.diagnosis.analysis import analyse
+from recommender.diagnosis.diagnosis import diagnose
+
+TRAINS, SERVES = WORLDS["trains on A100"], WORLDS["serves on MI300X"]
+
+
+def traced(world: World, change: of_traces.Change, folder: Path, share: float = 0.3) -> Profile:
+    """A capture with a fault that costs a share of its step."""
+    random = np.random.default_rng(5)
+    step = length_us(world, random) / world.steps
+    altered = change(world, step * share / (1 - share), random)
+    assert altered is not None
+    return read_profile(write(altered, random, folder / "run.pt.trace.json"))
+
+
+def call(level: str, name: str, total_us: float, count: int = 1) -> Call:
+    return Call(
+        level=level, name=name, total_us=total_us, count=count, max_us=None, place=FactPlace("api.csv", (3,))
+    )
+
+
+def test_items_are_the_reason_where_they_took_the_time(make: Any, thresholds: Any) -> None:
+    def seen(item_us: float) -> float:
+        calls = [call("acl", "aclrtSynchronizeStream", 15_000.0, 100), call("op", "aten::item", item_us, 100)]
+        return analyse(make(gap_us=150.0, calls=calls), thresholds)["item-calls"].shown
+
+    assert seen(14_000.0) > 0.9
+    assert seen(100.0) < 0.1  # as many calls, and no time in them
+
+
+def test_a_blocking_copy_has_the_gap_that_it_covers(tmp_path: Path, network: Any, thresholds: Any) -> None:
+    run = traced(SERVES, of_traces.before_the_capture, tmp_path)
+    [first, *others] = diagnose(run, network, thresholds).findings
+    assert first.cause.node == "host-device-synchronisation"
+    assert "hipMemcpyAsync" in first.cause.evidence[-1].says
+    assert "before the recording" in first.cause.evidence[-1].says
+    assert not any("item-calls" in item.cause.chain for item in others)
+
+
+def test_calls_inside_calls_are_counted_once(make: Any, thresholds: Any) -> None:
+    calls = [
+        call("acl", "aclrtSynchronizeStream", 900.0, 30),
+        call("runtime", "StreamSynchronize", 1000.0, 40),
+        call("runtime", "DeviceSynchronize", 0.0, 500),
+    ]
+    assert (
+        analyse(make(gap_us=100.0, calls=calls), thresholds)["host-device-synchronisation"].lost_us == 1000.0
+    )
+
+
+def test_savers_call_each_other(make: Any, network: Any, thresholds: Any) -> None:
+    saves = [
+        call("save", "torch/serialization.py: save", 4000.0, 2),
+        call("save", "torch/distributed/checkpoint/state_dict_saver.py: save", 5000.0),
+    ]
+    run = make(gap_us=60.0, calls=saves)
+    assert analyse(run, thresholds)["checkpoint-stall"].lost_us == pytest.approx(5000.0)
+    assert diagnose(run, network, thresholds).findings[0].cause.chain == ("host-bound", "checkpoint-stall")
+
+
+def test_what_the_collector_takes_is_no_synchronisation(make: Any, thresholds: Any) -> None:
+    waits, pause = call("runtime", "cudaStreamSynchronize", 50_000.0, 99), call("gc", "gc.collect", 5500.0, 3)
+
+    def lost(*made: Call) -> float:
+        return analyse(make(gap_us=60.0, calls=made), thresholds)["host-device-synchronisation"].lost_us
+
+    assert lost(waits, pause) < lost(waits)
+
+
+def test_beside_an_earlier_run_waits_have_no_more_than_they_grew_by(
+    make: Any, network: Any, thresholds: Any
+) -> None:
+    """The table of calls is the same, and the gaps are longer: what made them so is not known."""
+    calls = [
+        call("acl", "aclrtSynchronizeStream", 40_000.0, 500),
+        call("acl", "aclrtLaunchKernel", 900.0, 300),
+    ]
+    found = diagnose(
+        make(gap_us=150.0, calls=calls), network, thresholds, before=make(gap_us=60.0, calls=calls)
+    )
+    assert [item.cause.node for item in found.findings] == ["host-bound"]
+    more = [
+        call("acl", "aclrtSynchronizeStream", 90_000.0, 500),
+        call("acl", "aclrtLaunchKernel", 900.0, 300),
+    ]
+    found = diagnose(
+        make(gap_us=150.0, calls=more), network, thresholds, before=make(gap_us=60.0, calls=calls)
+    )
+    assert found.findings[0].cause.node == "host-device-synchronisation"
+
+
+def test_before_the_first_work_of_a_step_is_its_input(tmp_path: Path, network: Any, thresholds: Any) -> None:
+    found = diagnose(traced(TRAINS, of_traces.starved_unseen, tmp_path), network, thresholds)
+    assert found.findings[0].cause.node == "slow-dataloader"
+    assert "before the first work" in found.findings[0].cause.evidence[-1].says
+
+
+def test_a_gap_within_a_step_that_no_call_covers_is_of_the_host(
+    tmp_path: Path, network: Any, thresholds: Any
+) -> None:
+    found = diagnose(traced(TRAINS, of_traces.standstill, tmp_path), network, thresholds)
+    assert [item.cause.node for item in found.findings] == ["host-bound"]
+
+
+def test_memory_that_is_taken_once_is_told_as_a_first_step(
+    tmp_path: Path, network: Any, thresholds: Any
+) -> None:
+    found = diagnose(traced(TRAINS, of_traces.first_step, tmp_path), network, thresholds)
+    assert found.findings[0].cause.node == "memory-allocation-stall"
+    assert "first step of the recording" in found.findings[0].cause.evidence[-1].says
+
+
+def test_a_teacher_before_the_student_is_no_recomputation(
+    tmp_path: Path, network: Any, thresholds: Any
+) -> None:
+    for name, world in WORLDS.items():
+        run = traced(world, of_traces.teacher, tmp_path)
+        assert analyse(run, thresholds)["recompute-overhead"].lost_us == 0, name
+        if world.is_training:
+            again = traced(world, of_traces.recomputed, tmp_path)
+            assert analyse(again, thresholds)["recompute-overhead"].share > 0.1, name
+
+
+def test_times_of_calls_stand_on_the_clock_of_kernels(tmp_path: Path) -> None:
+    path = write(TRAINS, np.random.default_rng(1), tmp_path / "run.json")
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "baseTimeNanoseconds": 1_700_000_000_000_000_000}))
+    (rank,) = read_profile(path).ranks
+    assert rank.details.spans is not None
+    assert rank.kernels is not None
+    assert abs(int(rank.details.spans.start_ns.min()) - int(rank.kernels.start_ns.min())) < 10**9
+
+
+def test_copies_count_where_no_kernel_runs(make: Any, thresholds: Any) -> None:
+    work = [*[("MEMCPY_ASYNC", "MEMCPY", 400.0)] * 5, ("RmsNorm", "AI_VECTOR_CORE", 50.0)]
+    (rank,) = make(work, gap_us=10.0).ranks
+    free = sum(step.free_us for step in rank.steps)
+    assert free >= 5 * 400.0
+    found = analyse(Profile(path="run", ranks=(rank,)), thresholds)["host-to-device-copy"]
+    assert found.lost_us == pytest.approx(5 * 400.0)
+    busy = replace(rank, steps=tuple(replace(step, free_us=0.0) for step in rank.steps))
+    assert analyse(Profile(path="run", ranks=(busy,)), thresholds)["host-to-device-copy"].lost_us == 0
+
+
+def test_copies_within_the_device_are_no_idle_host(thresholds: Any) -> None:
+    from ingest.profiles.checks import KINETO
+    from ingest.profiles.facts.intervals import split_steps
+    from ingest.profiles.facts.kernels import COPY_CORE, KernelBuilder
+    from ingest.profiles.facts.run import Profile, Rank
+    from recommender.diagnosis.analysis import analyse
+
+    builder = KernelBuilder("trace.json")
+    for row, (name, core, start, lasts) in enumerate(
+        (
+            ("gemm", "GPU", 0, 100),
+            ("Memcpy DtoD (Device -> Device)", COPY_CORE, 100, 40),
+            ("Memcpy HtoD (Pageable -> Device)", COPY_CORE, 150, 30),
+            ("gemm", "GPU", 200, 100),
+        )
+    ):
+        builder.add(row, start * 1000, duration_us=float(lasts), name=name, core=core)
+    kernels = builder.done()
+    rank = Rank(rank=0, folder="", layout=KINETO, kernels=kernels, steps=tuple(split_steps(kernels)))
+    found = analyse(Profile(path="", ranks=(rank,)), thresholds)
+    assert found["host-bound"].lost_us == 60.0
+    assert found["memory-copies"].lost_us == 40.0
+    assert found["host-to-device-copy"].lost_us == 30.0
