@@ -133,15 +133,18 @@ def _behind(begin: Integers, start: Integers, end: Integers) -> Mask:
 def _explained(lengths_us: Floats, rank: Rank, most_waits_us: float) -> dict[str, float]:
     """Time of long gaps by reason, from the sums of calls.
 
-    Synchronising calls also wait beside running kernels: they have no more than as many of the longest gaps.
+    Synchronising calls also wait beside running kernels: they have no more than as many of the longest gaps,
+    and of each no more than the longest call.
     """
     left = float(lengths_us.sum())
     found: dict[str, float] = {}
     for reason in CALLED:
         most = spent_us(rank.calls, reason)
         if reason == WAITS:
-            count = sum(call.count for call in outermost(calls_of(rank.calls, WAITS)))
-            most = min(most, most_waits_us, float(np.sort(lengths_us)[::-1][:count].sum()))
+            waits = outermost(calls_of(rank.calls, WAITS))
+            longest = max((math.inf if call.max_us is None else call.max_us for call in waits), default=0.0)
+            covered = np.minimum(np.sort(lengths_us)[::-1][: sum(call.count for call in waits)], longest)
+            most = min(most, most_waits_us, float(covered.sum()))
         found[reason] = min(most, left)
         left -= found[reason]
     has_runtime = any(call.level in RUNTIME for call in rank.calls)
