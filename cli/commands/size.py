@@ -163,7 +163,7 @@ def _columns(options: Sequence[CapacityOption]) -> list[str]:
     names = ["", "devices", "layout", "at once", "tokens/s/device", "TPOT", "TTFT", "chance"]
     if any(item.price_per_million is not None for item in options):
         names.append("price/M")
-    if any(item.rated.watt_hours_per_million is not None for item in options):
+    if any(item.watt_hours_per_million is not None for item in options):
         names.append("Wh/M")
     return names
 
@@ -175,14 +175,14 @@ def _row(place: int, item: CapacityOption, options: Sequence[CapacityOption]) ->
         item.devices,
         _instances(item),
         f"{rated.deployment.concurrency:g}",
-        f"{rated.throughput / rated.devices:.4g}",
+        f"{item.throughput_per_device:.4g}",
         output.quantity(float(f"{rated.tpot_s:.3g}"), "s"),
         output.quantity(float(f"{item.times['ttft']:.3g}"), "s"),
         f"{item.chance:.0%}",
     ]
     if any(one.price_per_million is not None for one in options):
         cells.append("" if item.price_per_million is None else f"{item.price_per_million:.3g}")
-    if any(one.rated.watt_hours_per_million is not None for one in options):
-        energy = rated.watt_hours_per_million
+    if any(one.watt_hours_per_million is not None for one in options):
+        energy = item.watt_hours_per_million
         cells.append("" if energy is None else f"{energy:.3g}")
     return cells

@@ -15,6 +15,7 @@ from kg.nouns.gain import NORMAL_90
 from recommender.cost_model.assumed import LENGTHS
 from recommender.cost_model.settings.plans import SERVING
 from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
+from recommender.ranking.deployments.disaggregation import MOST_AT_ONCE, separates
 from recommender.ranking.deployments.fleet import Fleet, fewest
 from recommender.ranking.starts.layout_choice import SERVER
 from recommender.search.engine.pareto import non_dominated
@@ -28,12 +29,11 @@ if TYPE_CHECKING:
     from recommender.ranking.deployments.deployment import RatedDeployment
     from recommender.ranking.starts.starts import Starts
 
-MOST_AT_ONCE = 256.0
-"""Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
 LIKELY = 0.9
 """Chance that the devices for a rate serve it within the limits; a choice."""
 LEAST_CHANCE = 0.5
 """A deployment is offered that keeps the limits at least as likely as not."""
+_MOVED = "prefill and decode on instances apart; caches move over the network between servers"
 _CHECKED = frozenset({"tpot", "ttft", "latency"})
 
 
@@ -55,6 +55,11 @@ class CapacityOption:
     price_per_million: float | None = None
     prefill: Fleet | None = None
 
+    @classmethod
+    def alone(cls, fleet: Fleet, limits: Sequence[Limit]) -> CapacityOption:
+        """Instances that do both, as they are."""
+        return cls(fleet=fleet, chance=fleet.chance(limits), even_devices=fleet.devices)
+
     @property
     def rated(self) -> RatedDeployment:
         """One of the instances."""
@@ -75,6 +80,23 @@ class CapacityOption:
         }
 
     @property
+    def throughput_per_device(self) -> float:
+        """Output tokens a second of all instances under full load, over all their devices."""
+        ahead = () if self.prefill is None else (self.prefill,)
+        pace = min(one.rated.requests_per_s * one.instances for one in (self.fleet, *ahead))
+        return pace * self.rated.throughput / self.rated.requests_per_s / self.devices
+
+    @property
+    def watt_hours_per_million(self) -> float | None:
+        """Watt-hours for a million output tokens under full load; None where a power is not known."""
+        fleets = (self.fleet,) if self.prefill is None else (self.fleet, self.prefill)
+        watts = [(one.rated.step.power_w, one.devices) for one in fleets]
+        if any(power is None for power, _ in watts):
+            return None
+        used = sum((power or 0.0) * devices for power, devices in watts)
+        return used / (self.throughput_per_device * self.devices) / 3600 * 1e6
+
+    @property
     def is_likely(self) -> bool:
         """Whether the chance is as high as devices are counted for."""
         return self.chance >= LIKELY - 1e-6
@@ -86,7 +108,7 @@ class CapacityOption:
         return (
             f"{self.fleet.instances} x {one.framework} {one.layout}{drafts}",
             str(self.devices),
-            f"{rated.throughput / rated.devices:.4g}",
+            f"{self.throughput_per_device:.4g}",
             f"{1e3 * rated.tpot_s:.3g} ms",
             f"{1e3 * self.times['ttft']:.3g} ms",
             f"{self.chance:.0%}",
@@ -107,7 +129,7 @@ class CapacityOption:
             "devices": self.devices,
             "even_devices": self.even_devices,
             "requests_per_s": four_digits(rated.requests_per_s * self.fleet.instances),
-            "throughput_per_device": four_digits(rated.throughput / rated.devices),
+            "throughput_per_device": four_digits(self.throughput_per_device),
             "tpot_s": {
                 "value": four_digits(rated.tpot_s), "low": four_digits(rated.tpot_s * low),
                 "high": four_digits(rated.tpot_s * high),
@@ -117,7 +139,7 @@ class CapacityOption:
             "chance": round(self.chance, 3),
             "tier": "modelled",
             "price_per_million_tokens": four_digits(self.price_per_million),
-            "watt_hours_per_million_tokens": four_digits(rated.watt_hours_per_million),
+            "watt_hours_per_million_tokens": four_digits(self.watt_hours_per_million),
         }  # fmt: skip
 
 
@@ -191,18 +213,20 @@ def capacity(
     )
     said = (*notes, *starts.notes)
     assumed = tuple(fact for fact in starts.assumed if fact.name not in {"traits.concurrency", "count"})
-    if problem.workload.traits.get("disaggregated") is True and request.rate_per_s is not None:
-        return _apart(problem, request, rate, limits, said, assumed)
-    rated = list(rate())
+    is_told = problem.workload.traits.get("disaggregated")
+    apart: list[CapacityOption] = []
+    if request.rate_per_s is not None and is_told in {True, None}:
+        if is_told or separates(starts.situation.framework.id, base):
+            apart = _apart(request, rate, limits)
+            said = (*said, _MOVED) if apart else said
+    rated = [] if apart and is_told else list(rate())
     options = [item for one in rated if (item := _option(one, request, limits)) is not None]
+    options += [item for item in apart if item.chance >= LEAST_CHANCE]
     chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)
-    alone = (Fleet(rated=one) for one in rated)
-    nearest = max(alone, key=lambda one: (one.chance(limits), -one.rated.tpot_s))
+    nearest = [*(CapacityOption.alone(Fleet(rated=one), limits) for one in rated), *apart]
     return Capacity(
         options=tuple(chosen),
-        nearest=None
-        if chosen
-        else CapacityOption(fleet=nearest, chance=nearest.chance(limits), even_devices=nearest.devices),
+        nearest=None if chosen else max(nearest, key=lambda one: (one.chance, -one.rated.tpot_s), default=None),
         unchecked=tuple(item for item in problem.limits if item.metric not in checked),
         notes=tuple(dict.fromkeys(said)),
         assumed=assumed,
@@ -231,38 +255,27 @@ def _unpriced(problem: Problem, starts: Starts) -> InfeasibleError | InputError:
 
 
 def _apart(
-    problem: Problem,
-    request: CapacityRequest,
-    rate_of: Callable[..., Iterator[RatedDeployment]],
-    limits: Sequence[Limit],
-    notes: Sequence[str],
-    assumed: tuple[StatedFact, ...],
-) -> Capacity:
+    request: CapacityRequest, rate_of: Callable[..., Iterator[RatedDeployment]], limits: Sequence[Limit]
+) -> list[CapacityOption]:
     """Instances that only prefill ahead of others that only decode: the fewest of each for the rate.
 
     Both have one error, that of the estimate, so the chance is that of the less likely ones.
     """
-    rate = request.rate_per_s or 0.0
+    rated = {role: list(rate_of(role=role)) for role in (PREFILL, DECODE)}
 
     def sized(role: str, chance: float) -> list[Fleet]:
         mine = [limit for limit in limits if (limit.metric == "tpot") == (role == DECODE)]
-        return [fleet for one in rate_of(role=role) if (fleet := fewest(one, rate, mine, chance)) is not None]
+        fleets = (fewest(one, request.rate_per_s or 0.0, mine, chance) for one in rated[role])
+        return [fleet for fleet in fleets if fleet is not None]
 
     options: list[CapacityOption] = []
     for chance in (LIKELY, LEAST_CHANCE):
         ahead = min(sized(PREFILL, chance), key=lambda one: (one.devices, one.rated.ttft_s), default=None)
         behind = sized(DECODE, chance) if ahead is not None else []
         options += [_behind(fleet, ahead, request, limits) for fleet in behind]
-    kept = [one for one in options if one.chance >= LEAST_CHANCE]
-    likely = [one for one in kept if one.is_likely]
-    even = min((one.devices for one in kept), default=0)
-    return Capacity(
-        options=tuple(replace(one, even_devices=even) for one in _fewest(likely or kept)),
-        nearest=max(options, key=lambda one: one.chance, default=None),
-        unchecked=tuple(item for item in problem.limits if item not in limits),
-        notes=(*notes, "prefill and decode on instances apart; caches move over the network between servers"),
-        assumed=assumed,
-    )
+    even = min((one.devices for one in options if one.chance >= LEAST_CHANCE), default=0)
+    likely = [one for one in options if one.is_likely]
+    return [replace(one, even_devices=even) for one in likely or options]
 
 
 def _behind(
@@ -315,10 +328,10 @@ def _option(one: RatedDeployment, request: CapacityRequest, limits: Sequence[Lim
 
 
 def _fewest(options: Sequence[CapacityOption]) -> list[CapacityOption]:
-    """One for each layout, likely ones first, then the fewest devices, then the shortest token time."""
+    """One for each layout and shape, likely ones first, then the fewest devices, then the shortest token time."""
     best: dict[object, CapacityOption] = {}
     for item in sorted(options, key=lambda one: (not one.is_likely, one.devices, one.rated.tpot_s)):
-        best.setdefault(item.rated.deployment.layout, item)
+        best.setdefault((item.prefill is not None, item.rated.deployment.layout), item)
     return list(best.values())
 
 

@@ -73,12 +73,6 @@ class RatedDeployment:
         """Devices of the instance."""
         return self.deployment.layout.devices
 
-    @property
-    def watt_hours_per_million(self) -> float | None:
-        """Watt-hours for a million output tokens; None where the power is not known."""
-        watts = self.step.power_w
-        return None if watts is None else watts * self.devices / self.throughput / 3600 * 1e6
-
 
 def rated_deployments(
     base: Question, framework: str, counts: Sequence[int], most_at_once: float, role: str = ""

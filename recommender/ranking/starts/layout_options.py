@@ -119,7 +119,7 @@ def layout_options(asked: LayoutQuestion) -> list[PricedStep]:
         other = best.get(option.layout)
         if other is None or _best(asked, option) < _best(asked, other):
             best[option.layout] = option
-    return sorted(_without_idle(asked, list(best.values())), key=_order)
+    return sorted(_of_load(asked, list(best.values())), key=_order)
 
 
 def priced_options(asked: LayoutQuestion) -> Iterator[PricedStep]:
@@ -135,11 +135,19 @@ def priced_options(asked: LayoutQuestion) -> Iterator[PricedStep]:
         yield from _priced(asked, rows, held)
 
 
-def _without_idle(asked: LayoutQuestion, options: list[PricedStep]) -> list[PricedStep]:
-    """The layouts whose engines all have a request, where there are such; each is priced as if it had."""
+def _of_load(asked: LayoutQuestion, options: list[PricedStep]) -> list[PricedStep]:
+    """The layouts whose engines all have a request, where there are such; each is priced as if it had.
+
+    Of a load that is told and must keep times, those that run it whole: what waits is in no limit on a token.
+    """
     if asked.question.phase == "training" or not asked.concurrency:
         return options
-    return [option for option in options if option.layout.dp <= asked.concurrency] or options
+    busy = [option for option in options if option.layout.dp <= asked.concurrency] or options
+    if not (asked.is_load_told and any(limit.metric in LIMITED for limit in asked.limits)):
+        return busy
+    load = asked.concurrency
+    whole = [one for one in busy if (_number(one.settings.get("batch")) or 0.0) * one.layout.dp >= load]
+    return whole or busy
 
 
 def smallest_fit(asked: LayoutQuestion) -> PricedStep | None:

@@ -1,0 +1,176 @@
+"""Prefill and decode apart on the devices of a question: which engines do each, how many, and what they reach."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from kg.nouns.codec import JsonNoun, in_json
+from kg.nouns.gain import NORMAL_90
+from kg.terms.meanings import table
+from recommender.cost_model.machine import NETWORK_FACTS
+from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
+from recommender.ranking.start import ExpectedValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kg.nouns.entities import Limit
+    from recommender.cost_model.question import Question
+    from recommender.ranking.deployments.deployment import RatedDeployment
+
+MOST_AT_ONCE = 256.0
+"""Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
+_LIMITED = {"ttft": "ttft", "ttft_p99": "ttft", "tpot": "tpot", "tpot_p99": "tpot"}
+"""Time by metric of a limit: users in a closed loop wait alike, and no prefill comes between decode steps."""
+
+
+def separates(program: str, base: Question) -> bool:
+    """Whether a program has engines of either role, and the move of caches between servers can be priced."""
+    roles = table("launches")["programs"].get(program, {}).get("roles")
+    return bool(roles) and bool(NETWORK_FACTS & base.machine.network.facts.keys())
+
+
+def _instances(one: RatedDeployment) -> dict[str, Any]:
+    return one.deployment.to_json()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disaggregation(JsonNoun):
+    """Engines that only prefill ahead of engines that only decode.
+
+    Attributes:
+        prefill: One engine that prefills.
+        prefills: How many of them.
+        decode: One engine that decodes.
+        decodes: How many of them.
+        requests_per_s: Requests a second of all.
+        throughput: Output tokens a second of all.
+        ttft_s: Seconds to the first token of a request, its wait for a free engine and its cache's move included.
+        transfer_s: Of them the move of the cache.
+    """
+
+    prefill: RatedDeployment = field(metadata=in_json(write=_instances))
+    prefills: int
+    decode: RatedDeployment = field(metadata=in_json(write=_instances))
+    decodes: int
+    requests_per_s: float
+    throughput: float
+    ttft_s: float
+    transfer_s: float
+
+    @property
+    def devices(self) -> int:
+        """Devices of all engines."""
+        return self.prefills * self.prefill.devices + self.decodes * self.decode.devices
+
+    @property
+    def expected(self) -> tuple[ExpectedValue, ...]:
+        """Its throughput, and the times of a request."""
+        factor = math.exp(NORMAL_90 * max(self.prefill.spread, self.decode.spread))
+        values = (
+            ("throughput", "tokens/s", self.throughput),
+            ("tpot", "s", self.decode.tpot_s),
+            ("ttft", "s", self.ttft_s),
+        )
+        return tuple(
+            ExpectedValue(metric=name, unit=unit, value=value, low=value / factor, high=value * factor,
+                          tier="modelled")
+            for name, unit, value in values
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        parts = (
+            f"{f'{count} x ' if count > 1 else ''}{one.deployment.layout} to {role}"
+            for count, one, role in (
+                (self.prefills, self.prefill, PREFILL),
+                (self.decodes, self.decode, DECODE),
+            )
+        )
+        return " and ".join(parts)
+
+
+def best_disaggregation(
+    base: Question, program: str, limits: Sequence[Limit], at_once: float | None
+) -> Disaggregation | None:
+    """The fastest engines of either role on the devices of a question, within its limits; None if there are none.
+
+    Requests come in a closed loop: as many are under way as the engines that decode hold, or as are told.
+
+    Args:
+        base: The decision for the question, whose settings all engines have.
+        program: Id of the engine.
+        limits: Bounds on the times of a request.
+        at_once: Requests at once that the question tells.
+    """
+    devices = base.machine.count
+    counts = [size for size in range(1, devices) if devices % size == 0 or not size & (size - 1)]
+    most = min(at_once or math.inf, MOST_AT_ONCE)
+    rated = {
+        role: _telling(rated_deployments(base, program, counts, most, role)) for role in (PREFILL, DECODE)
+    }
+    found = (
+        one
+        for prefill, decode in product(rated[PREFILL], rated[DECODE])
+        for one in _ratios(prefill, decode, devices, at_once)
+        if _keeps(one, limits)
+    )
+    return max(found, key=lambda one: (one.throughput, -one.devices), default=None)
+
+
+def _telling(rated: Iterable[RatedDeployment]) -> list[RatedDeployment]:
+    """Of each number of devices and load the one that takes most requests, and the first to answer."""
+    best: dict[tuple[int, float, bool], RatedDeployment] = {}
+    for one in rated:
+        for by_time in (False, True):
+            place = (one.devices, one.deployment.concurrency, by_time)
+            before = best.setdefault(place, one)
+            if (one.ttft_s + one.tpot_s < before.ttft_s + before.tpot_s) if by_time else (
+                one.requests_per_s > before.requests_per_s
+            ):  # fmt: skip
+                best[place] = one
+    return list({id(one): one for one in best.values()}.values())
+
+
+def _ratios(
+    prefill: RatedDeployment, decode: RatedDeployment, devices: int, at_once: float | None
+) -> Iterator[Disaggregation]:
+    """Engines of either role in the numbers around the balance of their rates."""
+    most = (devices - decode.devices) // prefill.devices
+    one, other = prefill.requests_per_s, decode.requests_per_s
+    balance = devices * other / (prefill.devices * other + decode.devices * one)
+    for ahead in {min(max(size, 1), most) for size in (math.floor(balance), math.ceil(balance))}:
+        if ahead < 1:
+            continue
+        behind = (devices - ahead * prefill.devices) // decode.devices
+        yield _together(prefill, ahead, decode, behind, at_once)
+
+
+def _together(
+    prefill: RatedDeployment, ahead: int, decode: RatedDeployment, behind: int, at_once: float | None
+) -> Disaggregation:
+    """What so many engines reach: the slower role sets the pace, and who waits for it is told by Little's law."""
+    answer = decode.throughput / decode.requests_per_s
+    seats = decode.deployment.concurrency * behind
+    users = at_once or seats
+    decoding_s = answer * decode.tpot_s
+    pace = min(
+        ahead * prefill.requests_per_s, min(users, seats) / decoding_s, users / (prefill.ttft_s + decoding_s)
+    )
+    return Disaggregation(
+        prefill=prefill,
+        prefills=ahead,
+        decode=decode,
+        decodes=behind,
+        requests_per_s=pace,
+        throughput=pace * answer,
+        ttft_s=users / pace - decoding_s,
+        transfer_s=prefill.step.results["kv_transfer_s"],
+    )
+
+
+def _keeps(one: Disaggregation, limits: Sequence[Limit]) -> bool:
+    times = {"ttft": one.ttft_s, "tpot": one.decode.tpot_s}
+    return all(times[_LIMITED[item.metric]] <= item.maximum for item in limits if item.metric in _LIMITED)
