@@ -69,6 +69,8 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     for item in plan.alternatives:
         if verbose or not _is_change(item, plan.changes):
             say(f"Or {_in_short(item)}")
+    if answer.apart is not None and not any(one.title.endswith(str(answer.apart)) for one in plan.changes):
+        say(f"Or prefill and decode apart, {answer.apart}: {_expected(answer.apart.expected[0])}")
     telling = [one for one in plan.changes if one.gain or one.bottleneck]
     shown = plan.changes if verbose else telling[:_CHANGES]
     if shown:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.ranking.change import Change
     from recommender.ranking.combination import Combination
+    from recommender.ranking.deployments.disaggregation import Disaggregation
     from recommender.ranking.feasibility.feasibility import Refusal
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.start import StartConfiguration
@@ -71,6 +72,7 @@ class Answer:
         priced: The start of a plan as the cost model was asked about it; None if it has no price.
         device: Device of the server that the question names; empty where it names a device.
         findings: What is wrong with the settings that run, worst first; the start is without what only costs.
+        apart: Prefill and decode apart on the devices of the start; None where that is not priced.
     """
 
     problem: Problem
@@ -90,6 +92,7 @@ class Answer:
     priced: Question | None = None
     device: str = ""
     findings: tuple[SettingFinding, ...] = ()
+    apart: Disaggregation | None = None
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.recommendations)
@@ -145,6 +148,7 @@ class Answer:
         return {
             **({} if self.problem.workload.kind in _OF_MODELS else listed),
             **self.plan.to_json(),
+            **({} if self.apart is None else {"apart": self.apart.to_json()}),
             "bottlenecks": [
                 {"bottleneck": name, "share": share} for name, share in self.problem.bottlenecks.items()
             ],

@@ -17,6 +17,7 @@ from recommender.ranking.change import changes
 from recommender.ranking.changes.ranked_strategy import kinds_of
 from recommender.ranking.changes.recommendations import as_change, choose
 from recommender.ranking.combination import combine
+from recommender.ranking.deployments.disaggregation import beside, separation_change
 from recommender.ranking.feasibility.rules import NUMBER_FORMAT
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Recommender:
                 raise _nothing(problem, neighbours, formats)
             planned = self.planner.plan(problem, k, model=model, rules=rules)
             if planned is not None:
-                return self._planned(problem, planned, neighbours, rules, notes)
+                return self._planned(problem, planned, neighbours, rules, notes, k)
         choice = self.cases.choose(problem, neighbours, k, rules, space)
         cases, refused = list(choice.recommendations), list(choice.refused)
         if problem.workload.kind in _BY_STRATEGY:  # names of frameworks and formats are of one vendor
@@ -169,15 +170,22 @@ class Recommender:
         neighbours: Sequence[Neighbour],
         rules: QuestionFeasibility,
         notes: Sequence[str],
+        k: int,
     ) -> Answer:
-        recommendations = [_with_warnings(item, rules) for item in planned.plan.changes]
-        open_ended = {change.id for change in planned.plan.changes if change.provided or change.against}
+        apart = beside(problem, planned.starts)
+        plan = planned.plan
+        moved = None if apart is None else separation_change(problem, planned.starts, apart, self.version)
+        if moved is not None:
+            plan = replace(plan, changes=_inserted(moved, plan.changes, k))
+        recommendations = [_with_warnings(item, rules) for item in plan.changes]
+        open_ended = {change.id for change in plan.changes if change.provided or change.against}
         unconditional = [item for item in recommendations if item.id not in open_ended]
         return Answer(
             problem=problem,
             version=self.version,
             recommendations=tuple(recommendations),
-            plan=planned.plan,
+            plan=plan,
+            apart=apart,
             device=self._device(problem),
             priced=planned.starts.question,
             assumed=planned.starts.assumed,
@@ -219,6 +227,13 @@ class Recommender:
             if changes(item.strategy.configuration, problem.current) == case.configuration:
                 return bool(item.effects)
         return self.strategies.has_one_for(case.configuration)
+
+
+def _inserted(change: Change, others: Sequence[Change], k: int) -> tuple[Change, ...]:
+    """Changes with one more, in front of the first that gains less."""
+    gained = change.gain.expected if change.gain is not None else 0.0
+    place = next((at for at, one in enumerate(others) if one.gain is None or one.gain.expected < gained), len(others))
+    return (*others[:place], change, *others[place:])[:k]
 
 
 def _with_warnings(item: Change, rules: QuestionFeasibility) -> Change:

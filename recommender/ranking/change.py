@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 ID_LENGTH = 12
 """Hexadecimal digits of a change's id: what a person copies."""
+LEAST_LOG_GAIN = 0.03
+"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part
+of the step hides it. A choice."""
 BASELINE = "the same without it"
 """What a gain is against where nothing else is named."""
 

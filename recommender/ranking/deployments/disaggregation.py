@@ -9,17 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.gain import NORMAL_90
+from kg.nouns.values import Settings
 from kg.terms.meanings import table
+from kg.terms.metrics import priced_as
+from recommender.cost_model.change import modelled_gain
 from recommender.cost_model.machine import NETWORK_FACTS
+from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
 from recommender.ranking.start import ExpectedValue
+from recommender.ranking.starts.layout_options import LIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kg.nouns.entities import Limit
+    from kg.nouns.entities import Limit, Problem
     from recommender.cost_model.question import Question
     from recommender.ranking.deployments.deployment import RatedDeployment
+    from recommender.ranking.starts.starts import Starts
 
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
@@ -90,6 +96,48 @@ class Disaggregation(JsonNoun):
             )
         )
         return " and ".join(parts)
+
+
+def beside(problem: Problem, starts: Starts) -> Disaggregation | None:
+    """Prefill and decode apart on as many devices as the start of a question has; None where it is not priced.
+
+    Under the load of the start, unless limits on times alone decide how many requests run at once.
+    """
+    base, price = starts.question, starts.price
+    told = problem.workload.traits.get("disaggregated")
+    if base is None or price is None or starts.situation.is_training or told is False:
+        return None
+    is_mixed = starts.situation.phase == "serving" and base.settings.get("separation", "mixed") == "mixed"
+    if not (is_mixed and base.model.causal and separates(starts.situation.framework.id, base)):
+        return None
+    if priced_as(problem.objective, problem.workload.kind) != "throughput":
+        return None
+    at_once = starts.situation.at_once
+    if at_once is None and not any(limit.metric in LIMITED for limit in problem.limits):
+        at_once = float(str(price.settings.get("batch", 1))) * price.layout.dp
+    return best_disaggregation(base, starts.situation.framework.id, problem.limits, at_once)
+
+
+def separation_change(
+    problem: Problem, starts: Starts, apart: Disaggregation, version: str
+) -> Change | None:
+    """The move from the start to prefill and decode apart; None where it is not modelled to be clearly faster."""
+    price = starts.price
+    log_gain = math.log(apart.throughput / price.throughput) if price is not None else 0.0
+    if log_gain < LEAST_LOG_GAIN:
+        return None
+    gain = modelled_gain(log_gain)
+    why = Support(kind="modelled", says=f"the cost model prices both; moving a cache takes {apart.transfer_s:.2g} s")
+    return Change(
+        id=recommendation_id(problem, Settings(), version, "disaggregation"),
+        title=f"Prefill and decode apart, {apart}",
+        how="--trait disaggregated=true --write-dir DIR writes the files of both",
+        gain=gain,
+        basis="modelled",
+        tier="modelled",
+        evidence=(why,),
+        order=(False, False, False, -gain.expected, 0.0, 0.0, False, 0),
+    )
 
 
 def best_disaggregation(

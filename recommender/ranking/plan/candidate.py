@@ -16,7 +16,7 @@ from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
 from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.change import modelled_change, modelled_gain
-from recommender.ranking.change import Change, Support, recommendation_id
+from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.changes.recommendations import as_change
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.drafting import DRAFT_MODEL, draft_head
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
 
 
-LEAST_LOG_GAIN = 0.03
-"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part
-of the step hides it. A choice."""
 
 
 NOT_TRUSTED = frozenset({"overlap_tensor_parallel"})

@@ -10,10 +10,9 @@ from kg.nouns.recipe import experts_spread
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.cost_model.change import modelled_gain
-from recommender.ranking.change import Change, Support, recommendation_id
+from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.paste import change_words
-from recommender.ranking.plan.candidate import LEAST_LOG_GAIN
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
 
 if TYPE_CHECKING:

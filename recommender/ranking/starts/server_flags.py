@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
+from kg.terms.meanings import table
+from kg.terms.purposes import plain_key
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.layout_flags import VLLM, flag_settings, spelt_settings
 
@@ -72,6 +74,25 @@ def server_settings(
         PlanSetting(where=SettingPlace.JSON, key=key, value=value, origin=Origin.KNOWLEDGE)
         for key, value in fields.items()
     ]
+
+
+def role_settings(
+    situation: StartSituation, framework: str, settings: Iterable[PlanSetting]
+) -> Iterator[PlanSetting]:
+    """What tells an engine its part where prefill and decode are apart, as far as nothing says it yet."""
+    roles = table("launches")["programs"].get(framework, {}).get("roles", {})
+    if situation.phase not in roles:
+        return
+    hardware = situation.facts.get("hardware", ())
+    makers = hardware if isinstance(hardware, frozenset) else ()
+    told = dict(roles[situation.phase])
+    for maker in makers:
+        told |= roles.get(maker, {})
+    present = {plain_key(item.key) for item in settings}
+    for key, value in told.items():
+        where = SettingPlace.FLAG if key.startswith("-") else SettingPlace.JSON
+        if plain_key(key) not in present:
+            yield PlanSetting(where=where, key=key, value=value, origin=Origin.KNOWLEDGE)
 
 
 def with_own_sizes(

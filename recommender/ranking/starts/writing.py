@@ -29,7 +29,12 @@ from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 from recommender.ranking.starts.screening import SIXTEEN_BIT
-from recommender.ranking.starts.server_flags import server_lines, server_settings, with_own_sizes
+from recommender.ranking.starts.server_flags import (
+    role_settings,
+    server_lines,
+    server_settings,
+    with_own_sizes,
+)
 from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
@@ -105,6 +110,7 @@ def written(
             priced["batch"] = ceil(situation.at_once / layout.dp)
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
     beside: list[str] = []
+    settings += role_settings(situation, framework.id, settings)
     if layout is not None:
         transfers = any(
             plain_key(item.key) == _CONNECTOR and str(item.value).startswith("Mooncake") for item in settings
