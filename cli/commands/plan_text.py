@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.answers.answer import Answer
+    from recommender.ranking.deployments.disaggregation import Disaggregation
     from recommender.ranking.change import Change
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.start import ExpectedValue, StartConfiguration
@@ -58,9 +59,12 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
         where += f": {start.layout}"
     limited = {limit.metric for limit in answer.problem.limits}
     results = [item for place, item in enumerate(start.expected) if not place or item.metric in limited]
-    say(where + "".join(f", {_expected(item)}" for item in results))
-    for line in start.paste_lines:
-        print(f"  {line}")
+    if answer.engines and answer.apart is not None:
+        _show_engines(answer, answer.apart)
+    else:
+        say(where + "".join(f", {_expected(item)}" for item in results))
+        for line in start.paste_lines:
+            print(f"  {line}")
     if verbose:
         for line in start.because:
             say(f"  # {line}")
@@ -69,7 +73,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     for item in plan.alternatives:
         if verbose or not _is_change(item, plan.changes):
             say(f"Or {_in_short(item)}")
-    if answer.apart is not None and not any(one.title.endswith(str(answer.apart)) for one in plan.changes):
+    if answer.apart is not None and not answer.engines and not any(one.title.endswith(str(answer.apart)) for one in plan.changes):
         say(f"Or prefill and decode apart, {answer.apart}: {_expected(answer.apart.expected[0])}")
     telling = [one for one in plan.changes if one.gain or one.bottleneck]
     shown = plan.changes if verbose else telling[:_CHANGES]
@@ -79,6 +83,18 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
         if change in shown:
             _show_change(place, change)
     _show_rest(plan, [item for item in plan.changes if item not in shown], verbose=verbose)
+
+
+def _show_engines(answer: Answer, apart: Disaggregation) -> None:
+    """Print prefill and decode apart: what both reach, and the block to paste of either."""
+    start = answer.engines[0].start
+    say(f"Start with {start.framework} {start.version}, prefill and decode apart: {apart}")
+    say("Together: " + ", ".join(_expected(item) for item in apart.expected))
+    for engine in answer.engines:
+        of_each = f", each of {engine.instances}" if engine.instances > 1 else ""
+        say(f"To {engine.role}{of_each}:")
+        for line in engine.start.paste_lines:
+            print(f"  {line}")
 
 
 def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:

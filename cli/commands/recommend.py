@@ -12,7 +12,7 @@ import typer
 
 from cli.commands.answer_text import show
 from cli.commands.report import HtmlOption, write_all
-from cli.commands.tuned_script import WriteOption, write_script
+from cli.commands.tuned_script import WriteDirOption, WriteOption, write_deployment, write_script
 from cli.context import open_workspace, say_aside, with_defaults
 from cli.options import JsonOption, NumberOption
 from cli.problem_options import ProblemOptions, asks
@@ -130,6 +130,7 @@ def recommend(
     space: SpaceOption = "",
     form: FormatOption = "",
     write: WriteOption = "",
+    write_dir: WriteDirOption = "",
     html: HtmlOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
@@ -149,6 +150,7 @@ def recommend(
     other_form = "" if form == "json" else form
     shown = {"--write": write, "--html": html, "--format": other_form}
     _refuse_together(bool(write), "--write prints a diff", {"--format": form, "--json": as_json})
+    _refuse_together(bool(write_dir), "--write-dir says what it wrote", {"--format": form, "--json": as_json})
     _refuse_together(bool(by), "--by chooses when to run", shown)
     raw = question.raw()
     raw, declared = _with_space(raw, space)
@@ -163,15 +165,19 @@ def recommend(
             else workspace.recommend(problem, k, notes=notes, space=declared)
         )
         is_remembered = workspace.remember(answer, raw, k)
+        runs = answer.abstention is None and (answer.plan is None or answer.plan.fits)
+        files = workspace.ask.deployment(answer) if write_dir and runs else None
         green = _for_carbon(workspace, answer, by, lasts, region, power_limit, weigh)
     if html is not None:
         from recommender.workspace.pages import PagesDesk
 
         write_all([html], PagesDesk.of(answer, source="recommend"))
-    if write and answer.abstention is None and (answer.plan is None or answer.plan.fits):
+    if write and runs:
         write_script(answer, write, question.from_command, question.server, running)
     else:
         _print(answer, form, verbose=verbose, as_json=as_json, green=green)
+    if files is not None:
+        write_deployment(files, write_dir)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form or space) and answer.recommendations:  # explain does not know the space
@@ -208,7 +214,7 @@ def _mapping(value: object) -> dict[str, object]:
 def _say_next(answer: Answer) -> None:
     """Say what can be asked of the answer, and how its start is tested."""
     say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
-    for start in answer.starts[:1]:
+    for start in () if answer.engines else answer.starts[:1]:
         say_aside(
             f"To test it: tunegraph ab run --recommendation {start.id} --command 'YOUR BENCHMARK {{options}}'"
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ingest.questions.launches.running import RunningSetting
     from recommender.answers.answer import Answer
+    from recommender.answers.deploying.files import DeploymentFiles
 
 WriteOption = Annotated[
     str,
@@ -25,6 +26,32 @@ WriteOption = Annotated[
         "and print the diff; - prints it alone.",
     ),
 ]
+
+
+WriteDirOption = Annotated[
+    str,
+    typer.Option(
+        "--write-dir",
+        help="Write files that deploy the plan into a new folder: a script for each role, compose, Kubernetes, "
+        "LeaderWorkerSet.",
+    ),
+]
+
+
+def write_deployment(made: DeploymentFiles, folder: str) -> None:
+    """Write the files that deploy a plan, and say what is left to fill in.
+
+    Raises:
+        InputError: The folder exists, or its place takes nothing.
+    """
+    from cli import output
+
+    target = Path(folder)
+    refuse_unwritable(target)
+    made.write(target)
+    say(f"\nWritten, each read back as it should start: {', '.join(f'{target}/{name}' for name in made.texts)}")
+    for line in made.fill_in:
+        output.note(f"to fill in: {line}")
 
 
 def refuse_unwritable(target: Path, otherwise: str = "") -> None:

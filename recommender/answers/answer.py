@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recommender.audit.finding import SettingFinding
     from recommender.cost_model.question import Question
     from recommender.ranking.change import Change
+    from recommender.answers.deploying.engines import Engine
     from recommender.ranking.combination import Combination
     from recommender.ranking.deployments.disaggregation import Disaggregation
     from recommender.ranking.feasibility.feasibility import Refusal
@@ -73,6 +74,7 @@ class Answer:
         device: Device of the server that the question names; empty where it names a device.
         findings: What is wrong with the settings that run, worst first; the start is without what only costs.
         apart: Prefill and decode apart on the devices of the start; None where that is not priced.
+        engines: Of either role, where the question says that they are apart: the start is what decodes.
     """
 
     problem: Problem
@@ -93,6 +95,7 @@ class Answer:
     device: str = ""
     findings: tuple[SettingFinding, ...] = ()
     apart: Disaggregation | None = None
+    engines: tuple[Engine, ...] = ()
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.recommendations)
@@ -149,6 +152,7 @@ class Answer:
             **({} if self.problem.workload.kind in _OF_MODELS else listed),
             **self.plan.to_json(),
             **({} if self.apart is None else {"apart": self.apart.to_json()}),
+            **({"engines": plain(self.engines)} if self.engines else {}),
             "bottlenecks": [
                 {"bottleneck": name, "share": share} for name, share in self.problem.bottlenecks.items()
             ],

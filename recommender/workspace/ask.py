@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from recommender.answers.answer import Answer
     from recommender.answers.benefit import Prediction
     from recommender.answers.capacity import Capacity, CapacityRequest
+    from recommender.answers.deploying.files import DeploymentFiles
     from recommender.answers.estimate import Estimate
     from recommender.answers.explanation.explanation import Explanation
     from recommender.answers.sensitivity import LayerSensitivity
@@ -195,9 +196,43 @@ class AskDesk(Desk):
             InfeasibleError: All that is known was refused; the message names the rules.
         """
         problem, notes = self.understood(problem, notes)
-        return self.snapshot.recommender.answer(
+        answer = self.snapshot.recommender.answer(
             problem, k, model=self.model_facts(problem), notes=notes, space=space
         )
+        if answer.apart is None or problem.workload.traits.get("disaggregated") is not True:
+            return answer
+        return self._of_roles(answer, k)
+
+    def _of_roles(self, answer: Answer, k: int) -> Answer:
+        """The answer where prefill and decode are told to be apart: engines of either role, changes of decode."""
+        from recommender.answers.deploying.engines import Engine, both_sizes, of_roles, role_problems
+
+        situation = self.snapshot.recommender.planner.starts.situation(answer.problem)
+        if situation is None or answer.apart is None or answer.priced is None:
+            return answer
+        precision = str(answer.priced.settings.get("precision", ""))
+        engines, last = [], answer
+        for role, count, problem in role_problems(answer.problem, situation, answer.apart, precision):
+            last = self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem))
+            if last.plan is None or not last.plan.fits:
+                return answer
+            engines.append(Engine.of(last, role, count))
+        return of_roles(answer, last, both_sizes(engines))
+
+    def deployment(self, answer: Answer) -> DeploymentFiles:
+        """The files that deploy an answer: a script for each role, compose, Kubernetes, LeaderWorkerSet.
+
+        Raises:
+            InputError: It is no plan for a model, or its program or device has no such files.
+        """
+        from recommender.answers.deploying.engines import Engine
+        from recommender.answers.deploying.files import deployment_files
+        from recommender.ranking.starts.layout_choice import SERVER
+
+        engines = answer.engines or (Engine.of(answer),)
+        device = answer.device or answer.problem.hardware.name
+        on_server = self.hardware.facts(device).get("devices_per_server", SERVER)
+        return deployment_files(engines, self.hardware.path(device), int(str(on_server)))
 
     def decision(self, problem: Problem) -> Starts | None:
         """The start that the plan for a question begins with, priced; None where no framework runs it.

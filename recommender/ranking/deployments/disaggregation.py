@@ -52,6 +52,7 @@ class Disaggregation(JsonNoun):
         prefills: How many of them.
         decode: One engine that decodes.
         decodes: How many of them.
+        at_once: Requests under way at once.
         requests_per_s: Requests a second of all.
         throughput: Output tokens a second of all.
         ttft_s: Seconds to the first token of a request, its wait for a free engine and its cache's move included.
@@ -62,6 +63,7 @@ class Disaggregation(JsonNoun):
     prefills: int
     decode: RatedDeployment = field(metadata=in_json(write=_instances))
     decodes: int
+    at_once: float
     requests_per_s: float
     throughput: float
     ttft_s: float
@@ -212,6 +214,7 @@ def _together(
         prefills=ahead,
         decode=decode,
         decodes=behind,
+        at_once=users,
         requests_per_s=pace,
         throughput=pace * answer,
         ttft_s=users / pace - decoding_s,
