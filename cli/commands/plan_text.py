@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.answers.answer import Answer
-    from recommender.ranking.deployments.disaggregation import Disaggregation
     from recommender.ranking.change import Change
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.start import ExpectedValue, StartConfiguration
@@ -59,8 +58,8 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
         where += f": {start.layout}"
     limited = {limit.metric for limit in answer.problem.limits}
     results = [item for place, item in enumerate(start.expected) if not place or item.metric in limited]
-    if answer.engines and answer.apart is not None:
-        _show_engines(answer, answer.apart)
+    if answer.engines:
+        _show_engines(answer)
     else:
         say(where + "".join(f", {_expected(item)}" for item in results))
         for line in start.paste_lines:
@@ -70,11 +69,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
             say(f"  # {line}")
     elif reasons := [_ADDRESS.sub("", line) for line in start.because[:_REASONS]]:
         say(f"Because: {'; '.join(reasons)}")
-    for item in plan.alternatives:
-        if verbose or not _is_change(item, plan.changes):
-            say(f"Or {_in_short(item)}")
-    if answer.apart is not None and not answer.engines and not any(one.title.endswith(str(answer.apart)) for one in plan.changes):
-        say(f"Or prefill and decode apart, {answer.apart}: {_expected(answer.apart.expected[0])}")
+    _show_others(answer, plan, verbose=verbose)
     telling = [one for one in plan.changes if one.gain or one.bottleneck]
     shown = plan.changes if verbose else telling[:_CHANGES]
     if shown:
@@ -85,11 +80,26 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     _show_rest(plan, [item for item in plan.changes if item not in shown], verbose=verbose)
 
 
-def _show_engines(answer: Answer, apart: Disaggregation) -> None:
+def _show_others(answer: Answer, plan: Plan, *, verbose: bool) -> None:
+    """Print what else could be begun with: other layouts, and prefill and decode apart."""
+    for item in plan.alternatives:
+        if verbose or not _is_change(item, plan.changes):
+            say(f"Or {_in_short(item)}")
+    apart = answer.apart
+    if apart is None or answer.engines or any(one.title.endswith(str(apart)) for one in plan.changes):
+        return
+    start = plan.start.expected[0] if plan.start.expected else None
+    is_even = start is not None and start.value < apart.throughput
+    said = "modelled to be as fast: to be tested" if is_even else _expected(apart.expected[0])
+    say(f"Or prefill and decode apart, {apart}: {said}")
+
+
+def _show_engines(answer: Answer) -> None:
     """Print prefill and decode apart: what both reach, and the block to paste of either."""
-    start = answer.engines[0].start
+    start, apart = answer.engines[0].start, answer.apart
+    expected = () if apart is None else apart.expected
     say(f"Start with {start.framework} {start.version}, prefill and decode apart: {apart}")
-    say("Together: " + ", ".join(_expected(item) for item in apart.expected))
+    say("Together: " + ", ".join(_expected(item) for item in expected))
     for engine in answer.engines:
         of_each = f", each of {engine.instances}" if engine.instances > 1 else ""
         say(f"To {engine.role}{of_each}:")

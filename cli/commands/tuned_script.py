@@ -32,8 +32,8 @@ WriteDirOption = Annotated[
     str,
     typer.Option(
         "--write-dir",
-        help="Write files that deploy the plan into a new folder: a script for each role, compose, Kubernetes, "
-        "LeaderWorkerSet.",
+        help="Write the plan as files that deploy it, into a new folder: a script for each role, "
+        "compose, Kubernetes, LeaderWorkerSet.",
     ),
 ]
 
@@ -49,9 +49,10 @@ def write_deployment(made: DeploymentFiles, folder: str) -> None:
     target = Path(folder)
     refuse_unwritable(target)
     made.write(target)
-    say(f"\nWritten, each read back as it should start: {', '.join(f'{target}/{name}' for name in made.texts)}")
-    for line in made.fill_in:
-        output.note(f"to fill in: {line}")
+    files = ", ".join(f"{target}/{name}" for name in made.texts)
+    say(f"\nWritten, each read back as it should start: {files}")
+    for line in made.notes:
+        output.note(line)
 
 
 def refuse_unwritable(target: Path, otherwise: str = "") -> None:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from recommender.audit.finding import SettingFinding
     from recommender.cost_model.question import Question
     from recommender.ranking.change import Change
-    from recommender.answers.deploying.engines import Engine
     from recommender.ranking.combination import Combination
     from recommender.ranking.deployments.disaggregation import Disaggregation
+    from recommender.ranking.deployments.engines import Engine
     from recommender.ranking.feasibility.feasibility import Refusal
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.start import StartConfiguration

@@ -83,7 +83,7 @@ class CapacityOption:
     def throughput_per_device(self) -> float:
         """Output tokens a second of all instances under full load, over all their devices."""
         ahead = () if self.prefill is None else (self.prefill,)
-        pace = min(one.rated.requests_per_s * one.instances for one in (self.fleet, *ahead))
+        pace: float = min(one.rated.requests_per_s * one.instances for one in (self.fleet, *ahead))
         return pace * self.rated.throughput / self.rated.requests_per_s / self.devices
 
     @property
@@ -215,10 +215,11 @@ def capacity(
     assumed = tuple(fact for fact in starts.assumed if fact.name not in {"traits.concurrency", "count"})
     is_told = problem.workload.traits.get("disaggregated")
     apart: list[CapacityOption] = []
-    if request.rate_per_s is not None and is_told in {True, None}:
-        if is_told or separates(starts.situation.framework.id, base):
-            apart = _apart(request, rate, limits)
-            said = (*said, _MOVED) if apart else said
+    if is_told is None:
+        is_told = None if separates(starts.situation.framework.id, base) else False
+    if request.rate_per_s is not None and is_told is not False:
+        apart = _apart(request, rate, limits)
+        said = (*said, _MOVED) if apart else said
     rated = [] if apart and is_told else list(rate())
     options = [item for one in rated if (item := _option(one, request, limits)) is not None]
     options += [item for item in apart if item.chance >= LEAST_CHANCE]
@@ -226,7 +227,9 @@ def capacity(
     nearest = [*(CapacityOption.alone(Fleet(rated=one), limits) for one in rated), *apart]
     return Capacity(
         options=tuple(chosen),
-        nearest=None if chosen else max(nearest, key=lambda one: (one.chance, -one.rated.tpot_s), default=None),
+        nearest=None
+        if chosen
+        else max(nearest, key=lambda one: (one.chance, -one.rated.tpot_s), default=None),
         unchecked=tuple(item for item in problem.limits if item.metric not in checked),
         notes=tuple(dict.fromkeys(said)),
         assumed=assumed,
@@ -328,7 +331,7 @@ def _option(one: RatedDeployment, request: CapacityRequest, limits: Sequence[Lim
 
 
 def _fewest(options: Sequence[CapacityOption]) -> list[CapacityOption]:
-    """One for each layout and shape, likely ones first, then the fewest devices, then the shortest token time."""
+    """One for each layout and shape: likely ones first, then fewest devices, then the shortest token time."""
     best: dict[object, CapacityOption] = {}
     for item in sorted(options, key=lambda one: (not one.is_likely, one.devices, one.rated.tpot_s)):
         best.setdefault((item.prefill is not None, item.rated.deployment.layout), item)

@@ -232,7 +232,9 @@ class Recommender:
 def _inserted(change: Change, others: Sequence[Change], k: int) -> tuple[Change, ...]:
     """Changes with one more, in front of the first that gains less."""
     gained = change.gain.expected if change.gain is not None else 0.0
-    place = next((at for at, one in enumerate(others) if one.gain is None or one.gain.expected < gained), len(others))
+    place = next(
+        (at for at, one in enumerate(others) if one.gain is None or one.gain.expected < gained), len(others)
+    )
     return (*others[:place], change, *others[place:])[:k]
 
 

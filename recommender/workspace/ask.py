@@ -204,8 +204,9 @@ class AskDesk(Desk):
         return self._of_roles(answer, k)
 
     def _of_roles(self, answer: Answer, k: int) -> Answer:
-        """The answer where prefill and decode are told to be apart: engines of either role, changes of decode."""
-        from recommender.answers.deploying.engines import Engine, both_sizes, of_roles, role_problems
+        """The answer where prefill and decode are told to be apart: the start of either role."""
+        from recommender.answers.deploying.role_answers import engine_of, of_roles
+        from recommender.ranking.deployments.engines import both_sizes, role_problems
 
         situation = self.snapshot.recommender.planner.starts.situation(answer.problem)
         if situation is None or answer.apart is None or answer.priced is None:
@@ -216,7 +217,7 @@ class AskDesk(Desk):
             last = self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem))
             if last.plan is None or not last.plan.fits:
                 return answer
-            engines.append(Engine.of(last, role, count))
+            engines.append(engine_of(last, role, count))
         return of_roles(answer, last, both_sizes(engines))
 
     def deployment(self, answer: Answer) -> DeploymentFiles:
@@ -225,11 +226,11 @@ class AskDesk(Desk):
         Raises:
             InputError: It is no plan for a model, or its program or device has no such files.
         """
-        from recommender.answers.deploying.engines import Engine
         from recommender.answers.deploying.files import deployment_files
+        from recommender.answers.deploying.role_answers import engine_of
         from recommender.ranking.starts.layout_choice import SERVER
 
-        engines = answer.engines or (Engine.of(answer),)
+        engines = answer.engines or (engine_of(answer),)
         device = answer.device or answer.problem.hardware.name
         on_server = self.hardware.facts(device).get("devices_per_server", SERVER)
         return deployment_files(engines, self.hardware.path(device), int(str(on_server)))

@@ -1,4 +1,4 @@
-"""Prefill and decode apart on the devices of a question: which engines do each, how many, and what they reach."""
+"""Prefill and decode apart on the devices of a question: engines of either role, and what they reach."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Disaggregation(JsonNoun):
         at_once: Requests under way at once.
         requests_per_s: Requests a second of all.
         throughput: Output tokens a second of all.
-        ttft_s: Seconds to the first token of a request, its wait for a free engine and its cache's move included.
+        ttft_s: Seconds to the first token of a request, with its wait and the move of its cache.
         transfer_s: Of them the move of the cache.
     """
 
@@ -101,7 +101,7 @@ class Disaggregation(JsonNoun):
 
 
 def beside(problem: Problem, starts: Starts) -> Disaggregation | None:
-    """Prefill and decode apart on as many devices as the start of a question has; None where it is not priced.
+    """Prefill and decode apart on the devices of the start of a question; None where it is not priced.
 
     Under the load of the start, unless limits on times alone decide how many requests run at once.
     """
@@ -120,16 +120,16 @@ def beside(problem: Problem, starts: Starts) -> Disaggregation | None:
     return best_disaggregation(base, starts.situation.framework.id, problem.limits, at_once)
 
 
-def separation_change(
-    problem: Problem, starts: Starts, apart: Disaggregation, version: str
-) -> Change | None:
-    """The move from the start to prefill and decode apart; None where it is not modelled to be clearly faster."""
+def separation_change(problem: Problem, starts: Starts, apart: Disaggregation, version: str) -> Change | None:
+    """Prefill and decode apart as a change; None where it is not modelled to be clearly faster."""
     price = starts.price
     log_gain = math.log(apart.throughput / price.throughput) if price is not None else 0.0
     if log_gain < LEAST_LOG_GAIN:
         return None
     gain = modelled_gain(log_gain)
-    why = Support(kind="modelled", says=f"the cost model prices both; moving a cache takes {apart.transfer_s:.2g} s")
+    why = Support(
+        kind="modelled", says=f"the cost model prices both; moving a cache takes {apart.transfer_s:.2g} s"
+    )
     return Change(
         id=recommendation_id(problem, Settings(), version, "disaggregation"),
         title=f"Prefill and decode apart, {apart}",
@@ -145,7 +145,7 @@ def separation_change(
 def best_disaggregation(
     base: Question, program: str, limits: Sequence[Limit], at_once: float | None
 ) -> Disaggregation | None:
-    """The fastest engines of either role on the devices of a question, within its limits; None if there are none.
+    """The fastest engines of either role within the limits of a question; None if there are none.
 
     Requests come in a closed loop: as many are under way as the engines that decode hold, or as are told.
 
@@ -201,7 +201,7 @@ def _ratios(
 def _together(
     prefill: RatedDeployment, ahead: int, decode: RatedDeployment, behind: int, at_once: float | None
 ) -> Disaggregation:
-    """What so many engines reach: the slower role sets the pace, and who waits for it is told by Little's law."""
+    """What so many engines reach: the slower role sets the pace; who waits for it, Little's law says."""
     answer = decode.throughput / decode.requests_per_s
     seats = decode.deployment.concurrency * behind
     users = at_once or seats

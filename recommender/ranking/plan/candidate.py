@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
 
 
-
-
 NOT_TRUSTED = frozenset({"overlap_tensor_parallel"})
 """Settings whose modelled gain is not used: the cost model takes this overlap for free up to 0.7 of the
 time of the products, which is five to fifteen times what was published of it."""

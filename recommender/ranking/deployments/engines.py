@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.values import Settings
 from kg.terms.purposes import Purpose, purpose
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Problem
-    from recommender.answers.answer import Answer
     from recommender.ranking.deployments.deployment import RatedDeployment
     from recommender.ranking.deployments.disaggregation import Disaggregation
     from recommender.ranking.plan_setting import PlanSetting
@@ -44,20 +42,6 @@ class Engine(JsonNoun):
     role: str = ""
     instances: int = 1
 
-    @classmethod
-    def of(cls, answer: Answer, role: str = "", instances: int = 1) -> Engine:
-        """The start of an answer.
-
-        Raises:
-            InputError: It has none that could be launched.
-        """
-        plan = answer.plan
-        if plan is None or not plan.fits or plan.start.layout is None:
-            raise InputError("no files follow from this answer: it is no plan for a model on devices that hold it")
-        servers = int(str(plan.understood.get("nodes", 1)))
-        devices = plan.start.layout.devices
-        return cls(start=plan.start, devices=devices, servers=servers, role=role, instances=instances)
-
 
 def role_problems(
     problem: Problem, situation: StartSituation, apart: Disaggregation, precision: str
@@ -73,7 +57,10 @@ def role_problems(
     Yields:
         Role, number of engines, and the question for one of them.
     """
-    for role, count, rated in ((PREFILL, apart.prefills, apart.prefill), (DECODE, apart.decodes, apart.decode)):
+    for role, count, rated in (
+        (PREFILL, apart.prefills, apart.prefill),
+        (DECODE, apart.decodes, apart.decode),
+    ):
         yield role, count, _of_role(problem, situation, role, rated, precision)
 
 
@@ -94,29 +81,6 @@ def _with_sizes(start: StartConfiguration, sizes: Mapping[str, PlanSetting]) -> 
     return replace(start, settings=(*kept, *sizes.values()), because=because) if sizes else start
 
 
-def of_roles(both: Answer, decode: Answer, engines: tuple[Engine, ...]) -> Answer:
-    """The answer to a question for both roles.
-
-    Args:
-        both: The answer for engines that do both.
-        decode: The answer for those that decode: theirs are the changes.
-        engines: Of either role.
-    """
-    load = 0.0 if both.apart is None else both.apart.at_once
-    assumed = tuple(
-        replace(fact, value=round(load), words=f"{load:,.0f} requests at once")
-        if fact.name == "traits.concurrency"
-        else fact
-        for fact in both.assumed
-    )
-    plan = decode.plan
-    if plan is not None:
-        plan = replace(plan, start=engines[-1].start, alternatives=())
-    return replace(
-        decode, problem=both.problem, plan=plan, notes=both.notes, assumed=assumed, apart=both.apart, engines=engines
-    )
-
-
 def _of_role(
     problem: Problem, situation: StartSituation, role: str, rated: RatedDeployment, precision: str
 ) -> Problem:
@@ -130,7 +94,9 @@ def _of_role(
         layers=situation.number("layers"),
         release=situation.framework.version,
     )
-    kept = {name: value for name, value in (problem.current or {}).items() if purpose(name) is not Purpose.LAYOUT}
+    kept = {
+        name: value for name, value in (problem.current or {}).items() if purpose(name) is not Purpose.LAYOUT
+    }
     traits = {**problem.workload.traits, "role": role, "disaggregated": True}
     traits.pop("concurrency", None)
     if role == DECODE:

@@ -1,0 +1,204 @@
+"""The commands that deploy engines: of each on each of its servers, and of what stands before them."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import show
+from kg.terms.meanings import table
+from recommender.ranking.paste import COMMANDS, UNNAMED, flag_words, object_words, shell_word
+from recommender.ranking.starts.server_flags import FIRST_SERVER, RANK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kg.nouns.values import Value
+    from recommender.ranking.deployments.engines import Engine
+
+PORT = 8000
+"""Port of an engine that has its server alone, and of what stands before several: vLLM's default."""
+MODEL = "/model"
+"""Where an engine finds a checkpoint that the question does not name."""
+RESOURCES = {"nvidia": "nvidia.com/gpu", "huawei": "huawei.com/Ascend910"}
+"""Devices as Kubernetes counts them: the device plugins of NVIDIA and of Ascend (MindCluster)."""
+NIXL_HOST, NIXL_PORT = "VLLM_NIXL_SIDE_CHANNEL_HOST", "VLLM_NIXL_SIDE_CHANNEL_PORT"
+_PORTS = {"": PORT, "prefill": 8100, "decode": 8200}
+"""First port of the engines of a role where all are on one server: those of vLLM's examples of both roles."""
+_SIDE = {"prefill": 5600, "decode": 5700}
+"""First port by which NIXL of an engine is met: vLLM's docs/features/nixl_connector_usage.md, and 100 on."""
+_BOOTSTRAP = 8998
+"""Default of ``--disaggregation-bootstrap-port`` (sglang 0.5.23)."""
+_CACHE_PORTS = 200
+"""Between the ports by which caches of two engines move: beyond one for each device of a server; a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeployedProgram:
+    """What is known of deploying a program on the devices of a maker.
+
+    Attributes:
+        image: Of its containers.
+        maker: Of the devices.
+        router: What stands before engines of either role: its command, options for an engine, needs.
+    """
+
+    image: str
+    maker: str
+    router: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, engine: Engine, hardware: Sequence[str]) -> DeployedProgram:
+        """That of an engine.
+
+        Args:
+            engine: The engine.
+            hardware: The device and what is above it in the tree.
+
+        Raises:
+            InputError: Nothing is known of it.
+        """
+        start, programs = engine.start, table("launches")["programs"]
+        known, maker = programs.get(start.framework, {}), hardware[-1] if hardware else ""
+        if "image" not in known:
+            able = ", ".join(sorted(name for name, one in programs.items() if "image" in one))
+            raise InputError(
+                f"no files that deploy {start.framework} are known", hint=f"--software of {able}"
+            )
+        if maker not in RESOURCES:
+            raise InputError(
+                f"files that deploy are for devices of NVIDIA and Ascend, not of {maker or 'others'}"
+            )
+        if any(item.where in {SettingPlace.YAML, SettingPlace.CODE} for item in start.settings):
+            raise InputError(
+                "the settings of this start stand in a file of their own", hint="--format writes them"
+            )
+        on_a3 = known.get("a3", "") if {"ascend-a3", "ascend-910c"} & set(hardware) else ""
+        image = known.get("image_of", {}).get(maker, known["image"]).format(version=start.version) + on_a3
+        return cls(image=image, maker=maker, router=known.get("router", {}))
+
+    def router_words(self, addresses: Sequence[Address]) -> Iterator[str]:
+        """The command of what stands before engines, its options one by one.
+
+        A word of its options that names nothing of an engine stands once, before those of all engines.
+        """
+        yield str(self.router["command"])
+        for role in dict.fromkeys(one.role for one in addresses):
+            for word in self.router[role]:
+                filled = [
+                    word.format(host=one.host, port=one.port, bootstrap=one.bootstrap)
+                    for one in addresses
+                    if one.role == role
+                ]
+                yield from filled if "{" in word else filled[:1]
+
+    @property
+    def installing(self) -> str:
+        """What a shell runs before the router."""
+        needs = str(self.router.get("needs", ""))
+        return f"{needs} && " if needs.startswith("pip ") else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where an engine is met.
+
+    Attributes:
+        role: Of the engine.
+        host: Its name or address.
+        port: Of its HTTP server.
+        bootstrap: By which an engine that decodes meets it, in SGLang.
+    """
+
+    role: str
+    host: str
+    port: int = PORT
+    bootstrap: int = _BOOTSTRAP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnginePlace:
+    """One engine among those that share a server.
+
+    Attributes:
+        engine: The engine.
+        place: Which of its kind it is, from 0.
+        is_shared: Whether others share its server: then ports are its own.
+    """
+
+    engine: Engine
+    place: int = 0
+    is_shared: bool = False
+
+    @property
+    def address(self) -> Address:
+        """Where those on the same server meet it."""
+        role = self.engine.role
+        return Address(
+            role=role, host="127.0.0.1", port=_PORTS[role] + self.place, bootstrap=_BOOTSTRAP + self.place
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of the start, and where NIXL of an engine is met by those on the same server."""
+        start, role = self.engine.start, self.engine.role
+        found = {item.key: show(item.value) for item in start.settings if item.where is SettingPlace.ENV}
+        if self.is_shared and self.meets_by_nixl:
+            found |= {NIXL_HOST: self.address.host, NIXL_PORT: str(_SIDE[role] + self.place)}
+        return found
+
+    @property
+    def meets_by_nixl(self) -> bool:
+        """Whether its caches move by NIXL, which must be told the address of its server."""
+        settings = self.engine.start.settings
+        return any(item.key.endswith("kv_connector") and item.value == "NixlConnector" for item in settings)
+
+    def words(
+        self,
+        server: int = 0,
+        *,
+        model: str = MODEL,
+        port: str = "",
+        first: str = FIRST_SERVER,
+        rank: str = RANK,
+    ) -> list[str]:
+        """Its command, each option as a shell reads it.
+
+        Args:
+            server: 0 on its first server, else on another.
+            model: Stands for a checkpoint that the question does not name.
+            port: Of its HTTP server; empty for its own.
+            first: Variable with the address of the first server.
+            rank: Variable with the place of a server.
+        """
+        start, own = self.engine.start, self._own_ports()
+        settings = [
+            replace(item, value=own[item.key]) if item.key in own else item for item in start.settings
+        ]
+        named = shell_word(start.checkpoint) if start.checkpoint else model
+        words = [
+            COMMANDS[start.framework].replace(UNNAMED, named),
+            *flag_words(settings),
+            *object_words(settings),
+        ]
+        words = [word.replace(FIRST_SERVER, f"${first}").replace(f" {RANK}", f" ${rank}") for word in words]
+        local = next((item.value for item in settings if item.key == "--data-parallel-size-local"), None)
+        if server and local is not None:
+            return [*words, "--headless", f"--data-parallel-start-rank $(({local} * {rank}))"]
+        if self.is_shared and self.place and self.engine.role == "prefill" and start.framework == "sglang":
+            words.append(f"--disaggregation-bootstrap-port {self.address.bootstrap}")
+        port = port or str(self.address.port if self.is_shared else PORT)
+        return [*words, "--host 0.0.0.0", f"--port {port}"]
+
+    def argv(self) -> list[str]:
+        """Its command on its only server as words."""
+        return shlex.split(" ".join(self.words()))
+
+    def _own_ports(self) -> Mapping[str, Value]:
+        key = "kv_transfer_config.kv_port"
+        now = next((str(item.value) for item in self.engine.start.settings if item.key == key), "")
+        moves = self.is_shared and self.place and now.isdigit()
+        return {key: str(int(now) + _CACHE_PORTS * self.place)} if moves else {}

@@ -1,0 +1,158 @@
+"""Files that deploy a decision."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ingest.questions.launches.launch import read_launches
+from kg.errors import InputError
+from recommender.answers.deploying.files import DeploymentFiles, deployment_files
+from recommender.answers.deploying.role_answers import engine_of
+from recommender.ranking.deployments.engines import Engine
+from recommender.workspace.workspace import Workspace
+
+H100 = ("h100-sxm", "nvidia")
+ASKED: dict[str, Any] = {
+    "model": "qwen3-32b", "phase": "serving", "hardware": "h100-sxm", "count": 8, "objective": "throughput",
+    "shape": {"input_len": 4096, "output_len": 256}, "limits": ["tpot<=20ms"],
+}  # fmt: skip
+APART = {"traits": {"disaggregated": True}}
+
+
+def made(shipped: Workspace, **more: object) -> DeploymentFiles:
+    problem, notes = shipped.problem({**ASKED, **more})
+    return shipped.ask.deployment(shipped.recommend(problem, notes=notes))
+
+
+def documents(files: DeploymentFiles, name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(files.texts[name]))
+
+
+def runs(text: str) -> list[list[str]]:
+    return [list(item.command.words) for item in read_launches(text, "", lambda _: None)]
+
+
+def test_one_kind_of_engine_has_a_script_a_service_and_a_set(shipped: Workspace) -> None:
+    files = made(shipped, software={"vllm": ""})
+    assert set(files.texts) == {"serve.sh", "compose.yaml", "kubernetes.yaml"}
+    service = documents(files, "compose.yaml")[0]["services"]["serve"]
+    reserved = service["deploy"]["resources"]["reservations"]["devices"][0]
+    assert reserved["device_ids"] == [str(number) for number in range(8)]
+    workload, met = documents(files, "kubernetes.yaml")
+    container = workload["spec"]["template"]["spec"]["containers"][0]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 8}
+    assert container["command"] == service["command"]
+    assert container["image"].startswith("vllm/vllm-openai:v")
+    assert met["kind"] == "Service"
+    assert "clusterIP" not in met["spec"]
+
+
+@pytest.mark.parametrize("program", ["vllm", "sglang"])
+def test_either_role_has_its_own_and_a_router_names_every_engine(shipped: Workspace, program: str) -> None:
+    files = made(shipped, software={program: ""}, **APART)
+    assert set(files.texts) == {"prefill.sh", "decode.sh", "router.sh", "compose.yaml", "kubernetes.yaml"}
+    services = documents(files, "compose.yaml")[0]["services"]
+    engines = [name for name in services if name != "router"]
+    assert len(engines) > 2
+    devices = [
+        number
+        for name in engines
+        for number in services[name]["deploy"]["resources"]["reservations"]["devices"][0]["device_ids"]
+    ]
+    assert sorted(devices, key=int) == [str(number) for number in range(8)]
+    ports = [services[name]["command"][-1] for name in engines]
+    assert len(set(ports)) == len(ports)
+    routed = services["router"]["command"][-1]
+    assert all(f"http://127.0.0.1:{port}" in routed for port in ports)
+    roles = [item.role for item in read_launches(files.texts["compose.yaml"], "", lambda _: None)]
+    assert roles == [name.partition("-")[0] for name in engines]
+    workloads = [one for one in documents(files, "kubernetes.yaml") if one["kind"] == "StatefulSet"]
+    for workload in workloads:
+        name, count = workload["metadata"]["name"], workload["spec"]["replicas"]
+        deployment = next(one for one in documents(files, "kubernetes.yaml") if one["kind"] == "Deployment")
+        command = deployment["spec"]["template"]["spec"]["containers"][0]["command"][-1]
+        assert all(f"http://{name}-{place}.{name}:8000" in command for place in range(count))
+
+
+def test_engines_on_one_server_do_not_share_a_port(shipped: Workspace) -> None:
+    sglang = documents(made(shipped, software={"sglang": ""}, **APART), "compose.yaml")[0]["services"]
+    routed = sglang["router"]["command"][-1].split()
+    met = [routed[at + 2] for at, word in enumerate(routed) if word == "--prefill"]
+    assert len(set(met)) == len(met) > 1
+    vllm = documents(made(shipped, software={"vllm": ""}, **APART), "compose.yaml")[0]["services"]
+    side = [
+        one["environment"]["VLLM_NIXL_SIDE_CHANNEL_PORT"] for name, one in vllm.items() if name != "router"
+    ]
+    assert len(set(side)) == len(side)
+
+
+def test_an_engine_on_several_servers_is_a_group_whose_places_are_told(shipped: Workspace) -> None:
+    lengths = {"input_len": 3500, "output_len": 1500}
+    asked = {"model": "deepseek-r1", "hardware": "ascend-910c", "count": 64, "limits": ["tpot<=50ms"]}
+    files = made(shipped, **asked, **APART, shape=lengths)
+    assert {"decode-first.sh", "decode-next.sh", "leaderworkerset.yaml"} <= set(files.texts)
+    assert "compose.yaml" not in files.texts
+    assert any("compose.yaml" in note for note in files.notes)
+    group = next(one for one in documents(files, "leaderworkerset.yaml") if one["kind"] == "LeaderWorkerSet")
+    template = group["spec"]["leaderWorkerTemplate"]
+    first, further = (
+        template[name]["spec"]["containers"][0]["command"][-1]
+        for name in ("leaderTemplate", "workerTemplate")
+    )
+    assert "--headless" not in first
+    assert "--headless" in further
+    assert "LWS_WORKER_INDEX" in further
+    assert "$LWS_LEADER_ADDRESS" in first
+    assert template["size"] == 2
+    sizes = files.texts["decode-first.sh"], files.texts["prefill.sh"]
+    for role in ("prefill", "decode"):
+        assert all(f'"{role}": {{"tp_size"' in text for text in sizes)  # alike on both sides
+
+
+def test_scripts_are_of_bash(shipped: Workspace, tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
+    files = made(shipped, software={"sglang": ""}, **APART)
+    files.write(tmp_path / "files")
+    assert {path.name for path in (tmp_path / "files").iterdir()} == set(files.texts)
+    for script in (tmp_path / "files").glob("*.sh"):
+        assert subprocess.run([bash, "-n", script], check=False).returncode == 0
+        assert script.stat().st_mode & 0o111
+    with pytest.raises(InputError, match="exists"):
+        files.write(tmp_path / "files")
+
+
+def test_a_file_that_does_not_start_what_was_decided_is_not_made(
+    shipped: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, _ = shipped.problem({**ASKED, "software": {"vllm": ""}})
+    engine = engine_of(shipped.recommend(problem))
+    assert deployment_files([engine], H100, 8).texts
+    import recommender.answers.deploying.files as module
+
+    monkeypatch.setattr(module, "wrapped_command", lambda words: [" ".join(list(words)[:2])])
+    with pytest.raises(InputError, match=r"serve\.sh does not read back"):
+        deployment_files([engine], H100, 8)
+
+
+def test_programs_and_devices_without_such_files_are_refused(shipped: Workspace) -> None:
+    with pytest.raises(InputError, match="no files that deploy"):
+        made(shipped, software={"tensorrt-llm": ""})
+    with pytest.raises(InputError, match="NVIDIA and Ascend"):
+        made(shipped, software={"vllm": ""}, hardware="instinct-mi300x")
+    problem, _ = shipped.problem({**ASKED, "model": "deepseek-r1", "count": 1})
+    with pytest.raises(InputError, match="no files follow"):
+        engine_of(shipped.recommend(problem))
+
+
+def test_engines_of_one_kind_may_be_several(shipped: Workspace) -> None:
+    problem, _ = shipped.problem({**ASKED, "software": {"vllm": ""}, "count": 2, "limits": []})
+    one = engine_of(shipped.recommend(problem))
+    two = Engine(start=one.start, devices=one.devices, instances=2)
+    services = yaml.safe_load(deployment_files([two], H100, 8).texts["compose.yaml"])["services"]
+    assert list(services) == ["serve-0", "serve-1"]
+    assert len(runs(yaml.safe_dump({"services": services}))) == 2
