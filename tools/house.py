@@ -89,7 +89,7 @@ def names_of_settings(sources: Iterable[SourceModule]) -> list[str]:
         for one in settings_of(program)
         for name in (one.key, *one.also)
         if len(plain_name(name)) > SHORTEST
-    } - own
+    } - own.union(map(plain_name, programs()))
     return [
         f"{item.name}:{node.lineno} {node.value}"
         for item in sources

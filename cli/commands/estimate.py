@@ -50,6 +50,9 @@ def estimate(
     operators: Annotated[
         bool, typer.Option("--operators", help="List the operators of a decode step and of a prefill.")
     ] = False,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw the shares of the operators as bars, with --operators.")
+    ] = False,
     constants: Annotated[
         Path | None, typer.Option("--constants", help="Folder written by tunegraph calibrate.")
     ] = None,
@@ -77,7 +80,7 @@ def estimate(
             compare=[pairs("--compare", [text]) for text in compare or ()],
             pareto=[name for name in (pareto or "").split(",") if name.strip()],
             constants=constants,
-            by_operator=operators,
+            by_operator=operators or plot,
         )
     if line := assumption_line(estimated.assumed):
         output.note(line)
@@ -88,15 +91,15 @@ def estimate(
         return
     if len(estimated.steps) == 1:
         _show(estimated)
-        _show_passes(estimated)
+        _show_passes(estimated, plot=plot)
     elif estimated.is_comparison:
         _show_comparison(estimated)
     else:
         _show_sweep(estimated)
 
 
-def _show_passes(estimated: Estimate) -> None:
-    """The operators of each pass, a line each."""
+def _show_passes(estimated: Estimate, *, plot: bool) -> None:
+    """The operators of each pass, a line each, with a bar where one is drawn."""
     from cli import output
 
     for one in estimated.passes:
@@ -107,13 +110,14 @@ def _show_passes(estimated: Estimate) -> None:
                 output.quantity(call.time_s, "s"),
                 f"{call.share:.1%}",
                 call.bound,
+                *(["█" * round(16 * call.share)] if plot else []),
             )
             for call in one.operators
         ]
         shape = f"{one.sequences:g} x {one.queries:g}"
         took = output.quantity(one.time_s, "s")
         output.table(
-            ("operator", "calls", "time", "share", "bound by"),
+            ("operator", "calls", "time", "share", "bound by", *([""] if plot else [])),
             rows,
             title=f"{one.phase} of {shape} tokens: {took}",
         )

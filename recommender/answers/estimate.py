@@ -21,6 +21,7 @@ from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, name_of
 from recommender.green.power_curve import clock_steps
+from recommender.ranking.starts.training_fit import with_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -255,7 +256,8 @@ def estimate_problem(
     notes = tuple(notes)
     asked = Question.of(problem, sizes, tree, server=server, phase=phase)
     stated = frozenset(map(canonical_name, [*(settings or {}), *(axes or {}), *chain(*compare)]))
-    question = decided_question(asked, starts, stated, server)
+    question, lengths = with_length(decided_question(asked, starts, stated, server), sizes)
+    lengths = tuple(fact for fact in lengths if "seq_len" not in stated)
     if about is not None and constants is None and (question is asked or stated):
         changed = replace(question, settings={**question.settings, **(settings or {})})
         question = replace(question, measured=about(changed).measured)
@@ -293,7 +295,7 @@ def estimate_problem(
         notes=tuple(notes),
         pareto=fields,
         is_comparison=bool(compare),
-        assumed=_still_assumed(starts, stated),
+        assumed=(*_still_assumed(starts, stated), *lengths),
         passes=passes_of(question, question.configuration(kept[0]), operators) if by_operator else (),
         clock_steps=() if steps.energy_j is None else clock_steps(tree.path(question.machine.device.id)),
     )

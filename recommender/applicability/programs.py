@@ -77,13 +77,14 @@ def known_program(name: str, frameworks: Sequence[Framework]) -> str:
     return found
 
 
-def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: str) -> None:
+def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: str, fit: str = "") -> None:
     """Abstain where the only program that a question names is one that nothing models.
 
     Args:
         problem: The question, its programs under their ids.
         frameworks: Those that the graph knows.
         facts: What is known of model and hardware, in a sentence.
+        fit: Whether it fits as it is told, in a sentence; empty where that is not modelled.
 
     Raises:
         NoEvidenceError: It is.
@@ -92,6 +93,11 @@ def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: 
     others = sorted(set(named) & set(unmodelled()))
     if not others or set(named) & {item.id for item in frameworks}:
         return
+    if fit:
+        raise NoEvidenceError(
+            f"{others[0]} is read, but its layouts are not modelled: {facts}; {fit}",
+            hint="tunegraph estimate shows the parts of its memory; tunegraph check SCRIPT judges what runs",
+        )
     raise NoEvidenceError(
         f"{others[0]} is read, but neither its layouts nor its memory are modelled: {facts}",
         hint="tunegraph check SCRIPT judges what runs; tunegraph support lists what is modelled",

@@ -61,7 +61,8 @@ def estimate(
     check_phase(phase)
     if not settings:
         raise InputError("no configuration to estimate")
-    defaults = {**engine_defaults(phase, engine, version), "precision": machine.device.sixteen_bit}
+    own = engine_defaults(phase, engine, version, settings)
+    defaults = {**own, "precision": machine.device.sixteen_bit}
     held = columns(settings, defaults)
     if phase != "training" and engine in UNEVEN and len(spread := {*held.get("expert_parallel", ())}) == 1:
         model = fullest(model, ParallelLayout(ep=int(spread.pop())))

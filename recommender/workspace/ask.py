@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.problems import problem_from, resolved_problem
 from kg.errors import AmbiguousEntityError, InputError, NoEvidenceError, UnknownEntityError
+from kg.nouns.entities import WorkloadKind
 from kg.triples.iris import hardware_iri, model_iri
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
@@ -335,7 +336,12 @@ class AskDesk(Desk):
         if phase:
             check_phase(phase)
         problem, notes = self.problem({**raw, **({"phase": phase} if phase else {})})
-        starts = self.decision(problem)
+        try:
+            starts = self.decision(problem)
+        except NoEvidenceError:
+            if problem.workload.kind is not WorkloadKind.TRAINING:
+                raise
+            starts = None  # how a trainer divides is not chosen here, what it is told is priced
         around = self.names.server(server) if server else None
         return estimate_problem(
             problem,

@@ -158,6 +158,12 @@ class ModelSizes:
         return self.kv_width - ROTARY_SIZE
 
     @property
+    def embeddings(self) -> float:
+        """Matrices of the vocabulary: 2 where more parameters are documented than one of them explains."""
+        table = self.vocabulary * self.hidden
+        return 2.0 if table and self.known_parameters - self.parameters > table / 2 else 1.0
+
+    @property
     def layer_parameters(self) -> float:
         """Parameters of one block, one with experts where there are any."""
         if not self.experts:

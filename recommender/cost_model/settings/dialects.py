@@ -5,13 +5,14 @@ What the cost model has no setting for is left out and named.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kg.nouns.layout import DEGREES
 from kg.nouns.values import Value
-from kg.terms.dialects import statement
+from kg.terms.dialects import Statement, statement
 from kg.terms.meanings import own_names
 from kg.terms.purposes import plain_key
 from recommender.cost_model.settings.drafts import method_of
@@ -65,8 +66,10 @@ def translate(
         if whole and not rest:
             found["virtual_stages"] = whole
             read |= {name for name, fact in stated.fact_of.items() if fact == "stage_layers"}
-    if phase == "training" and ADAPTED in told:
-        found.setdefault("lora_rank", LORA_RANK)
+    if phase == "training":
+        if ADAPTED in told:
+            found.setdefault("lora_rank", LORA_RANK)
+        _complete_training(found, stated, count)
     drafting = method_of(str(told.get("method", told.get("speculative_algorithm", ""))))
     if phase == "serving" and drafting != "other":
         found["draft_method"] = drafting
@@ -75,7 +78,27 @@ def translate(
     return Translation(settings=found, untold=tuple(sorted(set(parameters) - read)))
 
 
-_COUNTED = frozenset({"dp_attention", "world"})
+def _complete_training(found: dict[str, Value], stated: Statement, count: int | None) -> None:
+    """Sizes and number formats that follow from how trainers count and load."""
+    facts = stated.facts
+    if "batch" in facts:
+        found.setdefault("micro_batch", facts["batch"])
+    sizes = [found.get(name, size) for name, size in (("micro_batch", 1), ("tensor_parallel", 1))]
+    sizes += [found.get(name, 1) for name in ("pipeline_parallel", "context_parallel")]
+    turns = facts.get("turns")
+    if count and all(isinstance(size, int) and size > 0 for size in (*sizes, turns)):
+        micro, *inside = (int(str(size)) for size in sizes)
+        found.setdefault("global_batch", micro * int(str(turns)) * max(count // math.prod(inside), 1))
+    # what is spread has weights in float32 beside those in 16 bit (DeepSpeed, FSDP of accelerate)
+    is_loaded = any(fact == "precision" and name.endswith("dtype") for name, fact in stated.fact_of.items())
+    if found.get("zero_stage") in (2, 3):
+        found.setdefault("pure_bf16", 0)
+    elif is_loaded and facts.get("precision") in _HALF:
+        found.setdefault("pure_bf16", 1)
+
+
+_HALF = frozenset({"bf16", "fp16"})
+_COUNTED = frozenset({"dp_attention", "world", "turns", "batch"})
 """Facts that say how degrees are counted."""
 ADAPTED, LORA_RANK = "lora_target_modules", 16
 """What says that MindSpeed-LLM trains adapters, and their rank where it is not stated (its ``--lora-r``)."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 
+import data
 from kg.nouns.release import release_key
-from recommender.cost_model.settings.plans import PHASES, PIECEWISE
+from recommender.cost_model.settings.plans import PHASES, PIECEWISE, canonical_name
 
 LOCK_STEP = (("", "lock-step"),)
 DEFAULTS: Mapping[str, Mapping[str, tuple[tuple[str, float | str], ...]]] = MappingProxyType(
@@ -50,15 +53,40 @@ the pieces between attention kernels; from 0.21.0rc1 (pull request 9572) decode 
 steps of a draft are one graph since pull request 6860.
 """
 
+
+@cache
+def _trainers() -> Mapping[str, Mapping[str, float | str]]:
+    """Settings of training by program, where they are not ours."""
+    rows = csv.DictReader(data.text("runtime/trainers.csv").splitlines())
+    said = {row["program"]: [word.split("=") for word in row["settings"].split()] for row in rows}
+    return {
+        program: {name: int(value) if value.isdecimal() else value for name, value in words}
+        for program, words in said.items()
+    }
+
+
+_DIVIDING = ("tensor_parallel", "pipeline_parallel", "expert_parallel")
+
 CAPTURE_FROM_SEQUENCES: Mapping[str, str] = MappingProxyType({"vllm-ascend": "0.18.0"})
 """Release from which the largest captured step is the most sequences there may be, not twice as many
 (vllm-ascend, pull request 7572)."""
 MOST_CAPTURED = 512
 
 
-def engine_defaults(phase: str, engine: str, version: str) -> Mapping[str, float | str]:
-    """Settings of a phase with the defaults of an engine's release; of the newest where it is not stated."""
-    if phase != "serving" or engine not in DEFAULTS:
+def engine_defaults(
+    phase: str, engine: str, version: str, settings: Sequence[Mapping[str, object]] = ()
+) -> Mapping[str, float | str]:
+    """Settings of a phase with the defaults of an engine's release; of the newest where it is not stated.
+
+    Trainers that divide products over devices run Megatron's blocks for it (``megatron sft`` of ms-swift).
+    """
+    if phase == "training":
+        told = {canonical_name(name): value for one in settings for name, value in one.items()}
+        is_divided = any(
+            told.get(name, 1) != 1 for name in _DIVIDING
+        ) and "zero_stage" not in _trainers().get(engine, {})
+        return PHASES[phase] if is_divided else {**PHASES[phase], **_trainers().get(engine, {})}
+    if engine not in DEFAULTS:
         return PHASES[phase]
     own = {}
     for name, releases in DEFAULTS[engine].items():

@@ -28,8 +28,10 @@ GROUPS = ("precision_attention", "precision_mlp", "precision_head")
 
 CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "recompute": ("none", "selective", "full"),
-        "offload": ("none", "optimizer", "activations"),
+        "recompute": ("none", "selective", "full", "products"),
+        "offload": ("none", "optimizer", "activations", "parameters"),
+        "optimizer_kind": ("adam", "adam_8bit", "adafactor", "sgd", "lion", "muon"),
+        "loss_kind": ("inplace", "float32", "chunked"),
         "precision": PRECISIONS,
         "precision_attention": ("same", *PRECISIONS),
         "precision_mlp": ("same", *PRECISIONS),
@@ -50,7 +52,9 @@ TRAINING: Mapping[str, float | str] = MappingProxyType(
         "flash_attention": 1, "fused_ops": 1, "fused_optimizer": 1, "grouped_matmul": 1, "graph": 0,
         "expert_imbalance": 1.0, "recompute": "none", "offload": "none", "precision": "bf16",
         "samples_per_s_loaded": 0, "precision_attention": "same", "precision_mlp": "same",
-        "precision_head": "same", "layout": "native", "lora_rank": 0,
+        "precision_head": "same", "layout": "native", "lora_rank": 0, "frozen_bits": 16,
+        "optimizer_kind": "adam",
+        "loss_kind": "inplace", "pure_bf16": 0,
     }
 )  # fmt: skip
 """Settings of a training step and their defaults; 0 means: follows from the others."""

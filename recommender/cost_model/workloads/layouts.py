@@ -1,8 +1,4 @@
-"""Layouts of training: their rules, and their memory.
-
-Activations of a block: ``s b h (34 + 5 a s / h)`` bytes, the second term gone with fused attention
-(Korthikanti et al. 2022). Arrays run over configurations.
-"""
+"""Layouts of training: their rules, and parameters of a device. Arrays run over configurations."""
 
 from __future__ import annotations
 
@@ -27,12 +23,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
-
-STATE_BYTES = 12.0  # float32 weight and two moments (Rajbhandari et al. 2020)
-GRADIENT_BYTES = 4.0
-UNFUSED_NORM_BYTES = 2 * 4.0  # two norms: float32 input and 16-bit output for the 16-bit input of a fused one
-UNFUSED_ACTIVATION_BYTES = 2.0  # the activated gate, which a fused kernel computes again
-RESERVED_BYTES = 4.5e9  # 3.2 to 4.4 GB in use on idle devices (npu-smi), and communication buffers
 
 
 def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
@@ -105,52 +95,3 @@ def trained(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
     adapted = s["lora_rank"] > 0
     adapters = adapter_parameters(model, s["lora_rank"]) * _held(model, s) / s["tensor_parallel"]
     return np.where(adapted, adapters, dense), np.where(adapted, 0.0, routed)
-
-
-def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, full: Floats) -> Floats:
-    """Bytes that one block keeps for its backward pass."""
-    tp = s["tensor_parallel"]
-    wide = model.hidden * np.where(s["sequence_parallel"] > 0, 34 / tp, 10 + 24 / tp)
-    if model.experts:
-        wide = wide + 6 * model.chosen * model.expert_inner / np.where(s["expert_parallel"] > 1, 1.0, tp)
-    elif model.matrices == 3:
-        wide = wide + 2 * (3 * model.inner - 8 * model.hidden) / tp  # the 34 count an inner width of 4 h
-    # a norm of elementwise kernels keeps its input in float32 and its output, an activation its result
-    kept = UNFUSED_NORM_BYTES * model.hidden * np.where(s["sequence_parallel"] > 0, 1 / tp, 1.0)
-    if not model.experts:
-        kept = kept + UNFUSED_ACTIVATION_BYTES * model.inner / tp
-    wide = wide + np.where(s["fused_ops"] > 0, 0.0, kept)
-    scores = np.where(
-        (s["flash_attention"] > 0) | (s["recompute"] > 0), 0.0, 5 * model.heads * s["seq_len"] / tp
-    )
-    along = np.where(s["sequence_parallel"] > 0, tp, 1.0)
-    return np.asarray(np.where(full > 0, 2 * tokens * model.hidden / along, tokens * (wide + scores)))
-
-
-def memory_parts(model: ModelSizes, s: Columns, tokens: Floats) -> dict[str, Floats]:
-    """Bytes on the fullest device, the first stage of the pipeline."""
-    pp, chunks = s["pipeline_parallel"], s["virtual_stages"]
-    dense, routed = shares(model, s)
-    owned, learned = dense + routed, sum(trained(model, s))
-    ranks = s["data_parallel"] * s["context_parallel"]
-    zero = s["zero_stage"]
-    count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
-    full = (s["recompute"] == CHOICES["recompute"].index("full")).astype(float)
-    kept = layer_activation(model, s, tokens, full)
-    alive = np.minimum(pp * np.where(chunks > 1, 1 + (pp - 1) / (pp * chunks), 1.0), np.maximum(count, 1))
-    activations = kept * stage_layers(model, s) * alive
-    # recomputation needs one whole block, offloading two, at a time
-    one = layer_activation(model, s, tokens, np.zeros_like(tokens))
-    away = s["offload"] == CHOICES["offload"].index("activations")
-    activations = np.where(away, 2 * one, activations + full * one)
-    logits = (
-        tokens * model.vocabulary / s["tensor_parallel"] * 6 if model.vocabulary else np.zeros_like(tokens)
-    )
-    states = np.where(s["offload"] == CHOICES["offload"].index("optimizer"), 0.0, learned * STATE_BYTES)
-    return {
-        "weights": np.where(zero >= 3, owned / ranks, owned) * 2,
-        "gradients": np.where(zero >= 2, learned / ranks, learned) * GRADIENT_BYTES,
-        "optimizer": np.where(zero >= 1, states / ranks, states),
-        "activations": activations + logits,
-        "reserved": np.full_like(tokens, RESERVED_BYTES),
-    }

@@ -12,8 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
-from recommender.cost_model.settings.plans import SERVING, TRAINING, Columns, columns
-from recommender.cost_model.workloads import inference, layouts, networks, serving, serving_memory
+from recommender.cost_model.settings.engine_defaults import engine_defaults
+from recommender.cost_model.settings.plans import SERVING, Columns, columns
+from recommender.cost_model.workloads import (
+    inference,
+    layouts,
+    networks,
+    serving,
+    serving_memory,
+    training_memory,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +38,13 @@ reckoning: what needs more than this much of it is not believed to run."""
 
 
 def memory_bytes(
-    model: ModelSizes, phase: str, settings: Sequence[Mapping[str, object]], devices: int
+    model: ModelSizes,
+    phase: str,
+    settings: Sequence[Mapping[str, object]],
+    devices: int,
+    *,
+    engine: str = "",
+    ascend: bool = True,
 ) -> dict[str, Floats]:
     """Bytes of each part on the fullest device, each of shape (len(settings),).
 
@@ -39,6 +53,8 @@ def memory_bytes(
         phase: ``"training"`` or ``"serving"``.
         settings: One mapping per configuration; names as in ``recommender.cost_model.settings.plans``.
         devices: Devices of the job.
+        engine: What runs it; empty if not stated.
+        ascend: Whether the devices are Ascend's.
 
     Raises:
         InputError: A layout that cannot be (the message names the rule), an unknown setting, or a
@@ -46,9 +62,9 @@ def memory_bytes(
     """
     if reason := not_modelled(model):
         raise InputError(reason)
-    defaults = TRAINING if phase == "training" else SERVING
+    defaults = engine_defaults(phase, engine, "", settings) if phase == "training" else SERVING
     s = complete_columns(model, phase, columns(settings, defaults), devices)
-    return parts_of(model, phase, s)
+    return parts_of(model, phase, s, ascend=ascend)
 
 
 def not_modelled(model: ModelSizes) -> str:
@@ -85,7 +101,7 @@ def complete_columns(model: ModelSizes, phase: str, settings: Columns, devices: 
     return serving.complete_columns(model, settings, counts)
 
 
-def parts_of(model: ModelSizes, phase: str, s: Columns) -> dict[str, Floats]:
+def parts_of(model: ModelSizes, phase: str, s: Columns, *, ascend: bool = True) -> dict[str, Floats]:
     """Bytes of each part on the fullest device, each of shape (n,), of checked columns."""
     if phase == "training" and not model.layers:
         return networks.trained_memory_parts(model, s)
@@ -93,5 +109,5 @@ def parts_of(model: ModelSizes, phase: str, s: Columns) -> dict[str, Floats]:
         return networks.served_memory_parts(model, s)
     if phase == "training":
         tokens = s["micro_batch"] * s["seq_len"] / s["context_parallel"]
-        return layouts.memory_parts(model, s, tokens)
+        return training_memory.memory_parts(model, s, tokens, ascend=ascend)
     return serving_memory.memory_parts(model, s, s["batch"])

@@ -15,8 +15,13 @@ from recommender.cost_model.fit.kernels import BURST_US, FORMAT_US
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.block import stream_us
-from recommender.cost_model.workloads.layouts import GRADIENT_BYTES, RESERVED_BYTES, STATE_BYTES
 from recommender.cost_model.workloads.products import products_us
+from recommender.cost_model.workloads.training_memory import (
+    GRADIENT_BYTES,
+    MASTER_BYTES,
+    RESERVED_BYTES,
+    STATES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +54,8 @@ def written_elements(model: ModelSizes) -> float:
 def trained_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
     """Bytes on a device in training; without activations where nothing says what the layers write."""
     owned = np.full_like(s["micro_batch"], model.known_parameters)
-    parts = {"weights": owned * 2, "gradients": owned * GRADIENT_BYTES, "optimizer": owned * STATE_BYTES}
+    states = MASTER_BYTES + STATES["adam"][0]
+    parts = {"weights": owned * 2, "gradients": owned * GRADIENT_BYTES, "optimizer": owned * states}
     if elements := written_elements(model):
         parts["activations"] = s["micro_batch"] * elements * KEPT * np.maximum(_element_bytes(s), 2.0)
     return {**parts, "reserved": np.full_like(owned, RESERVED_BYTES)}

@@ -146,8 +146,10 @@ def serving_flow(
     seated = np.where(rate > 0, 0.0, np.maximum(s["concurrency"] / capacity - answered_s, 0.0))
     seated = np.where(s["concurrency"] > batch * dp, seated, 0.0)
     ttft = first_s + np.where(rate > 0, waiting_s(*queue), seated)
-    tail = np.where(rate > 0, longest_waiting_s(*queue), seated)
-    output = produced * _flowing(s, capacity, answered_s)
+    flowing = _flowing(s, capacity, answered_s)
+    beside = np.where(apart, 0.0, pass_s * passes) * _met_at_worst(s, flowing / dp * first_s)
+    tail = np.where(rate > 0, longest_waiting_s(*queue), seated + beside)
+    output = produced * flowing
     return output, {
         "ttft_s": ttft,
         "ttft_p99_s": first_s + tail,
@@ -185,6 +187,21 @@ def _late(batch: Floats) -> Floats:
     """Prefills of others beyond their mean that one answer of a hundred meets; they come at random."""
     others = np.maximum(batch - 1, 0.0)
     return np.maximum(NORMAL_99 * np.sqrt(others), others > 0)
+
+
+def _met_at_worst(s: Columns, coming: Floats) -> Floats:
+    """Prompts of others that one of a hundred meets where users send the next when one is answered.
+
+    Between as many as come at random and those of all the others: users who began together stay together
+    the longer, the more alike their answers are (``benchmarks/cost_models/scheduling.py``).
+
+    Args:
+        s: Checked columns.
+        coming: Requests that come to an engine while a prompt is prefilled, in the mean.
+    """
+    users = np.where(s["concurrency"] > 0, np.ceil(s["concurrency"] / s["data_parallel"]), s["batch"])
+    others = np.maximum(np.minimum(users, s["batch"]) - 1, 0.0)
+    return np.asarray(np.sqrt(np.minimum(coming + NORMAL_99 * np.sqrt(coming), others) * others))
 
 
 def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats, Floats]:

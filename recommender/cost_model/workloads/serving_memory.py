@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.attention_kinds import cache_bytes
-from recommender.cost_model.workloads.layouts import RESERVED_BYTES
 from recommender.cost_model.workloads.linear_attention import state_bytes
+from recommender.cost_model.workloads.training_memory import RESERVED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

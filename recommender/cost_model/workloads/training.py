@@ -19,15 +19,7 @@ from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_us
 from recommender.cost_model.workloads.block import BlockWork, forward, stream_us
 from recommender.cost_model.workloads.energy import power_w
-from recommender.cost_model.workloads.layouts import (
-    STATE_BYTES,
-    complete_columns,
-    layer_activation,
-    memory_parts,
-    shares,
-    stage_layers,
-    trained,
-)
+from recommender.cost_model.workloads.layouts import complete_columns, shares, stage_layers, trained
 from recommender.cost_model.workloads.networks import (
     BACKWARD,
     convolutions_us,
@@ -35,6 +27,7 @@ from recommender.cost_model.workloads.networks import (
 )
 from recommender.cost_model.workloads.products import products_us
 from recommender.cost_model.workloads.steps import SPREAD, Steps
+from recommender.cost_model.workloads.training_memory import layer_activation, memory_parts
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
@@ -46,6 +39,7 @@ HOST_US = 20.0
 """Host time per launch without a graph: an assumption, half of what HCCL's host launch takes (42 us).
 It was 6 until the published gain of a captured graph came out as nothing: that effect is no test of it."""
 ATTENTION_BACKWARD = 2.5  # five products for two (Dao 2023)
+HOST_STATE_BYTES = 12.0  # float32 weight and two moments
 OPTIMISER_BYTES = 28.0  # Adam: read weight, gradient, two moments; write weight, moments, 16-bit weight
 UNFUSED_OPTIMISER = 3.0  # as elementwise kernels: each intermediate is written and read again
 OVERLAP_TAX = 0.189
@@ -147,19 +141,23 @@ def training_step(
     split["communication_exposed"] = split["communication_exposed"] + OVERLAP_TAX * behind
     hidden = behind + count * swap_hidden
     flops = count * (1 + back) * (layers * work.flops + head_flops / np.maximum(pp, 1))
-    return _finish(device, s, split, hidden, devices, flops, memory_parts(model, s, tokens), "tokens",
-                   s["global_batch"] * length, factor=factor)  # fmt: skip
+    memory = memory_parts(model, s, tokens, ascend=device.ascend)
+    return _finish(
+        device, s, split, hidden, devices, flops, memory, "tokens", s["global_batch"] * length, factor=factor
+    )
 
 
 def _passes(work: BlockWork, s: Columns) -> tuple[Floats, Floats, Floats, Floats]:
     """Matrix time, vector time and kernels of all passes of a block, and the forward passes repeated."""
     again = s["recompute"]
-    full, selective = (again == CHOICES["recompute"].index(name) for name in ("full", "selective"))
+    full, selective, products = (
+        again == CHOICES["recompute"].index(name) for name in ("full", "selective", "products")
+    )
     flash = s["flash_attention"] > 0
     # fused attention keeps nothing that selective recomputation would drop, so it repeats the vector work
     redo_attention = np.where(full | (selective & ~flash), 1.0, 0.0)
-    redo = np.where(full, 1.0, 0.0)
-    redo_vector = np.where(full, 1.0, np.where(selective, 0.5, 0.0))
+    redo = np.where(full, 1.0, np.where(products, 0.5, 0.0))
+    redo_vector = np.where(full | products, 1.0, np.where(selective, 0.5, 0.0))
     back = _products_back(s)
     cube = (work.cube_us + work.experts_us) * (1 + back + redo)
     cube = cube + work.attention_us * (1 + ATTENTION_BACKWARD + redo_attention)
@@ -242,8 +240,8 @@ def _offload(
     dense, routed = trained(model, s)
     shards = np.where(s["zero_stage"] >= 1, s["data_parallel"] * s["context_parallel"], 1.0)
     count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
-    states = 2 * STATE_BYTES * (dense + routed) / shards / up * 1e6 / count
-    kept = 2 * layers * layer_activation(model, s, tokens, np.zeros_like(tokens)) / up * 1e6
+    states = 2 * HOST_STATE_BYTES * (dense + routed) / shards / up * 1e6 / count
+    kept = 2 * layers * layer_activation(model, s, tokens) / up * 1e6
     moved = np.where(kinds == CHOICES["offload"].index("activations"), kept, zero)
     hidden = np.minimum(moved, stage_us)
     return np.where(kinds == CHOICES["offload"].index("optimizer"), states, moved - hidden), hidden

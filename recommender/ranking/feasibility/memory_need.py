@@ -39,7 +39,8 @@ _DECIDING = frozenset(
         "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel", "expert_parallel",
         "virtual_stages", "zero_stage", "micro_batch", "global_batch", "seq_len", "sequence_parallel",
         "flash_attention", "fused_ops", "recompute", "offload", "precision", "batch", "input_len",
-        "output_len", "chunk", "kv_host_share", "speculative_tokens",
+        "output_len", "chunk", "kv_host_share", "speculative_tokens", "lora_rank", "frozen_bits",
+        "optimizer_kind", "loss_kind", "pure_bf16",
     }
 )  # fmt: skip
 """Settings of the cost model that decide about memory."""
@@ -91,6 +92,7 @@ class MemoryNeed:
     skipped: str = ""
     _sizes: ModelSizes | None = None
     _capacity: float = 0.0
+    _is_ascend: bool = True
 
     def __post_init__(self) -> None:
         """Find out whether everything that is needed is known."""
@@ -107,7 +109,8 @@ class MemoryNeed:
             device_facts=self.facts,
         )
         try:
-            self._capacity = facts.machine(1).device.memory_bytes
+            device = facts.machine(1).device
+            self._capacity, self._is_ascend = device.memory_bytes, device.ascend
             self._sizes = facts.model_sizes()
         except (MissingFactError, InputError) as missing:
             self.skipped = str(missing)
@@ -182,7 +185,7 @@ class MemoryNeed:
 
         assert self._sizes is not None  # noqa: S101  asked only then
         try:
-            parts = memory_bytes(self._sizes, phase, [settings], count)
+            parts = memory_bytes(self._sizes, phase, [settings], count, ascend=self._is_ascend)
         except (InputError, MissingFactError):
             return None  # a layout that the cost model does not know, which is another rule's matter
         return float(sum(part[0] for part in parts.values()))

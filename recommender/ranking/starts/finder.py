@@ -12,6 +12,7 @@ from kg.nouns.framework import Framework
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import plain_key
 from kg.triples.finders import ModelFinder, StrategyFinder
+from kg.triples.model_facts import model_facts
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import running_framework
 from recommender.applicability.programs import refuse_unmodelled
@@ -56,6 +57,7 @@ from recommender.ranking.starts.support import (
     weights_of,
     why_not_judged,
 )
+from recommender.ranking.starts.training_fit import fit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -115,7 +117,8 @@ class StartFinder:
         path = self._tree.path(problem.hardware.name)
         vendor = path[-1] if path else ""
         known = known_of(problem, model, self._tree)
-        refuse_unmodelled(problem, self.frameworks, f"{known}{self._recipes.published(problem)}")
+        fit = fit_of(problem, model_facts(self._graph, problem), self._tree)
+        refuse_unmodelled(problem, self.frameworks, f"{known}{self._recipes.published(problem)}", fit)
         framework = running_framework(problem, vendor, model.architecture if model else "", self.frameworks)
         if framework is None:
             return None

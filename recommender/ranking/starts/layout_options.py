@@ -229,7 +229,7 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
                 yield {"micro_batch": micro, "global_batch": micro * replicas * turns}
         return
     held = asked.question.settings.get("recompute")
-    ways = (0.0, 2.0) if held is None else (float(("none", "selective", "full").index(str(held))),)
+    ways = (0.0, 2.0) if held is None else (float(CHOICES["recompute"].index(str(held))),)
     for micro, recompute in itertools.product((fixed,) if fixed else MICRO_BATCHES, ways):
         turns = max(
             stated / (micro * replicas) if stated else 2 ** round(math.log2(target / (micro * replicas))), 1
@@ -245,7 +245,10 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
     held: dict[str, Floats] = {}
     while configurations:
         try:
-            held = memory_bytes(model, question.phase, configurations, question.machine.count)
+            held = memory_bytes(
+                model, question.phase, configurations, question.machine.count,
+                engine=question.engine, ascend=question.machine.device.ascend,
+            )  # fmt: skip
             break
         except LayoutError as fault:
             kept = np.nonzero(fault.holds)[0]

@@ -92,7 +92,10 @@ class MemoryRule:
                 codes[open_[~fault.holds]] = 1
                 open_ = open_[fault.holds]
                 continue
-            needed[open_] = sum(parts_of(self.question.model, self.question.phase, whole).values())
+            ascend = self.question.machine.device.ascend
+            needed[open_] = sum(
+                parts_of(self.question.model, self.question.phase, whole, ascend=ascend).values()
+            )
             break
         codes[(codes == 0) & ~self._computes(s)] = 2
         codes[(codes == 0) & (needed > self.most_bytes)] = 3

@@ -110,3 +110,31 @@ def test_the_most_sequences_decide_what_is_captured() -> None:
 )
 def test_adapters_are_read_and_compressed_attention_is_none(told: dict[str, Any], rank: int | None) -> None:
     assert translate(told, "training").settings.get("lora_rank") == rank
+
+
+@pytest.mark.parametrize(
+    ("told", "settings"),
+    [
+        ({"load_in_4bit": True, "lora_r": 64, "optim": "paged_adamw_8bit"},
+         {"frozen_bits": 4, "lora_rank": 64, "optimizer_kind": "adam_8bit"}),
+        ({"finetuning_type": "lora", "quantization_bit": 4}, {"lora_rank": 8, "frozen_bits": 4}),
+        ({"adapter": "qlora", "lora_r": 32, "load_in_8bit": True}, {"lora_rank": 32, "frozen_bits": 8}),
+        ({"zero_optimization.stage": 3, "zero_optimization.offload_param.device": "cpu",
+          "zero_optimization.offload_optimizer.device": "cpu"},
+         {"zero_stage": 3, "offload": "parameters", "pure_bf16": 0}),
+        ({"deepspeed": "examples/ds_z3_config.json"}, {"zero_stage": 3, "pure_bf16": 0}),
+        ({"fsdp": "full_shard auto_wrap"}, {"zero_stage": 3, "pure_bf16": 0}),
+        ({"fsdp_config.fsdp_reshard_after_forward": False}, {"zero_stage": 2, "pure_bf16": 0}),
+        ({"fsdp_config.fsdp_sharding_strategy": "SHARD_GRAD_OP", "fsdp_config.fsdp_offload_params": True},
+         {"zero_stage": 2, "offload": "parameters", "pure_bf16": 0}),
+        ({"use_liger_kernel": True, "torch_dtype": "bfloat16"}, {"loss_kind": "chunked", "precision": "bf16", "pure_bf16": 1}),
+        ({"per_device_train_batch_size": 2, "gradient_accumulation_steps": 4}, {"micro_batch": 2, "global_batch": 64}),
+        ({"optimizer": "adamw_bnb_8bit", "micro_batch_size": 1}, {"optimizer_kind": "adam_8bit", "micro_batch": 1}),
+        ({"activation_checkpoint.mode": "selective"}, {"recompute": "products"}),
+        ({"enable_activation_checkpointing": True, "batch_size": 2}, {"recompute": "full", "micro_batch": 2}),
+    ],
+)  # fmt: skip
+def test_what_trainers_of_one_program_say_of_memory(
+    told: dict[str, Any], settings: dict[str, object]
+) -> None:
+    assert dict(translate(told, "training", count=8).settings) == settings

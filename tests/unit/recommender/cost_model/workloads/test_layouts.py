@@ -39,4 +39,4 @@ def test_the_longest_of_uneven_stages_sets_the_pace() -> None:
     # 32 blocks in 4 stages of 3 chunks: 3 blocks a chunk, so 9 a stage where 8 are even
     assert float(uneven.split_s["compute"][0] / even.split_s["compute"][0]) == pytest.approx(9 / 8, rel=0.05)
     for part in ("weights", "optimizer"):
-        assert uneven.memory_bytes[part][0] == pytest.approx(even.memory_bytes[part][0] * 9 / 8)
+        assert uneven.memory_bytes[part][0] == pytest.approx(even.memory_bytes[part][0] * 9 / 8, rel=0.01)

@@ -1,0 +1,170 @@
+"""What a step of training holds on the fullest device: weights, gradients, states, activations.
+
+A block keeps for its backward pass, in 16 bit: the inputs and outputs of its norms, what attention reads
+and writes, and what lies between the products of its feed-forward part; fused attention keeps no scores.
+They are the parts of ``34 s b h + 5 a s^2 b`` (Korthikanti et al. 2022) by the sizes of the model. Arrays
+run over configurations.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recommender.cost_model.settings.plans import CHOICES, Columns
+from recommender.cost_model.workloads.layouts import shares, stage_layers, trained
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cost_model.facts.model import ModelSizes
+
+Floats = NDArray[np.float64]
+
+MASTER_BYTES, GRADIENT_BYTES = 4.0, 4.0  # beside weights in 16 bit (Rajbhandari et al. 2020)
+STATES: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "adam": (8.0, 4.0), "adam_8bit": (2.0, 2.0), "adafactor": (4.0, 2.0), "sgd": (4.0, 2.0),
+        "lion": (4.0, 2.0), "muon": (4.0, 2.0),
+    }
+)  # fmt: skip
+"""Bytes of an optimiser's states for a parameter, in float32 and where all is in 16 bit; those of Adam in 8
+bit stay so (https://huggingface.co/docs/transformers/model_memory_anatomy, which has Adafactor's too)."""
+FROZEN_BYTES: Mapping[float, float] = MappingProxyType({16: 2.0, 8: 1.0, 4: 0.5 + 4 / 64})
+"""Bytes of a frozen weight by its bits: NF4 has a float32 scale for 64 of them (Dettmers et al. 2023)."""
+CAST_BYTES = 4.0
+"""Of embedding and head beside weights in 4 or 8 bit (``prepare_model_for_kbit_training`` of peft)."""
+LOGIT_BYTES: Mapping[str, float] = MappingProxyType({"inplace": 6.0, "float32": 14.0, "chunked": 4.0})
+"""Bytes of a logit: 16 bit and float32 in place (``vocab_parallel_cross_entropy`` of Megatron); 16 bit, its
+float32 copy, the logarithm of its softmax and the gradient of that (PyTorch's ``cross_entropy``); 16 bit and
+its gradient, where the loss goes over pieces or is one kernel with the head (torchtune's
+``LinearCrossEntropyLoss``, Liger)."""
+UNFUSED_NORM_BYTES = 2 * 4.0  # two norms: float32 input and 16-bit output for the 16-bit input of a fused one
+UNFUSED_ACTIVATION_BYTES = 2.0  # the activated gate, which a fused kernel computes again
+RESERVED_BYTES = 4.5e9  # 3.2 to 4.4 GB in use on idle devices (npu-smi), and communication buffers
+GPU_RESERVED_BYTES = 1.343e9
+"""In use once a GPU has loaded its kernels (https://huggingface.co/docs/transformers/model_memory_anatomy)."""
+GATHERED_BLOCKS = 2.0  # of weights that are spread over replicas: the one that runs, and the next
+
+
+def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: str = "none") -> Floats:
+    """Bytes that one block keeps for its backward pass.
+
+    Args:
+        model: Sizes of the model.
+        s: Settings.
+        tokens: Of a micro-batch on one device.
+        recompute: What is computed again: ``none``, ``products`` (every other one), ``full``.
+    """
+    tp = s["tensor_parallel"]
+    along = np.where(s["sequence_parallel"] > 0, tp, 1.0)
+    if recompute == "full":
+        return np.asarray(2 * tokens * model.hidden / along)
+    attention, made = _attention_widths(model)
+    inner, routed = _inner_widths(model)
+    experts = routed / np.where(s["expert_parallel"] > 1, 1.0, tp)
+    if recompute == "products":
+        products = 2 * (attention + made + inner + model.hidden) / tp / 2 + experts / 2
+        return np.asarray(tokens * (2 * model.hidden / along + products))
+    # the masks of dropout are of encoders: decoders of today have none
+    wide = (8 + 2 * (not model.causal)) * model.hidden / along + 2 * (attention + made) / tp
+    wide = wide + 2 * model.matrices / (model.matrices - 1) * inner / tp + experts
+    kept = (
+        UNFUSED_NORM_BYTES * model.hidden / along
+        + UNFUSED_ACTIVATION_BYTES * inner / (model.matrices - 1) / tp
+    )
+    wide = wide + np.where(s["fused_ops"] > 0, 0.0, kept)
+    scored = (s["flash_attention"] > 0) | (s["recompute"] > 0)
+    scores = np.where(scored, 0.0, 5 * model.heads * s["seq_len"] / tp)
+    return np.asarray(tokens * (wide + scores))
+
+
+def _attention_widths(model: ModelSizes) -> tuple[float, float]:
+    """Elements of a token that attention reads (queries, keys, values), and that it writes."""
+    if model.query_size:
+        read = model.heads * (2 * model.query_size + model.value_size) + 2 * (
+            model.query_rank + model.kv_width
+        )
+        made = model.heads * model.value_size
+    else:
+        made = model.heads * model.head_size
+        read = made + 2 * model.kv_heads * model.head_size
+    share = model.linear_share  # with a convolution over queries, keys and values, and a gate
+    read = (1 - share) * read + share * (model.linear_input + 2 * model.linear_keys + model.linear_values)
+    return read, (1 - share) * made + share * model.linear_values
+
+
+def _inner_widths(model: ModelSizes) -> tuple[float, float]:
+    """Elements of a token that the products into the feed-forward part make, and bytes of its routed rows."""
+    into = model.matrices - 1
+    if not model.experts:
+        return into * model.inner, 0.0
+    dense = model.dense_layers / max(model.layers, 1.0)
+    inner = dense * model.inner + (1 - dense) * model.shared * model.expert_inner
+    # rows are gathered for each expert that a token chooses, and its results summed
+    routed = (1 - dense) * model.chosen * (4 * model.hidden + 2 * 3 * model.expert_inner)
+    return into * inner, routed
+
+
+def memory_parts(model: ModelSizes, s: Columns, tokens: Floats, *, ascend: bool = True) -> dict[str, Floats]:
+    """Bytes on the fullest device, the first stage of the pipeline."""
+    zero, ranks = s["zero_stage"], s["data_parallel"] * s["context_parallel"]
+    learned, count = sum(trained(model, s)), s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
+    activations = _activations(model, s, tokens, count)
+    of_host, of_optimizer = (s["offload"] == CHOICES["offload"].index(n) for n in ("parameters", "optimizer"))
+    pure = s["pure_bf16"] > 0
+    states = np.zeros_like(tokens)
+    for place, (wide, narrow) in enumerate(STATES.values()):
+        states = np.where(s["optimizer_kind"] == place, np.where(pure, narrow, wide + MASTER_BYTES), states)
+    states = learned * np.where(zero >= 1, states / ranks, states)
+    gradients = learned * np.where(pure, GRADIENT_BYTES / 2, GRADIENT_BYTES)
+    gradients = np.where(zero >= 2, gradients / ranks, gradients)
+    # PyTorch makes gradients while activations go, Megatron and DeepSpeed have a buffer for them
+    gradients = np.where(pure & (count <= 1), np.maximum(gradients - activations, 0.0), gradients)
+    # offloaded states take the gradients along where replicas share them (ZeRO-Offload)
+    return {
+        "weights": _weights(model, s, ranks),
+        "gradients": np.where(of_host | (of_optimizer & (zero >= 2)), 0.0, gradients),
+        "optimizer": np.where(of_host | of_optimizer, 0.0, states),
+        "activations": activations,
+        "reserved": np.full_like(tokens, RESERVED_BYTES if ascend else GPU_RESERVED_BYTES),
+    }
+
+
+def _weights(model: ModelSizes, s: Columns, ranks: Floats) -> Floats:
+    """Weights, with the blocks that are gathered where replicas share them."""
+    dense, routed = shares(model, s)
+    tables = model.embeddings * model.vocabulary * model.hidden
+    ends = np.minimum(tables / s["tensor_parallel"] / s["pipeline_parallel"], dense)
+    lost = (model.embeddings - 1) * model.vocabulary * model.hidden / s["tensor_parallel"]
+    is_frozen = s["lora_rank"] > 0
+    block = np.full_like(dense, 2.0)
+    for bits, size in FROZEN_BYTES.items():
+        block = np.where(is_frozen & (s["frozen_bits"] == bits), size, block)
+    end = np.where((block < 2) & (s["pure_bf16"] == 0), CAST_BYTES, 2.0)
+    owned = block * (dense + routed - ends) + end * (ends + lost / s["pipeline_parallel"])
+    blocks = np.maximum(stage_layers(model, s), 1.0)
+    gathered = GATHERED_BLOCKS * block * (dense + routed - ends) / blocks + end * ends
+    kept = np.where(s["offload"] == CHOICES["offload"].index("parameters"), 0.0, owned / ranks)
+    return np.where((s["zero_stage"] >= 3) & (ranks > 1), np.minimum(kept + gathered, owned), owned)
+
+
+def _activations(model: ModelSizes, s: Columns, tokens: Floats, count: Floats) -> Floats:
+    """What blocks and loss keep: of the blocks computed again one at a time, of those offloaded two."""
+    pp, chunks = s["pipeline_parallel"], s["virtual_stages"]
+    one = layer_activation(model, s, tokens)
+    kept, again = one, np.zeros_like(tokens)
+    for name in ("full", "products"):
+        chosen = s["recompute"] == CHOICES["recompute"].index(name)
+        kept = np.where(chosen, layer_activation(model, s, tokens, name), kept)
+        again = np.where(chosen, one, again)
+    alive = np.minimum(pp * np.where(chunks > 1, 1 + (pp - 1) / (pp * chunks), 1.0), np.maximum(count, 1))
+    away = s["offload"] == CHOICES["offload"].index("activations")
+    held = np.where(away, 2 * kept, kept * stage_layers(model, s) * alive) + again
+    size = np.zeros_like(tokens)
+    for place, bytes_ in enumerate(LOGIT_BYTES.values()):
+        size = np.where(s["loss_kind"] == place, bytes_, size)
+    return np.asarray(held + tokens * model.vocabulary / s["tensor_parallel"] * size)

@@ -1,0 +1,112 @@
+"""What a step of training holds, beside what documentation prints and what publications reckon."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recommender.cost_model.facts.model import model_of
+from recommender.cost_model.settings.plans import CHOICES
+from recommender.cost_model.workloads.memory_fit import memory_bytes
+from recommender.cost_model.workloads.training_memory import LOGIT_BYTES, STATES
+from tests.unit.recommender.cost_model.machines import model
+
+PEAKS = Path(__file__).parents[5] / "benchmarks" / "cost_models" / "training_peaks.csv"
+
+
+def parts(name: str = "llama-2-7b", devices: int = 8, **settings: object) -> dict[str, float]:
+    said = {"seq_len": 4096, "micro_batch": 1, **settings}
+    found = memory_bytes(model(name), "training", [said], devices, ascend=False)
+    return {part: float(held[0]) for part, held in found.items()}
+
+
+def total(name: str = "llama-2-7b", devices: int = 8, **settings: object) -> float:
+    return sum(parts(name, devices, **settings).values())
+
+
+def test_choices_and_their_bytes_are_in_one_order() -> None:
+    assert tuple(STATES) == CHOICES["optimizer_kind"]
+    assert tuple(LOGIT_BYTES) == CHOICES["loss_kind"]
+
+
+def test_peaks_that_documentation_prints_are_met() -> None:
+    with PEAKS.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    off = []
+    for row in rows:
+        said: dict[str, object] = dict(word.split("=") for word in row["settings"].split())
+        held = parts(
+            row["model"], int(row["devices"]), seq_len=row["seq_len"], micro_batch=row["micro_batch"], **said
+        )
+        ours = sum(held.values()) - (held["reserved"] if row["reading"] == "allocator" else 0)
+        off.append(abs(ours / 1e9 / float(row["peak_gb"]) - 1))
+    assert len(rows) >= 48
+    assert np.median(off) < 0.10
+    assert np.mean(np.array(off) < 0.25) > 0.75
+
+
+def test_zero_divides_what_its_paper_divides() -> None:
+    # 2 + 4 + 12 bytes a parameter (Rajbhandari et al. 2020, with gradients kept in float32)
+    held = [parts(zero_stage=stage, recompute="full") for stage in range(4)]
+    assert held[0]["optimizer"] == pytest.approx(8 * held[1]["optimizer"])
+    assert held[1]["gradients"] == pytest.approx(8 * held[2]["gradients"])
+    llama = model("llama-2-7b")
+    spread = 2 * llama.known_parameters / 8
+    gathered = 2 * 2 * llama.layer_parameters + 2 * 2 * llama.vocabulary * llama.hidden
+    assert held[3]["weights"] == pytest.approx(spread + gathered, rel=0.01)
+
+
+@pytest.mark.parametrize(("stage", "offload"), [(2, "optimizer"), (3, "optimizer"), (3, "parameters")])
+def test_what_is_offloaded_is_not_on_the_device(stage: int, offload: str) -> None:
+    # 2 bytes a parameter remain of ZeRO 2, those of its share of ZeRO 3, the gathered blocks where weights go too
+    held, kept = parts(zero_stage=stage, offload=offload), parts(zero_stage=stage)
+    assert held["gradients"] == held["optimizer"] == 0
+    assert (held["weights"] < kept["weights"]) == (offload == "parameters")
+    assert held["activations"] == kept["activations"]
+
+
+def test_an_optimiser_keeps_what_its_kind_keeps() -> None:
+    held = {kind: parts(optimizer_kind=kind)["optimizer"] for kind in CHOICES["optimizer_kind"]}
+    assert held["adam_8bit"] < held["sgd"] == held["lion"] == held["muon"] < held["adam"]
+    half = parts(optimizer_kind="adam", pure_bf16=1)
+    assert half["optimizer"] == pytest.approx(
+        held["adam"] / 3
+    )  # two moments of 2 bytes, no weight in float32
+
+
+def test_recomputation_keeps_less_the_more_it_repeats() -> None:
+    kept = [parts(recompute=way, pp=1)["activations"] for way in ("none", "products", "full")]
+    assert kept[0] > 1.5 * kept[1] > 1.5 * kept[2]
+
+
+def test_four_bit_weights_beside_adapters_take_a_third() -> None:
+    adapted = {"devices": 1, "lora_rank": 16, "recompute": "full"}
+    wide, narrow = parts(**adapted), parts(**adapted, frozen_bits=4)  # type: ignore[arg-type]  # sizes by name
+    assert 0.28 < narrow["weights"] / wide["weights"] < 0.40
+    assert (
+        parts(devices=1, frozen_bits=4)["weights"] == parts(devices=1)["weights"]
+    )  # what is trained is whole
+
+
+def test_compressed_and_grouped_attention_keep_what_they_read() -> None:
+    def block(**sizes: float) -> float:
+        said = {"layers": 8, "hidden_size": 4096, "attention_heads": 32, "intermediate_size": 8192, **sizes}
+        held = memory_bytes(model_of("one", "decoder", said), "training", [{"seq_len": 1024}], 1)
+        return float(held["activations"][0]) / 8 / 1024
+
+    # two norms and their results, queries, keys, values and output, what lies between three products
+    whole = 2 * (4 * 4096 + 4 * 4096 + 3 * 8192)
+    assert block() == pytest.approx(whole)
+    assert block(kv_heads=4) == pytest.approx(whole - 2 * 2 * (4096 - 4 * 128))
+    wide = block(kv_lora_rank=512, q_lora_rank=1536, qk_nope_head_dim=128, v_head_dim=128)
+    assert wide == pytest.approx(
+        whole + 2 * (2 * 32 * 64 + 2 * (1536 + 576))
+    )  # rotary parts, compressed rows
+
+
+def test_rows_of_experts_are_gathered_for_each_that_a_token_chooses() -> None:
+    few = total("qwen3-30b-a3b", ep=8, zero_stage=1)
+    assert total("qwen3-30b-a3b", ep=8, zero_stage=1, seq_len=8192) > few
+    held = parts("qwen3-30b-a3b", ep=8)["activations"] / 4096 / 48
+    assert held > 8 * (4 * 2048 + 6 * 768)

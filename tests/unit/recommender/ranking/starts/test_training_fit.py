@@ -1,0 +1,49 @@
+"""Whether training fits as it is told."""
+
+import pytest
+
+from benchmarks.worlds.shipped import ShippedKnowledge
+from kg.nouns.entities import Hardware, Objective, Problem, Workload, WorkloadKind
+from recommender.ranking.starts.training_fit import fit_of
+
+
+@pytest.fixture(scope="module")
+def shipped() -> ShippedKnowledge:
+    return ShippedKnowledge.load()
+
+
+def told(shipped: ShippedKnowledge, count: int = 1, model: str = "llama-2-7b", **current: object) -> str:
+    problem = Problem(
+        workload=Workload(kind=WorkloadKind.TRAINING, operator="train", model=model, shape={"seq_len": 2048}),
+        hardware=Hardware(name="a100-sxm4-80gb", count=count),
+        objective=Objective(metric="throughput", better="higher"),
+        software={"transformers": ""},
+        current=current,  # type: ignore[arg-type]  # values of settings
+    )
+    return fit_of(problem, shipped.model_facts(model), shipped.hardware)
+
+
+def test_what_fits_is_said_to(shipped: ShippedKnowledge) -> None:
+    assert told(shipped, lora_r=16, load_in_4bit=True, gradient_checkpointing=True).endswith(": it fits")
+
+
+def test_the_least_change_that_makes_it_fit_is_named(shipped: ShippedKnowledge) -> None:
+    assert "gradient checkpointing and all spread (ZeRO 3, FSDP) takes" in told(shipped, 8)
+    assert "weights and states in host memory takes" in told(shipped, 1)
+    assert "adapters beside weights in 4 bit (QLoRA) takes" in told(
+        shipped, 1, "llama-3-1-70b", lora_r=16, zero_stage=0
+    )
+
+
+def test_where_nothing_helps_that_is_said(shipped: ShippedKnowledge) -> None:
+    assert told(shipped, 1, "deepseek-v3").endswith("whatever is changed of what is modelled")
+
+
+def test_a_length_that_is_not_told_is_assumed_and_said(shipped: ShippedKnowledge) -> None:
+    problem = Problem(
+        workload=Workload(kind=WorkloadKind.TRAINING, operator="train", model="bert-large"),
+        hardware=Hardware(name="a100-sxm4-80gb", count=1),
+        objective=Objective(metric="throughput", better="higher"),
+    )
+    facts = shipped.model_facts("bert-large")
+    assert "(sequences of" in fit_of(problem, facts, shipped.hardware)
