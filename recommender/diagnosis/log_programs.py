@@ -20,6 +20,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "megatron-core": ("megatron",),
     "mindspeed-llm": ("mindspeed-llm", "mindspeed_llm"),
     "mindspeed": ("mindspeed",),
+    "mindformers": ("mindformers",),
     "deepspeed": ("deepspeed",),
     "llamafactory": ("llamafactory", "llama-factory"),
     "ms-swift": ("ms-swift", r"\bswift\b"),
@@ -30,6 +31,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "triton": ("triton",),
     "torch_npu": ("torch_npu", r"npu(?<!\wnpu)\b"),
     "torch": ("torch",),
+    "rccl": (r"\brccl\b",),
     "nccl": (r"\bnccl\b",),
     "hccl": (r"\bhccl", r"e(?<!\we)[ij]\d{4}:"),
     "cann": (r"e(?<!\we)[efhklz1-4]\d{4}:", r"\bascendcl\b"),
@@ -40,6 +42,7 @@ _BASES = {
     "mindspeed-llm": "mindspeed",
     "triton-ascend": "triton",
     "torch_npu": "torch",
+    "rccl": "nccl",
 }
 """Programs within which others run: what the one says the other says too."""
 _NO_TEXT = re.compile(r"\\[wbd]|\[.*?\]|\(\?.*?\)")
@@ -59,6 +62,7 @@ TRAINERS = (
     "ms-swift",
     "llamafactory",
     "mindspeed-llm",
+    "mindformers",
     "megatron-core",
     "deepspeed",
     "transformers",

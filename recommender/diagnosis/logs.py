@@ -71,7 +71,8 @@ _SIZE = re.compile(r"\b(\w*BLOCK\w*|\w*block_?size\w*)\s*[=:]{1,2}\s*(\d+)\b")
 """A size of a block as a program prints it."""
 _FRAME_MARK = 'File "'
 _FRAME = re.compile(r'File "[^"]+", line \d+, in (\w+)')
-_SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|WARN(?:ING)?)\b")
+_SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|(?<!NCCL )WARN(?:ING)?)\b")
+"""A line that is no error; NCCL and RCCL have no graver word than their warning."""
 _STATE = re.compile(r"(?:(?!WARN|ERROR|CRITICAL|FATAL|NCCL ).){0,60}?(?<![=:'\"])\b(?:INFO|DEBUG)\b")
 _SAYS_RAISED = re.compile(r"Error|Exception|error|ERROR|[Aa]ssert|CRITICAL|FATAL|Traceback")
 GRAVE = LEVELS.index("error")

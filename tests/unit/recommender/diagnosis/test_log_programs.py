@@ -14,6 +14,7 @@ from recommender.diagnosis.statements import programs
         ("[2026-01-02 03:04:05 TP0] load", {"sglang"}),
         ('File "/x/torch_npu/utils.py"', {"torch", "torch_npu"}),
         ("deepspeed with transformers", {"deepspeed", "transformers"}),
+        ("NCCL INFO RCCL version 2.18.6+hip6.2", {"rccl", "nccl"}),
         ("step 3 loss 2.1", set()),
     ],
 )

@@ -128,3 +128,11 @@ def test_faults_stand_with_the_last_first(tmp_path: Path) -> None:
         "xid-fallen-off-the-bus",
         "cuda-out-of-memory",
     ]
+
+
+def test_a_warning_of_nccl_is_its_word_for_an_error(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("n1:4:43 [3] ibvwrap.cc:77 NCCL WARN Call to ibv_poll_cq() returned -1\n")
+    [found] = read_log(log, KNOWN).statements
+    assert found.is_grave
+    assert "nccl" in found.programs
