@@ -20,6 +20,8 @@ _UNNAMED = tuple(f"{flag} is unset" for flag in SIZES.values())
 
 _HERE_DOCUMENT = re.compile(r"^cat > \S+ <<'EOF'\n.*?^EOF$", re.MULTILINE | re.DOTALL)
 """A file that a start writes before its command."""
+_NEEDED = re.compile(r"needs (--[\w-]+), which the script has to set")
+"""What an answer says that a trainer's own script must hold beside the start."""
 _FIELD = re.compile(r"^(\S+: )?[a-z][\w.\[\]-]*=.*$", re.MULTILINE)
 """A field of a file that a command is not told."""
 
@@ -38,6 +40,7 @@ def is_taken_by_the_engine(reply: Reply) -> str | None:
     sizes = reply.situation.listed.facts if reply.situation.listed and program in TRAINERS else {}
     argv += [word for name, flag in SIZES.items() if name in sizes for word in (flag, str(sizes[name]))]
     own = [item.key for item in reply.situation.settings]  # what the user's launch sets is the user's
+    own += _NEEDED.findall("\n".join(map(str, reply.content.get("notes") or ())))
     faults = judge(program, release, [_FILLED.get(word, word) for word in argv], environment)
     faults = tuple(fault for fault in faults if not (program in TRAINERS and fault.endswith(_UNNAMED)))
     return "; ".join(fault for fault in faults if not any(key in fault for key in own))

@@ -296,7 +296,7 @@ def configures_what_is_there(reply: Reply) -> str | None:
         return None
     listed, vendor = reply.situation.listed, reply.situation.vendor
     understood = reply.content.get("understood") or {}
-    own = {item.key.lstrip("-").replace("_", "-").lower() for item in reply.situation.settings}
+    own = _own_names(reply)
     for key, value in settings_of(reply.start):
         if value.lower() in {"false", "none", "0"} or key in own:  # what the user sets is the user's
             continue
@@ -326,6 +326,17 @@ def configures_what_is_there(reply: Reply) -> str | None:
     return ""
 
 
+def _own_names(reply: Reply) -> set[str]:
+    """What the user's launch sets, as it spells it and as the release of the start does."""
+    keys = {item.key for item in reply.situation.settings}
+    framework = str(reply.start.get("framework") or "")
+    if framework in softwares():
+        release = registry(framework).at(str(reply.start.get("version") or ""))
+        found = [release.look_up(key, suggest=False).setting for key in keys]
+        keys |= {item.key for item in found if item is not None}
+    return {key.lstrip("-").replace("_", "-").lower() for key in keys}
+
+
 _ALWAYS = {"--enable-chunked-prefill": "0.11.0"}
 """What vLLM does for every model that writes text since a release (is_chunked_prefill_supported, vllm/config/model.py)."""
 
@@ -351,7 +362,7 @@ def offers_no_default(reply: Reply) -> str | None:
         return None
     release = registry(framework).at(version)
     begun = {key for key, _ in settings_of(reply.start)}
-    begun |= {item.key.lstrip("-").replace("_", "-").lower() for item in reply.situation.settings}
+    begun |= _own_names(reply)
     for change in reply.content.get("changes") or ():
         said = []
         for item in change["settings"]:

@@ -21,6 +21,8 @@ from benchmarks.kinds.sources import (
     official_recipes,
     programs,
 )
+from kg.terms.purposes import plain_key
+from kg.terms.setting_registry import registry, softwares
 
 _RECIPE_SHARE = 0.5
 _PARSED, _UNLISTED = 3.0, 0.5
@@ -103,7 +105,7 @@ class KindPanel:
         if not recipe.hardware:  # what the page leaves open is told by whoever asks
             chip = self._chips[random.choice(_USUAL_GPUS if recipe.is_gpu else _USUAL_NPUS)]
         settings = tuple(
-            LaunchSetting(place=place, key=key, value="" if value in {"true", "True"} else value)
+            LaunchSetting(place=place, key=key, value="" if self._is_on(program.name, key, value) else value)
             for place, key, value in recipe.settings
             if place in {"flag", "env", "json"} and value not in {"false", "False"} and "$" not in value
         )
@@ -127,6 +129,13 @@ class KindPanel:
             ),
             random.sample(settings, k=min(len(settings), random.choice((0, 1, 2, 4, 8, 30)))),
         )
+
+    def _is_on(self, program: str, key: str, value: str) -> bool:
+        """Whether a recipe switches something on, which a launch says without a value."""
+        if value in {"true", "True"}:
+            return True
+        found = registry(program).at().look_up(key, suggest=False).setting if program in softwares() else None
+        return value == "1" and found is not None and found.type == "bool" and key.startswith("-")
 
     def _drawn(self, random: Random, number: int, program: Program) -> PanelSituation:
         chip = self._chip(random, program)
@@ -217,10 +226,17 @@ class KindPanel:
             return situation
         named = release or next(reversed(self._parsers.releases(program)), "")
         told, layout, bounds = self._told(random, situation, named) if named else ([], {}, {})
-        taken = {item.key for item in told}
+        taken = {plain_key(item.key) for item in told}
         if program in TRAINERS:  # whose fields stand in a file
             settings = [item for item in settings if item.place != "json" and "." not in item.key]
-        settings = [*told, *(s for s in settings if s.key not in taken and not re.fullmatch(_TOLD, s.key))]
+        settings = [
+            *told,
+            *(
+                s
+                for s in settings
+                if plain_key(s.key) not in taken and not re.fullmatch(_TOLD, _dashed(s.key))
+            ),
+        ]
         situation = replace(situation, form=form, layout=layout, bounds=bounds, settings=tuple(settings))
         if form is LaunchForm.CURRENT:
             return replace(situation, settings=tuple(s for s in settings if s.place != "json"))
@@ -266,6 +282,11 @@ class KindPanel:
             bounds["requests"] = max(situation.load.get("concurrency", 0), random.choice((16, 32, 64, 128)))
             found.append(_spelled(random, setting, bounds["requests"]))
         return found, layout, bounds
+
+
+def _dashed(key: str) -> str:
+    """A flag as the patterns here spell it; a variable as it is."""
+    return key.replace("_", "-") if key.startswith("-") else key
 
 
 def _spelled(random: Random, setting: ParsedSetting, value: object) -> LaunchSetting:

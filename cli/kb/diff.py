@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from kg.terms.setting_changes import SettingChange
 
 _TITLES = {
+    "renamed": "replaced",
     "removed": "removed",
-    "renamed": "renamed",
-    "added": "added, with its default",
     "default": "another default",
     "takes": "other values",
+    "added": "new, with its default",
 }
 """What is said above each kind of change."""
+_IN_SHORT = {"renamed": 24, "removed": 8, "default": 8, "takes": 0, "added": 0}
+"""Changes of each kind that a short list names; a choice."""
+_PLACES = ("flag", "json", "yaml", "code", "env")
+_OF_PLACE = {"flag": "flags", "env": "variables"}
 
 
 def diff(
@@ -37,6 +41,7 @@ def diff(
     software: Annotated[
         list[str] | None, typer.Option("--software", help="A release to compare, twice: vllm=0.18.")
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Name every setting that differs.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two versions of the knowledge, or two releases.
@@ -48,7 +53,7 @@ def diff(
     if bool(first) == bool(software):
         raise InputError("diff takes a version, or --software with two releases")
     if software:
-        _settings(software, as_json=as_json)
+        _settings(software, every=every, as_json=as_json)
         return
     with open_workspace(context) as workspace:
         changed = workspace.knowledge.lineage.diff(first, second)
@@ -74,7 +79,7 @@ def _named(text: str) -> str:
     )
 
 
-def _settings(stated: list[str], *, as_json: bool) -> None:
+def _settings(stated: list[str], *, every: bool, as_json: bool) -> None:
     """Print the settings that differ between two releases of a program."""
     from cli import output
     from kg.terms.setting_changes import setting_changes
@@ -96,24 +101,42 @@ def _settings(stated: list[str], *, as_json: bool) -> None:
         output.note(text)
     first, second = compared.read
     say(f"settings of {compared.software}: from {first} to {second}")
-    counts = Counter(item.what for item in compared.changes)
-    if counts:
-        words = {what: title.partition(",")[0] for what, title in _TITLES.items()}
-        say(", ".join(f"{counts[what]} {word}" for what, word in words.items() if counts[what]))
+    left = 0
     for what, title in _TITLES.items():
-        changes = [item for item in compared.changes if item.what == what]
-        if changes:
-            say(f"{title} ({len(changes)})")
-        for item in changes:
-            say(f"  {item.key}{_difference(item)}  [{item.since}]")
+        changes = sorted(
+            (item for item in compared.changes if item.what == what),
+            key=lambda item: (_is_inner(item), _PLACES.index(item.place)),
+        )
+        if not changes:
+            continue
+        shown = changes if every else changes[: _IN_SHORT[what]]
+        counts = Counter(_OF_PLACE.get(item.place, "fields") for item in changes)
+        say(f"{title} ({len(changes)}): {'; '.join(f'{count} {name}' for name, count in counts.items())}")
+        for text in dict.fromkeys(_line(item, shown) for item in shown):
+            say(f"  {text}")
+        left += len(changes) - len(shown)
+    if left:
+        say(f"{left} more are named with --all")
     if not compared.changes:
         say("nothing differs")
 
 
-def _difference(change: SettingChange) -> str:
-    if change.what in {"removed", "added"}:
-        return f" = {in_short(change.after)}" if change.after else ""
+def _is_inner(change: SettingChange) -> bool:
+    """Whether a setting stands deep in an object, as copies of others and what one backend alone reads do."""
+    return change.key.count(".") > 1
+
+
+def _line(change: SettingChange, others: list[SettingChange]) -> str:
+    """A change in a line; of settings with one successor, one line for all of them."""
+    since = f"  [{change.since}]"
     before, after = (in_short(text) for text in (change.before, change.after))
-    if change.what == "takes":
-        return ":" + "".join(f" {sign} {text}" for sign, text in (("-", before), ("+", after)) if text)
-    return f" -> {after}" if change.what == "renamed" else f": {before or 'none'} -> {after or 'none'}"
+    match change.what:
+        case "renamed":
+            same = (item.key for item in others if (item.after, item.since) == (change.after, change.since))
+            return f"{', '.join(same)} -> {change.after}{since}"
+        case "takes":
+            signed = "".join(f" {sign} {text}" for sign, text in (("-", before), ("+", after)) if text)
+            return f"{change.key}:{signed}{since}"
+        case "default":
+            return f"{change.key}: {before or 'none'} -> {after or 'none'}{since}"
+    return f"{change.key}{f' = {after}' if after else ''}{since}"

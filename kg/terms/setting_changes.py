@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun
-from kg.terms.meanings import table
 from kg.terms.setting_registry import registry
+from kg.terms.successors import successor_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,9 +160,7 @@ def _successor(
     new: Mapping[tuple[SettingPlace, str], Setting],
 ) -> Setting | None:
     """The setting that took the place of one that is gone; None where nothing is known of that."""
-    forms = table("successors").get(item.software, {}).get(item.key, {}).values()
-    keys = [item.replaced_by, *(key for form in forms for key in form)]
-    named = [setting for key in keys for (_, other), setting in new.items() if key == other]
+    named = [setting for key in successor_keys(item) for (_, other), setting in new.items() if key == other]
     if named:
         return named[0]
     spellings = {item.key, *item.aliases}
@@ -176,10 +174,10 @@ def _differences(old: Setting, new: Setting, before: str, after: ReleaseSettings
         gone, come = ([str(item) for item in one if item not in other]
                       for one, other in ((old.choices, new.choices), (new.choices, old.choices)))  # fmt: skip
         was, now = ", ".join(gone), ", ".join(come)
-    sides = (
-        ("default", old.default_text(before), new.default_text(after.release), _since(new, after.release)),
-        ("takes", was, now, _changed_in(after, new, before)),
-    )
+    sides = [("takes", was, now, _changed_in(after, new, before))]
+    if not (_is_open(old, before) or _is_open(new, after.release)):
+        since = _since(new, before, after.release)
+        sides.append(("default", old.default_text(before), new.default_text(after.release), since))
     return [
         SettingChange(
             what=what, key=old.key, place=old.place, since=since, before=was, after=now, source=new.source
@@ -189,12 +187,20 @@ def _differences(old: Setting, new: Setting, before: str, after: ReleaseSettings
     ]
 
 
-def _since(setting: Setting, release: str) -> str:
-    """The release from which a setting has the default that it has in one."""
+def _is_open(setting: Setting, release: str) -> bool:
+    """Whether a program puts something in place of no default, and it is not known when."""
+    default = setting.default_in(release)
+    is_unset = default is not None and not default.computed and default.value is None
+    return is_unset and any(not (case.is_told or case.is_usual) for case in setting.resolved_in(release))
+
+
+def _since(setting: Setting, before: str, release: str) -> str:
+    """The release after one from which a setting has the default that it has in another."""
     order = registry(setting.software).releases
-    until = order.index(release)
-    earlier = [item.release for item in setting.defaults if order.index(item.release) <= until]
-    return earlier[-1] if earlier else release
+    now = setting.default_text(release)
+    between = order[order.index(before) + 1 : order.index(release) + 1]
+    others = [name for name in between if setting.default_text(name) != now]
+    return between[between.index(others[-1]) + 1] if others else between[0]
 
 
 def _changed_in(after: ReleaseSettings, setting: Setting, before: str) -> str:

@@ -11,10 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kg.nouns.look_up import LookUp
+    from kg.nouns.setting import Setting
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
 
 _ANY = "*"
+_CHOICE = "?"
+_SWITCHED = {"1": "true", "0": "false"}
+"""Values of a switch that is a variable."""
+
+
+def successor_keys(setting: Setting) -> tuple[str, ...]:
+    """The settings that took the place of a removed one, whatever it was set to."""
+    forms = table("successors").get(setting.software, {}).get(setting.key, {}).values()
+    keys = [setting.replaced_by, *(key for form in forms for key in form)]
+    return tuple(dict.fromkeys(filter(None, keys)))
 
 
 def successors(release: ReleaseSettings, found: LookUp, value: Value) -> Mapping[str, Value] | None:
@@ -35,8 +46,11 @@ def successors(release: ReleaseSettings, found: LookUp, value: Value) -> Mapping
         table("successors").get(setting.software, {}).get(setting.key, {})
     )
     text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = _SWITCHED.get(text, text) if setting.type == "bool" else text
     form = forms.get(text, forms.get(_ANY))
     if form is not None:
+        if _CHOICE in form.values():
+            return None
         return {key: value if item == _ANY else item for key, item in form.items()}
     if not setting.replaced_by:
         return None

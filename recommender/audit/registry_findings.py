@@ -10,6 +10,7 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
+from kg.terms.successors import successor_keys, successors
 from recommender.audit.finding import SettingFinding
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Setting
     gone = answer.standing is Standing.REMOVED
     when = "" if item is None else (item.removed if gone else item.since) or ""
     software = "" if item is None else item.software
-    successor = "" if item is None or not gone else item.replaced_by
+    successor = ", ".join(successor_keys(item)) if item is not None and gone else ""
     name, chinese = _named(case)
     then = f"; {successor} took its place" if successor else ""
     return SettingFinding(
@@ -92,7 +93,7 @@ def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Setting
             + (f"；替代项 {successor}" if successor else ""),
         },
         cost=_REFUSED if refused else _IGNORED,
-        remedy=_renamed(setting, successor if successor.startswith("-") else ""),
+        remedy=_rewritten(case, setting, answer),
         source="" if item is None else item.source,
     )
 
@@ -173,7 +174,7 @@ def _is_near(setting: RunningSetting, meant: str) -> bool:
 def _wants(setting: RunningSetting, item: Setting | None) -> bool:
     """Whether a setting that is gone was to do something: not its last default, and no matter of the site."""
     if item is None or purpose(setting.key) is Purpose.SITE or setting.place is SettingPlace.JSON:
-        return bool(item is not None and item.replaced_by)
+        return bool(item is not None and successor_keys(item))
     return not item.defaults or not item.is_default(setting.value, item.defaults[-1].release)
 
 
@@ -200,6 +201,17 @@ def _renamed(setting: RunningSetting, name: str) -> str:
     if meaning_changes or (name.startswith("-") and setting.value == "true"):
         return name
     return f"{name} {setting.value}" if name.startswith("-") else f"{name}={setting.value}"
+
+
+def _rewritten(case: AuditCase, setting: RunningSetting, answer: LookUp) -> str:
+    """What says the same in the release that runs; empty where nothing does, or the user has to choose."""
+    item = answer.setting
+    after = None if case.release is None else successors(case.release, answer, setting.value)
+    if after and all(key.startswith("-") for key in after):
+        return " ".join(key if value == "true" else f"{key} {value}" for key, value in after.items())
+    return (
+        _renamed(setting, item.replaced_by) if item is not None and item.replaced_by.startswith("-") else ""
+    )
 
 
 def _range(kind: str, low: float | None, high: float | None) -> str:

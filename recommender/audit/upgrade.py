@@ -13,6 +13,7 @@ from kg.terms.meanings import meaning_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.terms.setting_registry import registry
+from kg.terms.successors import successor_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -140,9 +141,8 @@ def _stated(case: AuditCase, new: ReleaseSettings) -> Iterator[UpgradeChange]:
         if before.standing is not Standing.TAKEN or item is None:
             continue
         if after.standing is Standing.REMOVED:
-            yield _change(
-                UpgradeKind.REMOVED, setting, item, after=item.replaced_by, since=item.removed or ""
-            )
+            after_it = ", ".join(successor_keys(item))
+            yield _change(UpgradeKind.REMOVED, setting, item, after=after_it, since=item.removed or "")
         elif setting.is_known and not item.accepts(setting.value) and before.setting is not None:
             if before.setting.accepts(setting.value):
                 choices = ", ".join(map(str, item.choices)) or item.type

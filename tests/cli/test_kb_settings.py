@@ -76,15 +76,20 @@ def test_two_releases_are_compared(run: Any) -> None:
     assert changes["default", "VLLM_USE_FLASHINFER_SAMPLER"]["after"] == "True"
     text = run(*said).out.splitlines()
     assert text[0] == "settings of vllm: from 0.18.0 to 0.33.0"
-    assert text[1].startswith("71 removed, ")
-    assert text[2] == "removed (71)"
-    back = run("kb", "diff", "--software", "vllm=0.33", "--software", "vllm=0.18").out.splitlines()
+    assert text[1] == "replaced (18): 2 fields; 16 variables"
+    assert len(text) < 50
+    assert "  VLLM_MXFP4_USE_MARLIN, VLLM_USE_FLASHINFER_MOE_FP16," in "\n".join(text)
+    assert "  --gpu-memory-utilization: 0.9 -> 0.92  [0.20.0]" in text
+    assert text[-1].endswith("more are named with --all")
+    text = run(*said, "--all").out.splitlines()
+    named = sum(line.startswith("  ") and "  [" in line for line in text)
+    assert named > 500
+    back = run("kb", "diff", "--software", "vllm=0.33", "--software", "vllm=0.18", "--all").out.splitlines()
     assert back[0] == "settings of vllm: from 0.33.0 to 0.18.0"
     assert "  VLLM_USE_FLASHINFER_SAMPLER: True -> None  [0.21.0]" in back
     assert "  VLLM_USE_FLASHINFER_SAMPLER: None -> True  [0.21.0]" in text
     chinese = run("--lang", "zh", *said).out.splitlines()
-    assert chinese[0] == "vllm 的设置：从 0.18.0 到 0.33.0"
-    assert chinese[2].startswith("已删除（")
+    assert chinese[:2] == ["vllm 的设置：从 0.18.0 到 0.33.0", "已有替代（18）：2 个字段；16 个环境变量"]
     ascend = run("kb", "diff", "--software", "vllm-ascend=0.11", "--software", "vllm-ascend=0.18")
     assert "it runs on vllm, which goes from 0.11.0 to 0.18.0" in " ".join(ascend.err.split())
     same = run("kb", "diff", "--software", "vllm=0.18", "--software", "vllm=0.18.0")

@@ -93,7 +93,7 @@ def parse_options(
             parts[name] = [value] if equals else []
             if (
                 written not in {f"--{name.replace('_', '-')}", f"--no-{name.replace('_', '-')}"}
-                and name == plain
+                and name.lower() == plain.lower()
             ):
                 found.places[name] = written
         elif _ARGUMENTS.fullmatch(word):

@@ -172,6 +172,8 @@ def _without_conflicts(
             elif _is_decided(needed[0]) or _breaks(needed, kept, release):
                 kept.remove(own[-1])
                 said.append(f"{own[-1].key} is left out: this release refuses {conflict}")
+            elif needed[1] is True:
+                said.append(f"{own[-1].key} needs {needed[0]}, which the script has to set")
             continue
         if is_broken and (raised := _raised(kept, conflict)) is not None:
             kept = [item for item in kept if item.key != raised.key] + [raised]

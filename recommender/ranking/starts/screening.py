@@ -113,7 +113,8 @@ class Screen:
         release = self.release()
         found = release.look_up(written or name, suggest=False) if release is not None else None
         if found is not None and found.setting is not None:
-            return found.setting.place, found.setting.key
+            is_alias = found.setting.place is SettingPlace.ENV and name in found.setting.aliases
+            return found.setting.place, name if is_alias else found.setting.key
         if written:
             return SettingPlace.FLAG, written
         if release is not None and (stem := name.removeprefix("speculative_")) != name:

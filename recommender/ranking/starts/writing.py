@@ -269,7 +269,7 @@ def with_current(
 
 def switched(settings: Iterable[PlanSetting], release: ReleaseSettings | None) -> Iterator[PlanSetting]:
     """Settings with the flag that switches each off; a switch without one that is off is not written."""
-    for item in settings:
+    for item in (_as_switch(one, release) for one in settings):
         known = None
         if release is not None and item.where is SettingPlace.FLAG and str(item.value).lower() == "false":
             known = release.look_up(item.key, suggest=False).setting
@@ -282,6 +282,15 @@ def switched(settings: Iterable[PlanSetting], release: ReleaseSettings | None) -
             yield replace(item, negation=known.negation)
         elif known is None or known.type != "bool" or not is_off:
             yield item
+
+
+def _as_switch(item: PlanSetting, release: ReleaseSettings | None) -> PlanSetting:
+    """A setting of ours, with the 1 or 0 that files write for a switch as what it is."""
+    text = str(item.value)
+    if release is None or item.where is not SettingPlace.FLAG or item.origin is Origin.CURRENT:
+        return item
+    known = release.look_up(item.key, suggest=False).setting if text in {"0", "1"} else None
+    return item if known is None or known.type != "bool" else replace(item, value=text == "1")
 
 
 def repriced(

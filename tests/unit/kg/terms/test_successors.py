@@ -18,13 +18,13 @@ def test_each_successor_is_in_the_newest_release_and_takes_the_value(
     program: str, key: str, value: str, after: dict[str, object]
 ) -> None:
     release = NEWEST[program]
-    gone = release.look_up(key, SettingPlace.FLAG, suggest=False)
+    gone = release.look_up(key, SettingPlace.FLAG if key.startswith("-") else None, suggest=False)
     assert gone.standing is Standing.REMOVED
     for name, item in after.items():
         found = release.look_up(name, suggest=False)
         assert found.usable, name
         assert found.setting is not None
-        assert item == "*" or found.setting.accepts(item), (name, item)  # type: ignore[arg-type]
+        assert item in {"*", "?"} or found.setting.accepts(item), (name, item)  # type: ignore[arg-type]
 
 
 def test_a_value_decides_what_follows() -> None:
@@ -35,6 +35,12 @@ def test_a_value_decides_what_follows() -> None:
     assert successors(release, release.look_up("--use-v2-block-manager"), True) == {}
     assert successors(release, release.look_up("--preemption-mode"), "swap") is None
     assert successors(release, release.look_up("--max-num-seqs"), 8) is None
+    for switch in (True, 1, "1"):
+        assert successors(release, release.look_up("VLLM_USE_FBGEMM"), switch) == {
+            "--linear-backend": "fbgemm"
+        }
+    fp8 = release.look_up("VLLM_USE_FLASHINFER_MOE_FP8")
+    assert (successors(release, fp8, "1"), successors(release, fp8, "0")) == (None, {})
 
 
 def test_the_registry_says_the_rest_where_kind_and_value_agree() -> None:

@@ -57,3 +57,10 @@ def test_the_configuration_of_a_launcher_states_devices_and_precision() -> None:
     assert (told["count"], told["precision"]) == (16, "bf16")
     assert told["current"]["fsdp_config.fsdp_version"] == 2  # type: ignore[index]
     assert "count" not in read_launch(text, "c").question
+
+
+def test_a_flag_with_capitals_keeps_them() -> None:
+    read = read_launch(
+        "torchrun --nproc_per_node 4 pretrain_gpt.py --freeze-ViT --tensor-model-parallel-size 2", "p.sh"
+    )
+    assert read.question["places"] == {"freeze_vit": "--freeze-ViT"}

@@ -108,3 +108,13 @@ def test_a_field_is_looked_up_where_the_script_has_it() -> None:
     assert about.written("a") == "speculative_config.method"
     assert about.written("b") == ""
     assert in_release(about, RELEASE) == (about, [])
+
+
+def test_what_a_trainers_script_has_to_set_beside_a_start_is_said() -> None:
+    fsdp = setting("--use-torch-fsdp2", True)
+    start = StartConfiguration(framework="megatron-lm", settings=(fsdp,))
+    found, said = launchable(start, registry("megatron-lm").at("0.17.0"))
+    assert found.settings == (fsdp,)
+    assert (
+        "--use-torch-fsdp2 needs --untie-embeddings-and-output-weights, which the script has to set" in said
+    )

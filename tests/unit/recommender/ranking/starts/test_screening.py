@@ -165,6 +165,12 @@ def test_a_setting_that_runs_now_has_its_place(name: str, place: SettingPlace, k
     assert screen().place_of(name) == (place, key)
 
 
+def test_a_variable_keeps_the_older_name_that_the_script_gives_it() -> None:
+    made = screen(situation(framework="sglang", version="0.5.23"))
+    name = "SGLANG_EPLB_ROCM_P2P_BATCH_CHUNK_SIZE"
+    assert made.place_of(name) == (SettingPlace.ENV, name)
+
+
 def test_a_field_that_a_strategy_knows_stands_in_its_object() -> None:
     one = Strategy(
         id="s",

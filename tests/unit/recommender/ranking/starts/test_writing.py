@@ -72,6 +72,12 @@ def test_a_value_is_written_as_what_it_is(text: str, value: object) -> None:
     assert type(typed(text)) is type(value)
 
 
+def test_the_one_of_a_file_switches_on_what_a_command_says_without_a_value() -> None:
+    made = values(write(agreed("--enforce-eager", "1"), agreed("--max-num-seqs", "1")))
+    assert (made["--enforce-eager"], made["--max-num-seqs"]) == (True, 1)
+    assert made["--max-num-seqs"] is not True
+
+
 def test_layout_settings_and_what_the_price_assumes_stand_together() -> None:
     start = write(*SETTINGS)
     assert values(start) == {
