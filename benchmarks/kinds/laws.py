@@ -329,8 +329,7 @@ def configures_what_is_there(reply: Reply) -> str | None:
 def _own_names(reply: Reply) -> set[str]:
     """What the user's launch sets, as it spells it and as the release of the start does."""
     keys = {item.key for item in reply.situation.settings}
-    framework = str(reply.start.get("framework") or "")
-    if framework in softwares():
+    if (framework := str(reply.start.get("framework") or "")) in softwares():
         release = registry(framework).at(str(reply.start.get("version") or ""))
         found = [release.look_up(key, suggest=False).setting for key in keys]
         keys |= {item.key for item in found if item is not None}

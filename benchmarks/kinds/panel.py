@@ -132,10 +132,10 @@ class KindPanel:
 
     def _is_on(self, program: str, key: str, value: str) -> bool:
         """Whether a recipe switches something on, which a launch says without a value."""
-        if value in {"true", "True"}:
-            return True
-        found = registry(program).at().look_up(key, suggest=False).setting if program in softwares() else None
-        return value == "1" and found is not None and found.type == "bool" and key.startswith("-")
+        if value != "1" or not key.startswith("-") or program not in softwares():
+            return value in {"true", "True"}
+        found = registry(program).at().look_up(key, suggest=False).setting
+        return found is not None and found.type == "bool"
 
     def _drawn(self, random: Random, number: int, program: Program) -> PanelSituation:
         chip = self._chip(random, program)
@@ -229,14 +229,8 @@ class KindPanel:
         taken = {plain_key(item.key) for item in told}
         if program in TRAINERS:  # whose fields stand in a file
             settings = [item for item in settings if item.place != "json" and "." not in item.key]
-        settings = [
-            *told,
-            *(
-                s
-                for s in settings
-                if plain_key(s.key) not in taken and not re.fullmatch(_TOLD, _dashed(s.key))
-            ),
-        ]
+        settings = [s for s in settings if not re.fullmatch(_TOLD, s.key.replace("_", "-"))]
+        settings = [*told, *(s for s in settings if plain_key(s.key) not in taken)]
         situation = replace(situation, form=form, layout=layout, bounds=bounds, settings=tuple(settings))
         if form is LaunchForm.CURRENT:
             return replace(situation, settings=tuple(s for s in settings if s.place != "json"))
@@ -282,11 +276,6 @@ class KindPanel:
             bounds["requests"] = max(situation.load.get("concurrency", 0), random.choice((16, 32, 64, 128)))
             found.append(_spelled(random, setting, bounds["requests"]))
         return found, layout, bounds
-
-
-def _dashed(key: str) -> str:
-    """A flag as the patterns here spell it; a variable as it is."""
-    return key.replace("_", "-") if key.startswith("-") else key
 
 
 def _spelled(random: Random, setting: ParsedSetting, value: object) -> LaunchSetting:

@@ -12,10 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from kg.errors import InputError
+from kg.nouns.release import release_key
 from kg.nouns.setting import VALUE_TYPES, SettingPlace
 
 _SAID = ("type", "choices", "low", "high", "unit", "default", "since", "removed", "replaced_by", "open")
 """What an entry may say otherwise than the shipped one."""
+_PLACES = [place.value for place in SettingPlace]
+_KINDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
+    ("aliases", (list,), "a list"),
+    ("choices", (list,), "a list"),
+    ("low", (float, int), "a number"),
+    ("high", (float, int), "a number"),
+)
+"""What an entry holds by name."""
 _NEW: Mapping[str, Any] = {"source": "{path}", "releases": [["main", "main"]], "beneath": {}, "settings": []}
 """What stands for a program whose settings do not ship."""
 
@@ -91,19 +100,46 @@ def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
     if not isinstance(settings, list) or not all(isinstance(item, dict) for item in settings):
         raise InputError(f"{path}: no object with a list of settings", hint='as {"settings": [{"key": ...}]}')
     faults = [text for number, item in enumerate(settings, 1) for text in _faults(number, item)]
-    faults = faults or clashes(settings)
+    faults += clashes([item for item in settings if _is_named(item)])
+    releases = content.get("releases", [])
+    if not isinstance(releases, list) or not all(map(_is_release, releases)):
+        faults.append('releases: names as ["1.0", "2.0"]')
     if faults:
         raise InputError(f"{path}: {'; '.join(faults)}")
+    if releases:
+        content["releases"] = [[name, name] if isinstance(name, str) else name for name in releases]
     return dict(content), text.splitlines()
 
 
+def _is_named(item: Mapping[str, Any]) -> bool:
+    """Whether the names and the place of an entry can be read."""
+    names = isinstance(item.get("key"), str) and isinstance(item.get("aliases", []), list)
+    return names and item.get("place") in _PLACES and all(isinstance(n, str) for n in item.get("aliases", []))
+
+
+def _is_release(item: object) -> bool:
+    """Whether an item names a release, alone or with its tag."""
+    names = item if isinstance(item, list) and len(item) == 2 else [item]
+    try:
+        return all(isinstance(name, str) for name in names) and bool(release_key(str(names[0])))
+    except ValueError:
+        return False
+
+
 def _faults(number: int, item: Mapping[str, Any]) -> list[str]:
-    places = [place.value for place in SettingPlace]
     found = [] if isinstance(item.get("key"), str) else [f"setting {number} has no key"]
-    if item.get("place") not in places:
-        found.append(f"setting {number}: place is one of {', '.join(places)}")
+    if item.get("place") not in _PLACES:
+        found.append(f"setting {number}: place is one of {', '.join(_PLACES)}")
     if item.get("type", "any") not in VALUE_TYPES:
         found.append(f"setting {number}: type is one of {', '.join(VALUE_TYPES)}")
+    for name, kind, words in _KINDS:
+        if not isinstance(item.get(name, kind[0]()), kind):
+            found.append(f"setting {number}: {name} is {words}")
+    found += [
+        f"setting {number}: {name} is a release"
+        for name in ("since", "removed")
+        if item.get(name) is not None and not _is_release(item[name])
+    ]
     return found
 
 

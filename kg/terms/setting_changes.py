@@ -198,7 +198,7 @@ def _since(setting: Setting, before: str, release: str) -> str:
     """The release after one from which a setting has the default that it has in another."""
     order = registry(setting.software).releases
     now = setting.default_text(release)
-    between = order[order.index(before) + 1 : order.index(release) + 1]
+    between = order[order.index(before) + 1 : order.index(release) + 1] or (release,)
     others = [name for name in between if setting.default_text(name) != now]
     return between[between.index(others[-1]) + 1] if others else between[0]
 

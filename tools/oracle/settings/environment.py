@@ -168,6 +168,7 @@ def _reads(sources: Sources, module: Module) -> Iterator[Mined]:
             continue
         parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
         idle = idle_tests(statement)
+        put = {_put(sources, module, node) for node in nodes}
         for node, name in found:
             if id(node) in idle or not isinstance(node, ast.expr):
                 continue
@@ -178,6 +179,7 @@ def _reads(sources: Sources, module: Module) -> Iterator[Mined]:
                 outer = parents[outer]
             item = _read(sources, module, name, outer if isinstance(outer, ast.expr) else node)
             item.line = node.lineno
+            item.stated = item.stated and not (item.default is None and name in put)
             yield item
 
 
@@ -217,6 +219,14 @@ def _variable(sources: Sources, module: Module, node: ast.AST) -> str | None:
     inner = node.func.value if isinstance(node.func, ast.Attribute) else None
     is_read = called == "getenv" or (called == "get" and inner is not None and tail(inner) == "environ")
     return _name(sources, module, node.args[0]) if is_read or called in _HELPERS else None
+
+
+def _put(sources: Sources, module: Module, node: ast.AST) -> str | None:
+    """The variable that an expression sets, so that none is not its default; None if it sets none."""
+    is_put = (
+        isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and tail(node.value) == "environ"
+    )
+    return _name(sources, module, node.slice) if is_put and isinstance(node, ast.Subscript) else None
 
 
 def _name(sources: Sources, module: Module, node: ast.expr) -> str | None:

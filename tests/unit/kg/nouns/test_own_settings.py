@@ -46,6 +46,8 @@ def test_a_program_that_does_not_ship_is_made_of_the_file(tmp_path: Path) -> Non
     content = mine.over("made", {})
     assert (content["software"], content["releases"]) == ("made", [["main", "main"]])
     assert mine.softwares() == ("made",)
+    named = own(tmp_path, '{"releases": ["1.0", "2.0"], "settings": []}')
+    assert named.over("made", {})["releases"] == [["1.0", "1.0"], ["2.0", "2.0"]]
     assert mine.over("other", SHIPPED) is SHIPPED
 
 
@@ -58,6 +60,9 @@ def test_a_program_that_does_not_ship_is_made_of_the_file(tmp_path: Path) -> Non
          "setting 1: place is one of .*; setting 1: type is one of .*; setting 2 has no key"),
         ('{"settings": [{"key": "--a", "place": "flag"}, {"key": "--a", "place": "flag"}, {"key": "--b", "place": "flag", "aliases": ["--a"]}]}',
          "--a stands twice; --a is both --a and --b"),
+        ('{"settings": [{"key": "--a", "place": "flag", "choices": "x", "low": "1"}, {"key": "--a", "place": "flag", "since": "soon"}]}',
+         "setting 1: choices is a list; setting 1: low is a number; setting 2: since is a release; --a stands twice"),
+        ('{"releases": "1.0", "settings": []}', "releases: names as"),
     ],
 )  # fmt: skip
 def test_every_fault_of_a_file_is_said_at_once(tmp_path: Path, text: str, says: str) -> None:

@@ -98,3 +98,12 @@ def test_a_reader_named_behind_a_variable_gives_its_type(tmp_path: Path) -> None
     )
     found = {item.key: item.type for item in variables(Sources(tmp_path, ["*.py"]))}
     assert found == {"TOY_ON": "bool", "TOY_STEPS": "list", "TOY_SIZE": "int"}
+
+
+def test_of_a_variable_that_the_program_sets_where_it_is_not_none_is_no_default(tmp_path: Path) -> None:
+    found = mined(
+        tmp_path,
+        "import os\n\n\ndef begin():\n    if os.environ.get('X_SET') is None:\n        os.environ['X_SET'] = '1'\n"
+        "    return os.environ.get('X_READ')\n",
+    )
+    assert (found["X_SET"].stated, found["X_READ"].stated) == (False, True)
