@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -116,20 +115,26 @@ def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
 
     found, profile = answer.diagnosis, answer.profile
     if found.has_times:
-        rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
-        output.table(("rank", "step", "ms", "compute", "communication exposed", "overlapped", "free"), rows)
-        say()
+        say(_headline(found, answer.remedies[0] if answer.remedies else ()) + "\n")
         if found.difference is None:
             show_ledger(found.ledger, is_full=is_full)
         else:
             show_difference(found.difference, is_full=is_full)
         show_idle_frames(profile, is_full=is_full)
-        if not found.findings:
-            say(_nothing(found))
     show_memory(profile)
     causes = zip(found.findings, answer.remedies, answer.cases, strict=True)
     for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)
+    for other in found.others:
+        name = found.labels.get(other.node, other.node)
+        say(f"besides: {name} [{other.node}], {other.share:.0%} of the step")
+    if found.others:
+        say()
+    if found.has_times:
+        rows = [row for rank in profile.ranks for row in _split(rank, profile.path)]
+        parts = ("compute", "communication exposed", "overlapped", "free")
+        output.table(("rank", "step", "ms", *parts), rows)
+        say()
     if found.next is not None:
         _show_next(found.next)
     if found.besides:
@@ -150,6 +155,23 @@ def _show_next(item: NextMeasurement) -> None:
     open_part = f"{item.open_us / 1e3:.2f} ms, {item.share:.0%} of the step"
     output.table(("how", "tells", "open"), [(item.how, item.tells, open_part)])
     say()
+
+
+def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
+    """The first line: how much, of what, where, what to do, and what it brings."""
+    if not found.findings:
+        return _nothing(found)
+    first = found.findings[0]
+    cause = first.cause
+    evidence = next((item for item in reversed(cause.evidence) if item.node == cause.node), None)
+    where = "" if evidence is None or evidence.rank is None else f" on rank {evidence.rank}"
+    name = found.labels.get(cause.node, cause.node)
+    more = " more since the earlier run" if found.difference is not None else ""
+    todo = ""
+    if remedies:
+        todo = f"; {remedies[0].strategy.label}"
+        todo += f" ({remedies[0].settings[0]})" if remedies[0].settings else ""
+    return f"{cause.share:.0%} of the step{more}: {name}{where}{todo}; {first.factor:.2f}x without it"
 
 
 def _nothing(found: Diagnosis) -> str:
@@ -189,24 +211,18 @@ MOST_STEPS = 4
 def _cause(
     place: int, item: Finding, remedies: tuple[Remedy, ...], cases: tuple[PastCase, ...], labels: object
 ) -> None:
-    likely, gain = item.cause, item.gain
+    likely = item.cause
     names = labels if isinstance(labels, dict) else {}
     say(f"{place}. {names.get(likely.node, likely.node)}   [{likely.node}]")
+    replayed = ", replayed" if item.is_replayed else ""
     say_labelled(
         "cost",
-        f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms), at most {likely.ceiling:.2f}x",
+        f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms); "
+        f"{item.factor:.2f}x without it{replayed}",
     )
     say_labelled("confidence", f"{item.confidence:.0%} that this is the reason")
-    low, high = math.exp(gain.low), math.exp(gain.high)
-    say_labelled("gain", f"{gain.factor:.2f}x, 90 % interval {low:.2f}x to {high:.2f}x, modelled")
-    if item.fix is not None:
-        eased = "eases" if item.fix.holds else "does not ease"
-        say_labelled(
-            "fix test",
-            f"replayed without it: {item.fix.factor:.2f}x; it {eased} {item.fix.symptom} "
-            f"({item.fix.share_before:.0%} to {item.fix.share_after:.0%})"
-            + (f"; odds times {item.fix.ratio:.2f}" if item.fix.ratio < SHOWN_RATIO else ""),
-        )
+    if item.fix is not None and not item.fix.holds:
+        say_labelled("fix test", f"replayed without it, {item.fix.symptom} stays as it is")
     if item.fix is not None and item.fix.modelled_us is not None and item.fix.measured_us is not None:
         say_labelled(
             "cost model",

@@ -142,6 +142,7 @@ class ProfiledRun:
         current = _settings(profile)
         software = {name: version for rank in profile.ranks for name, version in rank.software.items()}
         facts: dict[str, FactValue] = {f"setting[{name}]": str(value) for name, value in current.items()}
+        facts["objective"] = "throughput"  # a diagnosis is of lost time
         facts |= {f"software[{name}]": version for name, version in software.items() if version}
         if names := frozenset(hardware):
             facts["hardware"] = names

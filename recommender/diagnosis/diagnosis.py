@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import plain
-from kg.nouns.gain import Gain
 from recommender.diagnosis.analysis import evidence_by_rank, new_losses, ratios, strongest, views
 from recommender.diagnosis.causes.findings import LIKELY, likely_causes
 from recommender.diagnosis.causes.posterior import infer
@@ -68,15 +67,23 @@ class Finding:
 
     Attributes:
         cause: Id, chain, chance and cost.
-        gain: Gain that a remedy may bring; modelled.
         fix: The replay with the cause repaired; None where no replay has a meaning.
         part: Part of the time that all named repairs are likely to save that is its own.
     """
 
     cause: LikelyCause
-    gain: Gain
     fix: FixTest | None
     part: float = 1.0
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether the run was replayed without it, and its symptom eased."""
+        return self.fix is not None and self.fix.holds
+
+    @property
+    def factor(self) -> float:
+        """Factor of speed without it: of the replay, else as if it cost nothing and all else stayed."""
+        return self.fix.factor if self.fix is not None and self.fix.holds else self.cause.ceiling
 
     @property
     def confidence(self) -> float:
@@ -204,10 +211,8 @@ class Diagnosis:
             "share": round(cause.share, 4),
             "ceiling": round(cause.ceiling, 4),
             "gain": {
-                "expected": round(item.gain.factor, 4),
-                "low": round(math.exp(item.gain.low), 4),
-                "high": round(math.exp(item.gain.high), 4),
-                "kind": "modelled",
+                "factor": round(item.factor, 4),
+                "kind": "replayed" if item.is_replayed else "ceiling",
             },
             "fix_test": None if item.fix is None else item.fix.to_json(),
             "perhaps": [{"cause": name, "chance": round(chance, 4)} for name, chance in cause.perhaps],
@@ -251,7 +256,7 @@ def diagnose(
         profile=profile,
         views=tuple(now),
         findings=tuple(
-            Finding(cause=cause, gain=modelled_gain(cause.chance, cause.share), fix=test, part=part)
+            Finding(cause=cause, fix=test, part=part)
             for (cause, test), part in zip(tested, parts([_saved_us(*p) for p in tested]), strict=True)
         ),
         others=tuple(others),
@@ -268,21 +273,6 @@ def diagnose(
         doubts=() if before is None else tuple(doubts(now, sooner)),
         next=next_measurement(profile, ledger),
     )
-
-
-def modelled_gain(chance: float, share: float) -> Gain:
-    """The modelled gain of a remedy for a cause of this ``chance`` that costs ``share`` of the step.
-
-    The part that a remedy wins is unknown: any from nothing to all of it counts as equally likely.
-    """
-
-    def log_gain(part: float) -> float:
-        return 0.0 - math.log(1 - min(share, 0.999) * part)
-
-    def quantile(level: float) -> float:
-        return log_gain(min(max(0.0, (level - (1 - chance)) / chance), 1.0) if chance > 0 else 0.0)
-
-    return Gain(expected=log_gain(chance / 2), low=quantile(0.05), high=quantile(0.95))
 
 
 def _test_causes(

@@ -121,7 +121,7 @@ def _all_alike(view: KernelView) -> Iterator[SoftEvidence]:
         view,
         "frequency-drop",
         lost,
-        f"kernels of all kinds, as many as before, take {middle:.2f} times as long: their clock is lower",
+        f"kernels of all kinds, as many as before, take {middle:.2f} times as long, as at a slower clock",
         MetricReading(metric="factor of the time of all kernels", value=middle, unit="1"),
         fixed=lambda rank: steady_clock(rank, lost),
     )

@@ -175,15 +175,11 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
 def _cause(cause: Mapping[str, Any], words: Words) -> Markup:
     gain = cause["gain"]
     cost = words(
-        "Costs {share} of the step ({lost}), confidence {confidence}, at most {ceiling}. "
-        "Expected gain {gain}, 90 % interval {low} to {high}, modelled.",
+        "Costs {share} of the step ({lost}), confidence {confidence}; {gain} without it.",
         share=percent(cause["share"]),
         lost=quantity(cause["lost_us"] * _MICRO, "s"),
         confidence=percent(cause["confidence"]),
-        ceiling=times(cause["ceiling"]),
-        gain=times(gain["expected"]),
-        low=times(gain["low"]),
-        high=times(gain["high"]),
+        gain=times(gain["factor"]),
     )
     return tag(
         "div",
