@@ -51,6 +51,8 @@ _OWN_KERNELS = {
     "nvidia": ("cutlass", "cudnn", "cublas", "volta_", "turing_", "ampere_", "sm80_", "sm90_", "nvjet"),
 }
 """Parts of names of kernels by the vendor whose libraries have them."""
+_OF_TIME = frozenset({"throughput", "output_throughput", "total_throughput", "latency", "ttft", "tpot"})
+"""Objectives that a diagnosis may serve: it is of lost time, and of no energy."""
 _PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
 
 
@@ -142,7 +144,7 @@ class ProfiledRun:
         current = _settings(profile)
         software = {name: version for rank in profile.ranks for name, version in rank.software.items()}
         facts: dict[str, FactValue] = {f"setting[{name}]": str(value) for name, value in current.items()}
-        facts["objective"] = "throughput"  # a diagnosis is of lost time
+        facts["objective"] = _OF_TIME
         facts |= {f"software[{name}]": version for name, version in software.items() if version}
         if names := frozenset(hardware):
             facts["hardware"] = names

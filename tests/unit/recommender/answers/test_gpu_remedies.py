@@ -10,7 +10,6 @@ from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile, Rank
 from kg.nouns.framework import Framework
-from kg.nouns.gain import Gain
 from kg.nouns.knowledge import Bottleneck, HardwareProfile, Strategy
 from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for
 from recommender.diagnosis.causes.findings import LikelyCause
@@ -60,7 +59,7 @@ def advice(run: ProfiledRun, node: str, *effects: str) -> list[Remedy]:
     cause = LikelyCause(
         node=node, chain=(*effects, node), chance=0.9, left=1.0, lost_us=100.0, share=0.3, perhaps=(), evidence=()
     )  # fmt: skip
-    finding = Finding(cause=cause, gain=Gain(expected=0.1, low=0.0, high=0.2), fix=None)
+    finding = Finding(cause=cause, fix=None)
     return list(remedies_for(finding, STRATEGIES, (), run))
 
 
