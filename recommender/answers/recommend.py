@@ -117,6 +117,11 @@ class Recommender:
             recommendations, notes = [*kernel.recommendations, *recommendations], [*notes, *kernel.notes]
             abstention = None if kernel.recommendations else abstention
         if not recommendations:
+            if fit := self.planner.starts.fit(problem):
+                raise NoEvidenceError(
+                    f"no program that trains on {problem.hardware.name} is modelled; {fit}",
+                    hint="tunegraph estimate shows the parts of its memory; --software names a program",
+                )
             raise _nothing(problem, neighbours, refused, is_declared=space is not None)
         return Answer(
             problem=problem,

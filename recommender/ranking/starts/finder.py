@@ -57,7 +57,7 @@ from recommender.ranking.starts.support import (
     weights_of,
     why_not_judged,
 )
-from recommender.ranking.starts.training_fit import fit_of
+from recommender.ranking.starts.training_fit import fit_of, refuse_inference_chips
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -117,8 +117,9 @@ class StartFinder:
         path = self._tree.path(problem.hardware.name)
         vendor = path[-1] if path else ""
         known = known_of(problem, model, self._tree)
-        fit = fit_of(problem, model_facts(self._graph, problem), self._tree)
-        refuse_unmodelled(problem, self.frameworks, f"{known}{self._recipes.published(problem)}", fit)
+        refuse_inference_chips(problem, self._tree)
+        published = f"{known}{self._recipes.published(problem)}"
+        refuse_unmodelled(problem, self.frameworks, published, self.fit(problem))
         framework = running_framework(problem, vendor, model.architecture if model else "", self.frameworks)
         if framework is None:
             return None
@@ -136,6 +137,10 @@ class StartFinder:
             devices=problem.hardware.count,
             facts=facts,
         )
+
+    def fit(self, problem: Problem) -> str:
+        """Whether training fits as it is told, in a sentence; empty where that is not modelled."""
+        return fit_of(problem, model_facts(self._graph, problem), self._tree)
 
     def release(self, situation: StartSituation) -> ReleaseSettings | None:
         """The settings of the release in use; None where none ship."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
+from kg.nouns.entities import WorkloadKind
 from recommender.cost_model.assumed import USUAL_LENGTH, assumed_sequence
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.workloads.memory_fit import memory_bytes
@@ -29,9 +30,24 @@ def with_length(question: Question, sizes: Mapping[str, Value]) -> tuple[Questio
     return replace(question, settings={**question.settings, "seq_len": fact.value}), (fact,)
 
 
+def refuse_inference_chips(problem: Problem, tree: HardwareTree) -> None:
+    """Refuse training on a chip that is made for inference alone.
+
+    Raises:
+        InputError: It is asked for.
+    """
+    name = problem.hardware.name
+    is_training = problem.workload.kind is WorkloadKind.TRAINING
+    if is_training and name and tree.facts(name).get("purpose") == "inference":
+        raise InputError(
+            f"{name} is made for inference: nothing trains on it",
+            hint="--phase serving asks about serving on it; --hardware another device",
+        )
+
+
 def fit_of(problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree) -> str:
     """Memory of a device in training as it is told, in a sentence; empty where it is not modelled."""
-    if not is_step(problem) or problem.workload.kind.value != "training":
+    if not is_step(problem) or problem.workload.kind is not WorkloadKind.TRAINING:
         return ""
     try:
         question, assumed = with_length(Question.of(problem, sizes, tree, phase="training"), sizes)

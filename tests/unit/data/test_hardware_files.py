@@ -28,6 +28,7 @@ TEXTS = {
     "link_type",
     "memory_type",
     "number_formats",
+    "purpose",
 }
 UNITS = (
     "_bytes",

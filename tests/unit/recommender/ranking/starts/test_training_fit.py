@@ -1,10 +1,13 @@
 """Whether training fits as it is told."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.worlds.shipped import ShippedKnowledge
-from kg.nouns.entities import Hardware, Objective, Problem, Workload, WorkloadKind
-from recommender.ranking.starts.training_fit import fit_of
+from kg.errors import InputError
+from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from recommender.ranking.starts.training_fit import fit_of, refuse_inference_chips
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +19,7 @@ def told(shipped: ShippedKnowledge, count: int = 1, model: str = "llama-2-7b", *
     problem = Problem(
         workload=Workload(kind=WorkloadKind.TRAINING, operator="train", model=model, shape={"seq_len": 2048}),
         hardware=Hardware(name="a100-sxm4-80gb", count=count),
-        objective=Objective(metric="throughput", better="higher"),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
         software={"transformers": ""},
         current=current,  # type: ignore[arg-type]  # values of settings
     )
@@ -43,7 +46,20 @@ def test_a_length_that_is_not_told_is_assumed_and_said(shipped: ShippedKnowledge
     problem = Problem(
         workload=Workload(kind=WorkloadKind.TRAINING, operator="train", model="bert-large"),
         hardware=Hardware(name="a100-sxm4-80gb", count=1),
-        objective=Objective(metric="throughput", better="higher"),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
     )
     facts = shipped.model_facts("bert-large")
     assert "(sequences of" in fit_of(problem, facts, shipped.hardware)
+
+
+def test_nothing_trains_on_a_chip_made_for_inference(shipped: ShippedKnowledge) -> None:
+    problem = Problem(
+        workload=Workload(kind=WorkloadKind.TRAINING, operator="train", model="llama-2-7b"),
+        hardware=Hardware(name="ascend-310p3", count=8),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
+    )
+    with pytest.raises(InputError, match="made for inference"):
+        refuse_inference_chips(problem, shipped.hardware)
+    refuse_inference_chips(
+        replace(problem, hardware=Hardware(name="ascend-910b1", count=8)), shipped.hardware
+    )
