@@ -82,7 +82,7 @@ def said(step: TuneStep, objective: TuneObjective) -> str:
         parts.append(f"{result.nearest:.0%} of the requests within the limits")
     if result.disturbed:
         parts.append(f"{result.disturbed} of {result.probes} probes disturbed")
-    return ", ".join(parts)
+    return ", ".join(map(localised, parts))
 
 
 def _value(result: TuneResult, objective: TuneObjective) -> str:
@@ -97,10 +97,10 @@ def is_open(outcome: TuneOutcome) -> bool:
 def show_launches(prepared: PreparedTune, *, as_json: bool) -> None:
     """Print every start of a tune, as it differs from the script."""
     script = prepared.script
-    rows = [{"name": "the script as it is", "starts": script.shown(ScriptEdits(), {}), "why": "baseline"}]
+    rows = [{"name": "the script as it is", "starts": script.shown(ScriptEdits()), "why": "baseline"}]
     for item in prepared.candidates:
         expected = "" if item.expected is None else f", {item.expected:.2f}x expected"
-        rows.append({"name": item.name, "starts": script.shown(item.edits, {}), "why": item.why + expected})
+        rows.append({"name": item.name, "starts": script.shown(item.edits), "why": item.why + expected})
     if as_json:
         output.as_json({"launches": rows, "objective": prepared.request.objective(script).text})
         return
@@ -162,7 +162,7 @@ def _written(prepared: PreparedTune, outcome: TuneOutcome, write: str) -> Any:
 
     script = prepared.script
     if not script.program:
-        note(f"set in the environment: {script.shown(outcome.edits, {})}")
+        note(f"set in the environment: {script.shown(outcome.edits)}")
         return None
     made = script_with(outcome.edits, script.text, script.path.name, write or f"tuned-{script.path.name}")
     if write:

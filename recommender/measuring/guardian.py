@@ -17,10 +17,9 @@ from recommender.measuring.marks import MARK
 
 _SCRIPT = f"""
 trap '' INT TERM HUP QUIT
-grace=$2 runtime=$3
-while read -r longer box; do [ "$longer" -gt "$grace" ] && grace=$longer; runtime=${{box:-$runtime}}; done
-held() {{ "$runtime" ps --all --quiet --filter "label=tunegraph.process=$1"; }}
-gone() {{ [ -z "$runtime" ] || "$runtime" rm --force $(held "$1"); exit 0; }}
+grace=$2 box=$3
+while read -r longer other; do [ "$longer" -gt "$grace" ] && grace=$longer; box=${{other:-$box}}; done
+gone() {{ [ -z "$box" ] || "$box" rm -f $("$box" ps -aq --filter label=tunegraph.process=$1); exit 0; }}
 marked() {{ grep -lsz "^{MARK}=.*/$1/[0-9][0-9]*\\$" /proc/[0-9]*/environ | cut -d/ -f3; }}
 found=$(marked "$1"); [ -n "$found" ] || gone "$1"
 kill -TERM $found 2>/dev/null
@@ -46,10 +45,9 @@ class _Guardian:
         """Begin, or tell it a longer grace or the runtime of containers."""
         grace = max(1, round(grace_s))
         with _LOCK:
-            is_new = grace > self._grace_s or bool(runtime)
             if self._of != os.getpid():
                 self._begin(grace, runtime)
-            elif is_new and self._shell is not None and self._shell.stdin is not None:
+            elif self._shell is not None and self._shell.stdin is not None:
                 try:
                     self._shell.stdin.write(f"{grace} {runtime}\n".encode())
                     self._shell.stdin.flush()

@@ -170,15 +170,13 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
         yield _without((item.key,), "the script sets it" if is_bare else f"the script has {item.value}")
     if script.program not in programs() or script.program not in softwares():
         return
-    release, known = registry(script.program).at(""), {_same(script, item.key) for item in script.settings}
+    known = {_same(script, item.key) for item in script.settings}
     for meaning in settings_of(script.program):
         if meaning.fact not in _BATCHES or meaning.place is not SettingPlace.FLAG:
             continue
         if meaning.key in known or meaning.key in script.engine.left:
             continue
-        setting = release.look_up(meaning.key, SettingPlace.FLAG, suggest=False).setting
-        stated = None if setting is None else setting.default_in(release.release)
-        default = None if stated is None else stated.value
+        default = _default(meaning.key, script)
         if isinstance(default, int) and not isinstance(default, bool) and default > 1:
             yield from _doubled_and_halved(meaning.key, default, "the default is")
 
@@ -260,16 +258,20 @@ def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:
     )
 
 
-def _is_default(key: str, value: Value, script: LaunchScript) -> bool:
-    """Whether a setting that the script does not state has the value that its program takes anyway."""
-    if script.program not in softwares() or any(
-        _same(script, item.key) == _same(script, key) for item in script.settings
-    ):
-        return False
+def _default(key: str, script: LaunchScript) -> Value:
+    """The value that a program takes for a flag that is not given; None where that is not known."""
     release = registry(script.program).at("")
     setting = release.look_up(key, SettingPlace.FLAG, suggest=False).setting
     stated = None if setting is None else setting.default_in(release.release)
-    return stated is not None and show(stated.value) == show(value)
+    return None if stated is None else stated.value
+
+
+def _is_default(key: str, value: Value, script: LaunchScript) -> bool:
+    """Whether a setting that the script does not state has the value that its program takes anyway."""
+    stated = {_same(script, item.key) for item in script.settings}
+    if script.program not in softwares() or _same(script, key) in stated:
+        return False
+    return value is not None and show(_default(key, script)) == show(value)
 
 
 def _is_for_others(key: str, script: LaunchScript) -> bool:

@@ -22,7 +22,7 @@ from recommender.tune.containers import LABEL, ContainerLaunch
 from recommender.tune.engine import Engine, engine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from ingest.questions.launches.running import RunningSetting
 
@@ -190,9 +190,9 @@ class LaunchScript:
         if self.container is not None:
             self.container.end(f"{LABEL}.tune={mark}", self.engine.grace_s)
 
-    def shown(self, edits: ScriptEdits, variables: Mapping[str, str]) -> str:
+    def shown(self, edits: ScriptEdits) -> str:
         """What a start differs in from the script, in a line, without secrets."""
-        parts = [f"{name}={value}" for name, value in {**variables, **edits.variables}.items()]
+        parts = [f"{name}={value}" for name, value in edits.variables.items()]
         parts += [shlex.join([name, *words]) for name, words in edits.flags.items()]
         parts += [
             f"{name}.{key}={value}" for name, told in edits.fields.items() for key, value in told.items()

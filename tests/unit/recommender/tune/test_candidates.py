@@ -1,5 +1,6 @@
 """Changes to try: what the script offers, what is asked for, and what is left alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from recommender.tune.candidates import (
     script_changes,
 )
 from recommender.tune.launch_script import LaunchScript
+from recommender.tune.request import TuneRequest
 from recommender.workspace.workspace import Workspace
 
 LLAMA = "llama-server -m a.gguf --port 1 -c 8192 -t 4 -b 512 --api-key sk-1 -ngl 99 -ctk q8_0\n"
@@ -125,3 +127,29 @@ def test_a_plan_comes_first_in_the_words_of_the_script(shipped: Workspace) -> No
     )
     gains = [item.expected for item in found if item.expected is not None]
     assert gains == sorted(gains, reverse=True)
+
+
+def test_a_change_under_a_condition_that_only_the_user_knows_is_tried_where_it_is_asked_for(
+    shipped: Workspace, tmp_path: Path
+) -> None:
+    """No prompt of a probe is like another: what helps where prompts share nothing would always win."""
+    (tmp_path / "serve.sh").write_text("vllm serve Qwen/Qwen3-32B -tp 4 --max-num-seqs 64\n")
+    question = {
+        "model": "qwen3-32b",
+        "phase": "serving",
+        "hardware": "h100-sxm",
+        "count": 4,
+        "software": {"vllm": ""},
+    }
+    request = TuneRequest(
+        script=str(tmp_path / "serve.sh"), script_digest="", folder=str(tmp_path), question=question
+    )
+    title = "Prefix cache off for prompts that share nothing"
+    prepared = shipped.tuning.prepare(request)
+    assert (
+        f"left out: {title}: it holds if prompts share no prefix; --change {title!r} tries it"
+        in prepared.notes
+    )
+    assert not [item.name for item in prepared.candidates if "--no-enable-prefix-caching" in item.edits.flags]
+    named = shipped.tuning.prepare(replace(request, changes=(title,)))
+    assert [item.name for item in named.candidates] == [title]

@@ -38,6 +38,7 @@ class Machine:
     other_answers: tuple[str, ...] = ()
     kill_at: int | None = None
     base: float | None = 100.0
+    misses: tuple[str, ...] = ()
     starts: int = 0
     luck: int = 0
     seen: list[tuple[str, ...]] = field(default_factory=list)
@@ -70,7 +71,10 @@ class Machine:
         if bar is not None and value < 0.9 * bar:
             return TuneResult(is_dropped=True, reason="below the best", cost_s=0.5)
         says = "other" if set(self.other_answers) & set(edits.flags) else "as ever"
-        return TuneResult(value=value, cost_s=1.0, disturbed=self.disturbed, answers=(says,) * 8)
+        kept = not set(self.misses) & {*edits.flags, "always"}
+        share = 0.95 if kept else 0.5 + 0.1 * len(edits.flags)
+        told = {"kept": kept, "nearest": share, "disturbed": self.disturbed, "answers": (says,) * 8}
+        return TuneResult(value=value, cost_s=1.0, **told)
 
 
 def change(name: str) -> TuneChange:
@@ -153,6 +157,16 @@ def test_a_failure_and_a_fault_of_quality_are_losses(tmp_path: Path) -> None:
     assert found.steps[1].result.reason == "out of memory"
     assert found.steps[2].quality is not None
     assert found.steps[2].quality.is_fault
+
+
+def test_more_tokens_beyond_the_limits_are_no_gain(tmp_path: Path) -> None:
+    found = tune(tmp_path, Machine(misses=("--good",)))
+    assert [item.name for item in found.accepted] == ["--small"]
+
+
+def test_limits_that_nothing_keeps_name_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(InfeasibleError, match=r"the nearest is --good, in which 60\.0% of the requests"):
+        tune(tmp_path, Machine(misses=("always",)), ("--good",))
 
 
 def test_a_budget_keeps_room_for_the_confirmation(tmp_path: Path) -> None:
