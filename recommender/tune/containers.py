@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch import read_launches
 from ingest.questions.launches.variables import CONTAINERS
+from kg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LABEL = "tunegraph"
 """Key of the labels of a start and of its process: theirs begins with it."""
+_FOREGROUND = ("--detach=false", "--tty=false", "--interactive=false")
 _ANSWER_S = 30.0
 """For the runtime to answer; a choice."""
 
@@ -56,13 +58,25 @@ class ContainerLaunch:
         return cls(runtime=words[at], port=port)
 
     def labelled(self, text: str, mark: str) -> str:
-        """A script whose container carries a mark, and runs in the foreground: its end is seen."""
+        """A script whose container carries a mark, and runs in the foreground: its end is seen.
+
+        Raises:
+            InputError: It stands where nothing can be written, such as in the text of another shell.
+        """
         launch = read_launches(text, "")[0]
-        image = len(launch.command.words) - len(launch.started.words) - 1
-        at = launch.command.spans[image][0]
+        words = list(launch.command.words)
+        image = len(words) - len(launch.started.words) - 1
         tune, process, _ = mark.split("/")
-        own = f"--label {LABEL}={mark} --label {LABEL}.tune={tune} --label {LABEL}.process={process}"
-        return f"{text[:at]}{own} --detach=false --tty=false --interactive=false {text[at:]}"
+        labels = (f"{LABEL}={mark}", f"{LABEL}.tune={tune}", f"{LABEL}.process={process}")
+        own = [*(word for label in labels for word in ("--label", label)), *_FOREGROUND]
+        at = launch.command.spans[image][0]
+        made = f"{text[:at]}{' '.join(own)} {text[at:]}"
+        if list(read_launches(made, "")[0].command.words) != [*words[:image], *own, *words[image:]]:
+            raise InputError(
+                f"{self.runtime} run stands where no label can be written",
+                hint="write it as a command of its own",
+            )
+        return made
 
     def listed(self, label: str, *filters: str) -> list[str]:
         """The ids of the containers with a label, ``key=value``."""

@@ -127,6 +127,8 @@ class LaunchScript:
             raise InputError(
                 f"{path}: the port that its container is published on is not told", hint="-p 8000:8000"
             )
+        else:
+            container.labelled(text, "can/it/be")
         return replace(found, container=container)
 
     @property
@@ -207,7 +209,8 @@ def _refuse_outside(path: Path, words: Iterable[str]) -> None:
     Raises:
         InputError: A word is one of those.
     """
-    outside = next((word for word in words if Path(word).name in _OUTSIDE), "")
+    parts = (part for word in words for part in word.split())  # a word may be the text of another shell
+    outside = next((part for part in parts if Path(part).name in _OUTSIDE), "")
     if outside:
         raise InputError(
             f"{path}: {outside} starts it where tunegraph can neither mark nor end it",

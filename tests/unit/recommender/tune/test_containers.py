@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.questions.launches.launch import read_launches
+from kg.errors import InputError
 from recommender.tune.containers import ContainerLaunch
 
 IMAGE = "vllm/vllm-openai:v0.9.0 --model /m/a -t 4"
@@ -38,6 +39,15 @@ def test_a_mark_stands_before_the_image_and_nothing_else_changes() -> None:
     own, image = "--label tunegraph=abc/12/3 --label tunegraph.tune=abc --label tunegraph.process=12", IMAGE
     rest = "--detach=false --tty=false --interactive=false"
     assert marked == text.replace(f"  {image}", f"  {own} {rest} {image}")
+
+
+def test_what_cannot_be_marked_is_refused() -> None:
+    text = f'CMD="docker run -p 1:8000 {IMAGE}"\nexec $CMD\n'
+    launch = read_launches(text, "")[0]
+    found = ContainerLaunch.of(launch.command.words, launch.started.words, 8000)
+    assert found is not None
+    with pytest.raises(InputError, match="docker run stands where no label can be written"):
+        found.labelled(text, "abc/12/3")
 
 
 def test_a_command_without_a_container() -> None:

