@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ingest.questions.launches.launch_facts import LaunchFacts
 
 
+PLACEHOLDER = "YOUR BENCHMARK"
+"""Stands in a printed command for what a user runs: never run itself."""
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON with a schema_version instead of a table.")
 ]

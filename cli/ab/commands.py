@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.late import LateTyper
-from cli.options import JsonOption
+from cli.options import PLACEHOLDER, JsonOption
 from cli.values import pairs, share, span_s
 from kg.errors import InputError
 
@@ -151,6 +151,8 @@ def run(
     is_command = bool(command or words)
     if command and words:
         raise InputError("a command is given twice", hint="either --command or what stands after --")
+    if PLACEHOLDER in f"{command} {' '.join(words or ())}":
+        raise InputError(f"--command: {PLACEHOLDER} stands for the benchmark that you run", hint="name yours")
     first = _settings(control, "--control", is_command=is_command)
     tried = [_settings(text, "--treatment", is_command=is_command) for text in treatment or ()]
     runs = Runs.reading(
@@ -300,7 +302,7 @@ def _settings(text: str, option: str, *, is_command: bool) -> Settings:
     if not text.strip():
         raise InputError(
             f"{option}: nothing to run",
-            hint="a command, or settings and --command 'YOUR BENCHMARK {options}'",
+            hint=f"a command, or settings and --command '{PLACEHOLDER} {{options}}'",
         )
     return Settings({"command": text})
 

@@ -14,7 +14,7 @@ from cli.commands.answer_text import show
 from cli.commands.report import HtmlOption, write_all
 from cli.commands.tuned_script import WriteDirOption, WriteOption, write_deployment, write_script
 from cli.context import open_workspace, say_aside, with_defaults
-from cli.options import JsonOption, NumberOption
+from cli.options import PLACEHOLDER, JsonOption, NumberOption
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
 from kg.errors import InputError
@@ -215,9 +215,8 @@ def _say_next(answer: Answer) -> None:
     """Say what can be asked of the answer, and how its start is tested."""
     say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
     for start in () if answer.engines else answer.starts[:1]:
-        say_aside(
-            f"To test it: tunegraph ab run --recommendation {start.id} --command 'YOUR BENCHMARK {{options}}'"
-        )
+        command = f"--command '{PLACEHOLDER} {{options}}'"
+        say_aside(f"To test it: tunegraph ab run --recommendation {start.id} {command}")
 
 
 def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:

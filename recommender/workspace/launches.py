@@ -11,6 +11,7 @@ from ingest.questions.launches.serving import NOT_TUNED
 from kg.errors import InfeasibleError, InputError, NoEvidenceError
 from kg.nouns.audit import FindingKind
 from kg.nouns.setting import SettingPlace
+from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import show
 from kg.terms.purposes import plain_key
 from recommender.audit.audit import Audit, all_rules, without_costs
@@ -113,6 +114,25 @@ class LaunchDesk(Desk):
             return answer
         without = self._unlimited(problem, case, findings)
         return replace(answer, findings=self._with_prices(problem, case, findings, without))
+
+    def without_copied(self, answer: Answer) -> Problem | None:
+        """The question of an answer whose start copies what only costs from a run near by, so that it does not.
+
+        None where it copies nothing of the kind.
+        """
+        settings = () if answer.plan is None else answer.plan.start.settings
+        copied = [item for item in settings if item.origin is Origin.CASE]
+        if not copied:
+            return None
+        running = [RunningSetting(key=item.key, value=show(item.value), place=item.where) for item in copied]
+        _, findings = self._judged(answer.problem, running)
+        costs = [
+            StatedFact(name=f"current.{item.setting.key}", value=item.setting.value, origin=FactOrigin.ASSUMED)
+            for item in findings
+            if item.is_taken_back
+        ]
+        situation = Situation.of([*answer.problem.situation, *costs])
+        return replace(answer.problem, situation=situation) if costs else None
 
     def _with_prices(
         self,

@@ -269,12 +269,17 @@ class Workspace:
     ) -> Answer:
         """Recommend k changes or configurations, best first. See :meth:`AskDesk.recommend`.
 
-        Where a measured run is kept as it was, what its settings cost is found as for a launch that runs.
+        Where a measured run is kept as it was, what its settings cost is found as for a launch that runs; of a
+        run near by, what only costs is not copied.
         """
         problem, assumed = self.problem(question)
         answer = self.ask.recommend(problem, k, notes=(*notes, *assumed), space=space)
-        is_measured = answer.plan is not None and answer.plan.start.is_measured
-        return self.launches.of_measured(answer) if is_measured else answer
+        if answer.plan is None:
+            return answer
+        if answer.plan.start.is_measured:
+            return self.launches.of_measured(answer)
+        without = self.launches.without_copied(answer)
+        return answer if without is None else self.ask.recommend(without, k, notes=(*notes, *assumed))
 
     def check(
         self,

@@ -259,3 +259,9 @@ def test_nothing_outlives_a_test_that_was_killed(
     left = subprocess.run(["ps", "-eo", "args"], capture_output=True, check=True, text=True).stdout
     assert str(marker) not in left
     assert (place / "experiments" / "slow.jsonl").is_file()
+
+
+def test_the_words_that_stand_for_a_benchmark_are_not_run(run: Any) -> None:
+    ran = run("ab", "run", "--control", "a=1", "--treatment", "a=2", "--command", "YOUR BENCHMARK {options}")
+    assert ran.code == 2
+    assert "stands for the benchmark" in ran.err

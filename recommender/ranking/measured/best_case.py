@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from recommender.cost_model.measured.step_place import StepPlace
     from recommender.ranking.measured.measured_run import MeasuredRun
 
+_OF_LOAD = frozenset({"batch", "length"})
+"""Kinds of what a setting counts that belong to the load of a run, not to another question."""
+
 
 def runs_of(place: StepPlace, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     """The runs of a layout on the same device and engine, nearest load and lengths first."""
@@ -51,7 +54,7 @@ def case_settings(
             continue
         if plain_key(taken.setting.key) in gone:
             continue
-        if purpose(name) is Purpose.TUNING and kind_of(name) != "batch":
+        if purpose(name) is Purpose.TUNING and kind_of(name) not in _OF_LOAD:
             found.append(
                 PlanSetting(
                     where=taken.setting.place,

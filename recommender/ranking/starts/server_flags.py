@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
+from kg.terms.dialects import statement
 from kg.terms.meanings import table
 from kg.terms.purposes import plain_key
 from recommender.ranking.plan_setting import Origin, PlanSetting
@@ -112,6 +113,11 @@ def server_lines(
 ) -> list[str]:
     """What each server or role sets otherwise, a line each."""
     servers, lines = int(situation.number("nodes") or 1), []
+    now = statement(situation.current or {}, framework).facts
+    if layout.ep > 1 and "dp_attention" in now and "ep" not in now:
+        lines.append(
+            f"now all devices split each expert, which is not modelled: EP {layout.ep} keeps experts whole"
+        )
     if framework in PYTORCH and situation.is_training and layout.devices > 1:
         lines.append(_torchrun(layout.devices // servers, servers))
     if framework in VLLM and servers > 1 and layout.dp % servers == 0:
