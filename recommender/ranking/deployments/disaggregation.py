@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
-_LIMITED = {"ttft": "ttft", "ttft_p99": "ttft", "tpot": "tpot", "tpot_p99": "tpot"}
-"""Time by metric of a limit: users in a closed loop wait alike, and no prefill comes between decode steps."""
+_LIMITED = {"ttft": "ttft", "tpot": "tpot", "tpot_p99": "tpot"}
+"""Time by metric of a limit: no prefill comes between decode steps, so that all tokens take as long. The tail of
+the first token is not modelled."""
 
 
 def separates(program: str, base: Question) -> bool:
@@ -107,7 +108,10 @@ def beside(problem: Problem, starts: Starts) -> Disaggregation | None:
     """
     base, price = starts.question, starts.price
     told = problem.workload.traits.get("disaggregated")
+    limited = {limit.metric for limit in problem.limits} & LIMITED.keys()
     if base is None or price is None or starts.situation.is_training or told is False:
+        return None
+    if limited - _LIMITED.keys():
         return None
     is_mixed = starts.situation.phase == "serving" and base.settings.get("separation", "mixed") == "mixed"
     if not (is_mixed and base.model.causal and separates(starts.situation.framework.id, base)):
@@ -115,7 +119,7 @@ def beside(problem: Problem, starts: Starts) -> Disaggregation | None:
     if priced_as(problem.objective, problem.workload.kind) != "throughput":
         return None
     at_once = starts.situation.at_once
-    if at_once is None and not any(limit.metric in LIMITED for limit in problem.limits):
+    if at_once is None and not limited:
         at_once = float(str(price.settings.get("batch", 1))) * price.layout.dp
     return best_disaggregation(base, starts.situation.framework.id, problem.limits, at_once)
 
