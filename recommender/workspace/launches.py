@@ -116,7 +116,7 @@ class LaunchDesk(Desk):
         return replace(answer, findings=self._with_prices(problem, case, findings, without))
 
     def without_copied(self, answer: Answer) -> Problem | None:
-        """The question of an answer whose start copies what only costs from a run near by, so that it does not.
+        """The question of an answer whose start copies what only costs from a run near by, without that.
 
         None where it copies nothing of the kind.
         """
@@ -127,7 +127,9 @@ class LaunchDesk(Desk):
         running = [RunningSetting(key=item.key, value=show(item.value), place=item.where) for item in copied]
         _, findings = self._judged(answer.problem, running)
         costs = [
-            StatedFact(name=f"current.{item.setting.key}", value=item.setting.value, origin=FactOrigin.ASSUMED)
+            StatedFact(
+                name=f"current.{item.setting.key}", value=item.setting.value, origin=FactOrigin.ASSUMED
+            )
             for item in findings
             if item.is_taken_back
         ]

@@ -269,7 +269,7 @@ class Workspace:
     ) -> Answer:
         """Recommend k changes or configurations, best first. See :meth:`AskDesk.recommend`.
 
-        Where a measured run is kept as it was, what its settings cost is found as for a launch that runs; of a
+        Where a measured run is kept as it was, what its settings cost is found as for a launch; of a
         run near by, what only costs is not copied.
         """
         problem, assumed = self.problem(question)

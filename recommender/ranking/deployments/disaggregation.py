@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
 _LIMITED = {"ttft": "ttft", "tpot": "tpot", "tpot_p99": "tpot"}
-"""Time by metric of a limit: no prefill comes between decode steps, so that all tokens take as long. The tail of
+"""Time by metric of a limit: no prefill comes between decode steps, so all tokens take as long. The tail of
 the first token is not modelled."""
 
 
