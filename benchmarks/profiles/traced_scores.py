@@ -4,7 +4,7 @@
 
 The mechanisms of benchmarks/profiles/mechanisms/of_traces.py in the jobs of benchmarks/profiles/traced_runs.py:
 each alone and beside the same job without it; strict first, among three, healthy runs that are accused, and
-CPU seconds of the slowest diagnosis. A cost above its account of the ledger counts as a breach.
+CPU seconds of the slowest diagnosis.
 """
 
 import tempfile
@@ -51,8 +51,8 @@ def main() -> None:
             for _ in range(1 if given.quick else 3):
                 accused.append(bool(diagnosed(world, where, base)[1].findings))
                 for _, change, never in DECOYS:
-                    altered = change(world, 0.0, random)
-                    named = {item.cause.node for item in diagnosed(altered or world, where, None)[1].findings}
+                    decoy = change(world, 0.0, random) or world
+                    named = {item.cause.node for item in diagnosed(decoy, where, None)[1].findings}
                     misled.append(bool(never & named))
                 for item in TRACED:
                     share = float(random.uniform(*SHARES))

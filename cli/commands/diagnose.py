@@ -29,6 +29,10 @@ def diagnose(
     compare: Annotated[
         Path | None, typer.Option("--compare", help="An earlier profile of the same job: explain what grew.")
     ] = None,
+    job: Annotated[
+        str,
+        typer.Option("--job", help="Set it beside the last runs of this name, and keep it as one of them."),
+    ] = "",
     html: HtmlOption = None,
     least: Annotated[
         float,
@@ -70,7 +74,7 @@ def diagnose(
     from recommender.workspace.pages import PagesDesk
 
     if is_log(path):
-        given = {"--compare": compare, "--html": html}
+        given = {"--compare": compare, "--html": html, "--job": job or None}
         if unfit := [name for name, value in given.items() if value is not None]:
             raise InputError(
                 f"{path} is a log, and {', '.join(unfit)} takes a profile",
@@ -92,10 +96,13 @@ def diagnose(
         return
     if beside:
         raise InputError(f"{path} is a profile, and --beside takes a log", hint="leave it out, or name a log")
+    if job and compare is not None:
+        raise InputError("--job and --compare both name what to set it beside", hint="leave one out")
     with open_workspace(context) as workspace:
         answer = workspace.profiles.diagnose(
             path,
             before=compare,
+            job=job,
             least=least,
             allowed=Allowed(accuracy=not keep_accuracy, code=not settings_only),
             hardware=hardware or "",
@@ -107,6 +114,8 @@ def diagnose(
         output.as_json(answer.to_json())
     else:
         _show(answer, is_full=verbose)
+        if job and answer.diagnosis.difference is None:
+            output.note(f"job {job}: its first run is kept, and the next is set beside it")
 
 
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
@@ -166,7 +175,7 @@ def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
     evidence = next((item for item in reversed(cause.evidence) if item.node == cause.node), None)
     where = "" if evidence is None or evidence.rank is None else f" on rank {evidence.rank}"
     name = found.labels.get(cause.node, cause.node)
-    more = " more since the earlier run" if found.difference is not None else ""
+    more = " more than before" if found.difference is not None else ""
     todo = ""
     if remedies:
         todo = f"; {remedies[0].strategy.label}"

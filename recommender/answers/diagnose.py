@@ -15,6 +15,8 @@ from kg.nouns.outcomes import Outcome
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, from_graph
 from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for, vendor_of
+from recommender.diagnosis.analysis import evidence_by_rank
+from recommender.diagnosis.baseline import keep_run
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.rank.program_signs import is_forward_only, trains
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from kg.rows.gains import RowGain
     from kg.triples.graph import GraphStore
     from kg.triples.names import Names
+    from recommender.diagnosis.baseline import Baseline
     from recommender.retrieval.past_cases import PastCase
 
 
@@ -101,6 +104,7 @@ def diagnose_profile(
     profile: Profile,
     *,
     before: Profile | None = None,
+    usual: Baseline | None = None,
     least: float = SIGNIFICANT_SHARE,
     allowed: Allowed | None = None,
     gains: Iterable[RowGain] = (),
@@ -112,6 +116,7 @@ def diagnose_profile(
         graph: The knowledge.
         profile: The run.
         before: An earlier run of the same job: then what became worse is explained.
+        usual: What its last runs lost, where no earlier one stands beside it.
         least: Share of the step from which a cause is significant.
         allowed: What remedies may do; anything if None.
         gains: Of past cases.
@@ -144,7 +149,7 @@ def diagnose_profile(
         strategies = [s for s in strategies if not s.phases or {*phases, "kernel"} & set(s.phases)]
     limits = allowed or Allowed()
     strategies = [item for item in strategies if limits.lets(item)]
-    found = diagnose(profile, network, Thresholds.of(patterns), least=least, before=before)
+    found = diagnose(profile, network, Thresholds.of(patterns), least=least, before=before, usual=usual)
     effects = list(all_of(graph, Effect))
     return DiagnosisAnswer(
         diagnosis=found,
@@ -158,6 +163,13 @@ def diagnose_profile(
         profile=profile,
         before=before,
     )
+
+
+def keep_in_job(graph: GraphStore, answer: DiagnosisAnswer, folder: Path, job: str) -> None:
+    """Add a diagnosed run to those that the next run of a job is set beside."""
+    found = answer.diagnosis
+    evidence = evidence_by_rank(list(found.views), Thresholds.of(all_of(graph, Bottleneck)))
+    keep_run(folder, job, found.views, found.ledger, evidence)
 
 
 def _require_device(profile: Profile) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,12 +32,15 @@ from recommender.diagnosis.rank.view import KernelView, View, view_of
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from ingest.profiles.facts.run import Profile, Rank
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.rank.compared import Compared
     from recommender.diagnosis.thresholds import Thresholds
+
+Evidence = Mapping[tuple[str, int | None], "SoftEvidence"]
+"""Evidence by node and rank."""
 
 KERNEL_ANALYSERS = (
     *(pipes.find, operators.find, tiles.find, clocks.find, chains.find, epilogues.find, interfaces.find),
@@ -218,10 +222,24 @@ def new_losses(now: list[View], before: list[View], thresholds: Thresholds) -> d
         for key, item in evidence_by_rank(before, thresholds).items()
     }
     length = {view.rank.rank: view.total_us * times.get(view.rank.rank, 1.0) for view in before}
+    return beyond(now, evidence_by_rank(now, thresholds), earlier, length)
+
+
+def beyond(
+    now: Iterable[View], found: Evidence, earlier: Evidence, length: Mapping[int | None, float]
+) -> dict[str, SoftEvidence]:
+    """The part of the evidence of a run that is beyond what was lost before, in as many steps.
+
+    Args:
+        now: Its ranks.
+        found: Its evidence by node and rank.
+        earlier: Evidence of before.
+        length: Length of all steps of before, by rank.
+    """
     growth = {view.rank.rank: view.total_us - length.get(view.rank.rank, 0.0) for view in now}
     later = {
         key: _more(item, earlier.get(key), max(0.0, growth.get(key[1], max(growth.values(), default=0.0))))
-        for key, item in evidence_by_rank(now, thresholds).items()
+        for key, item in found.items()
     }
     return strongest({key: item for key, item in later.items() if item is not None})
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import plain
-from recommender.diagnosis.analysis import evidence_by_rank, new_losses, ratios, strongest, views
+from recommender.diagnosis.analysis import beyond, evidence_by_rank, new_losses, ratios, strongest, views
 from recommender.diagnosis.causes.findings import LIKELY, likely_causes
 from recommender.diagnosis.causes.posterior import infer
 from recommender.diagnosis.ledger.accounts import keep_ledger
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ingest.profiles.facts.run import Missing, Profile
+    from recommender.diagnosis.analysis import Evidence
+    from recommender.diagnosis.baseline import Baseline
     from recommender.diagnosis.causes.findings import LikelyCause, Refuted
     from recommender.diagnosis.causes.network import CauseNetwork
     from recommender.diagnosis.evidence import SoftEvidence
@@ -227,8 +229,9 @@ def diagnose(
     *,
     least: float = SIGNIFICANT_SHARE,
     before: Profile | None = None,
+    usual: Baseline | None = None,
 ) -> Diagnosis:
-    """The causes of lost time in a run; with ``before``, of the time it lost since then.
+    """The causes of lost time in a run; with ``before`` or ``usual``, of the time it lost since then.
 
     Args:
         profile: The run.
@@ -236,15 +239,16 @@ def diagnose(
         thresholds: The marks of each pattern.
         least: Share of the step from which a cause is significant.
         before: An earlier run of the same job.
+        usual: What its last runs lost, where no earlier one stands beside it.
     """
     before = None if before is None else pair_up(profile, before)
     now, sooner = views(profile, before)
-    evidence = (
-        strongest(evidence_by_rank(now, thresholds))
-        if before is None
-        else new_losses(now, sooner, thresholds)
-    )
     ledger, ledger_before = keep_ledger(profile, before), None if before is None else keep_ledger(before)
+    if before is not None:
+        evidence = new_losses(now, sooner, thresholds)
+    else:
+        found = evidence_by_rank(now, thresholds)
+        evidence = strongest(found) if usual is None else _unusual(now, found, usual, ledger)
     posterior = infer(network, ratios(evidence, least))
     tested, others = _test_causes(
         profile,
@@ -266,13 +270,31 @@ def diagnose(
         least=least,
         ledger=ledger,
         before=ledger_before,
-        difference=None
-        if before is None or ledger_before is None
-        else subtract_ledgers((profile, ledger), (before, ledger_before)),
-        against="" if before is None else before.path,
+        difference=subtract_ledgers((profile, ledger), (before, ledger_before))
+        if before is not None and ledger_before is not None
+        else None
+        if usual is None
+        else usual.difference(ledger),
+        against=before.path if before is not None else "" if usual is None else f"job {usual.name}",
         doubts=() if before is None else tuple(doubts(now, sooner)),
         next=next_measurement(profile, ledger),
     )
+
+
+def _unusual(
+    now: Sequence[View], found: Evidence, usual: Baseline, ledger: RunLedger
+) -> dict[str, SoftEvidence]:
+    """The evidence beyond what the last runs of a job lost in as many steps."""
+    steps = {view.rank.rank: len(view.rank.steps) for view in now}
+    most = max(steps.values(), default=1)
+    earlier = {
+        key: replace(item, lost_us=item.lost_us * steps.get(key[1], most))
+        for key, item in usual.losses.items()
+    }
+    length = {rank: us * steps.get(rank, most) for rank, us in usual.step_us.items()}
+    evidence = beyond(now, found, earlier, length)
+    slower = usual.slower(ledger)
+    return evidence if slower is None else {**evidence, slower.node: slower}
 
 
 def _test_causes(

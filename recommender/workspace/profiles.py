@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from recommender.answers.log_answer import LogAnswer
 
 
+JOBS = "jobs"
+"""Folder of a workspace with what the last runs of each job lost."""
+
+
 class ProfileDesk(Desk):
     """Profiles and logs as one snapshot of a workspace explains them."""
 
@@ -25,6 +29,7 @@ class ProfileDesk(Desk):
         profile: Path | Profile,
         *,
         before: Path | Profile | None = None,
+        job: str = "",
         least: float = 0.05,
         allowed: Allowed | None = None,
         hardware: str = "",
@@ -35,6 +40,7 @@ class ProfileDesk(Desk):
         Args:
             profile: A profile, or the path of one.
             before: An earlier profile of the same job: then what became worse is explained.
+            job: Name of the job: it stands beside the last runs of that name, and is kept as one of them.
             least: Share of the step from which a cause is significant.
             allowed: What remedies may do; anything if None.
             hardware: Name of the device; as far as the profile tells if empty.
@@ -44,18 +50,25 @@ class ProfileDesk(Desk):
             InputError: A path is no profile.
         """
         from kg.rows.gains import gains
-        from recommender.answers.diagnose import diagnose_profile, present_of, profile_at
+        from recommender.answers.diagnose import diagnose_profile, keep_in_job, present_of, profile_at
+        from recommender.diagnosis.baseline import Baseline
 
+        folder = self.workspace.layout.root / JOBS
+        usual = Baseline.read(folder, job) if job else None
         run = profile_at(profile)
-        return diagnose_profile(
+        answer = diagnose_profile(
             self.graph,
             run,
             before=None if before is None else profile_at(before),
+            usual=usual,
             least=least,
             allowed=allowed,
             gains=gains(self.trials),
             present=present_of(self.graph, self.names, self.hardware, run, hardware, model),
         )
+        if job:
+            keep_in_job(self.graph, answer, folder, job)
+        return answer
 
     def log(
         self, log: Path, *, beside: Sequence[Path] = (), hardware: str = "", model: str = ""
