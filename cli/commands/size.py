@@ -14,6 +14,7 @@ from cli.options import JsonOption, NumberOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
 from kg.errors import InputError
+from kg.nouns.entities import WorkloadKind
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.situation import assumption_line
 
@@ -47,13 +48,16 @@ def size(
     k: NumberOption = 5,
     as_json: JsonOption = False,
 ) -> None:
-    """Size a service: the devices for a rate, or the best trade-offs.
+    """Size a service: the devices for a rate, or the best trade-offs; say whether training fits.
 
     Example: tunegraph size --model qwen3-32b --phase serving --hardware 910B3 --rate 20/s
     """
-    wanted = capacity_request(rate, price, pareto=pareto)
     with open_workspace(context) as workspace:
         problem, notes = workspace.problem(with_defaults(context, workspace, question.raw()))
+        if problem.workload.kind is WorkloadKind.TRAINING and not (rate or pareto):
+            say(workspace.ask.training_fit(problem))
+            return
+        wanted = capacity_request(rate, price, pareto=pareto)
         found = workspace.ask.capacity(problem, wanted, notes=notes)
     show_capacity(problem, wanted, found, most=k, as_json=as_json)
 

@@ -21,7 +21,7 @@ from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, name_of
 from recommender.green.power_curve import clock_steps
-from recommender.ranking.starts.training_fit import with_length
+from recommender.ranking.starts.training_fit import fit_of_question, with_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -287,6 +287,9 @@ def estimate_problem(
         )
     priced = tuple(priced_steps(steps, [question.configuration(item) for item in kept]))
     fields = tuple(measure(name, priced) for name in pareto)
+    if question.phase == "training" and len(kept) == 1 and priced[0].fits is False:
+        fit = fit_of_question(replace(question, settings=question.configuration(kept[0])))
+        notes = (*notes, *([fit.words] if fit else []))
     if fields and all(step.fits is False for step in priced):
         notes = (*notes, "no configuration fits the memory: none is marked")
     return Estimate(

@@ -119,7 +119,7 @@ class Recommender:
         if not recommendations:
             if fit := self.planner.starts.fit(problem):
                 raise NoEvidenceError(
-                    f"no program that trains on {problem.hardware.name} is modelled; {fit}",
+                    f"no program that trains on {problem.hardware.name} is modelled; {fit.words}",
                     hint="tunegraph estimate shows the parts of its memory; --software names a program",
                 )
             raise _nothing(problem, neighbours, refused, is_declared=space is not None)

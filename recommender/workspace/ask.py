@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.questions.problems import problem_from, resolved_problem
-from kg.errors import AmbiguousEntityError, InputError, NoEvidenceError, UnknownEntityError
+from kg.errors import AmbiguousEntityError, InfeasibleError, InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import WorkloadKind
 from kg.triples.iris import hardware_iri, model_iri
 from recommender.answers.explanation.explanation import explain
@@ -245,6 +245,20 @@ class AskDesk(Desk):
         starts = self.snapshot.recommender.planner.starts
         situation = starts.situation(problem) if problem.workload.model else None
         return None if situation is None else starts.find(situation, self.model_facts(problem))
+
+    def training_fit(self, problem: Problem) -> str:
+        """Whether training fits as it is told, in a sentence.
+
+        Raises:
+            InputError: Its memory is not modelled.
+            InfeasibleError: It does not fit; the message says what makes it.
+        """
+        fit = self.snapshot.recommender.planner.starts.fit(self.understood(problem, ())[0])
+        if fit is None:
+            raise InputError("what this training keeps in memory is not modelled", hint="tunegraph estimate")
+        if not fit.fits:
+            raise InfeasibleError(fit.words)
+        return fit.words
 
     def capacity(self, problem: Problem, request: CapacityRequest, *, notes: Sequence[str] = ()) -> Capacity:
         """The devices that a rate of requests needs, or the deployments worth considering.

@@ -57,7 +57,7 @@ from recommender.ranking.starts.support import (
     weights_of,
     why_not_judged,
 )
-from recommender.ranking.starts.training_fit import fit_of, refuse_inference_chips
+from recommender.ranking.starts.training_fit import TrainingFit, fit_of, refuse_inference_chips
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -118,8 +118,8 @@ class StartFinder:
         vendor = path[-1] if path else ""
         known = known_of(problem, model, self._tree)
         refuse_inference_chips(problem, self._tree)
-        published = f"{known}{self._recipes.published(problem)}"
-        refuse_unmodelled(problem, self.frameworks, published, self.fit(problem))
+        published, fit = f"{known}{self._recipes.published(problem)}", self.fit(problem)
+        refuse_unmodelled(problem, self.frameworks, published, fit.words if fit else "")
         framework = running_framework(problem, vendor, model.architecture if model else "", self.frameworks)
         if framework is None:
             return None
@@ -138,8 +138,8 @@ class StartFinder:
             facts=facts,
         )
 
-    def fit(self, problem: Problem) -> str:
-        """Whether training fits as it is told, in a sentence; empty where that is not modelled."""
+    def fit(self, problem: Problem) -> TrainingFit | None:
+        """Whether training fits as it is told; None where its memory is not modelled."""
         return fit_of(problem, model_facts(self._graph, problem), self._tree)
 
     def release(self, situation: StartSituation) -> ReleaseSettings | None:

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import WorkloadKind
 from recommender.cost_model.assumed import USUAL_LENGTH, assumed_sequence
+from recommender.cost_model.layout_domain import more_devices, with_count
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.situation import StatedFact
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingFit:
+    """Whether a step of training fits.
+
+    Attributes:
+        words: What a device needs and has, and what makes it fit where it does not.
+        fits: Whether it does.
+    """
+
+    words: str
+    fits: bool
 
 
 def with_length(question: Question, sizes: Mapping[str, Value]) -> tuple[Question, tuple[StatedFact, ...]]:
@@ -45,28 +62,51 @@ def refuse_inference_chips(problem: Problem, tree: HardwareTree) -> None:
         )
 
 
-def fit_of(problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree) -> str:
-    """Memory of a device in training as it is told, in a sentence; empty where it is not modelled."""
+def fit_of(problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree) -> TrainingFit | None:
+    """Whether training fits as it is told; None where its memory is not modelled."""
     if not is_step(problem) or problem.workload.kind is not WorkloadKind.TRAINING:
-        return ""
+        return None
     try:
-        question, assumed = with_length(Question.of(problem, sizes, tree, phase="training"), sizes)
-        held = question.machine.device.memory_capacity
-        needed = _bytes_of(question, {})
-        if needed is None:
-            return ""
-        each = f"a device needs {needed / 1e9:,.1f} of {held / 1e9:,.1f} GB"
-        if assumed:
-            each += f" ({', '.join(fact.words for fact in assumed)})"
-        if needed <= held:
-            return f"{each}: it fits"
-        lighter = ((words, _bytes_of(question, change)) for words, change in _reliefs(question))
-        found = next(((words, size) for words, size in lighter if size is not None and size <= held), None)
+        asked = Question.of(problem, sizes, tree, phase="training")
+        return fit_of_question(*with_length(asked, sizes))
     except (InputError, MissingFactError):
-        return ""
-    if found is None:
-        return f"{each}: it does not fit, whatever is changed of what is modelled"
-    return f"{each}: it does not fit, but {found[0]} takes {found[1] / 1e9:,.1f} GB"
+        return None
+
+
+def fit_of_question(question: Question, assumed: Sequence[StatedFact] = ()) -> TrainingFit | None:
+    """Whether a step of training fits, and the least change that makes it; None where that is not modelled.
+
+    Raises:
+        MissingFactError: A fact that the answer needs is unknown.
+    """
+    held, needed = question.machine.device.memory_capacity, _bytes_of(question, {})
+    if needed is None or not math.isfinite(held):
+        return None
+    each = f"a device needs {needed / 1e9:,.1f} of {held / 1e9:,.1f} GB"
+    if assumed:
+        each += f" ({', '.join(fact.words for fact in assumed)})"
+    if needed <= held:
+        return TrainingFit(words=f"{each}: it fits", fits=True)
+    for words, one, change in _lighter(question):
+        size = _bytes_of(one, change)
+        if size is not None and size <= held:
+            return TrainingFit(
+                words=f"{each}: it does not fit, but {words} takes {size / 1e9:,.1f} GB", fits=False
+            )
+    return TrainingFit(words=f"{each}: it does not fit, whatever is changed of what is modelled", fits=False)
+
+
+def _lighter(question: Question) -> Iterator[tuple[str, Question, Mapping[str, object]]]:
+    """What takes less memory: changes on these devices, then more of them with all spread."""
+    yield from ((words, question, change) for words, change in _reliefs(question))
+    for count in more_devices(question.machine.count):
+        words = f"gradient checkpointing and all spread over {count:,} devices (ZeRO 3, FSDP)"
+        yield words, with_count(question, count), {**_SPREAD, "global_batch": 0}
+
+
+HOST_BYTES = 18.0
+"""Of a parameter in host memory (https://deepspeed.readthedocs.io/en/latest/memory.html), without buffers."""
+_SPREAD: Mapping[str, object] = MappingProxyType({"recompute": "full", "zero_stage": 3, "pure_bf16": 0})
 
 
 def _bytes_of(question: Question, change: Mapping[str, object]) -> float | None:
@@ -86,11 +126,12 @@ def _reliefs(question: Question) -> Iterator[tuple[str, dict[str, object]]]:
     change: dict[str, object] = {"recompute": "full"}
     yield words, dict(change)
     if question.machine.count > 1:
-        words, change = f"{words} and all spread (ZeRO 3, FSDP)", {**change, "zero_stage": 3, "pure_bf16": 0}
+        words, change = f"{words} and all spread (ZeRO 3, FSDP)", dict(_SPREAD)
         yield words, dict(change)
     if not question.settings.get("lora_rank"):
         yield f"{words}, an optimiser in 8 bit", {**change, "optimizer_kind": "adam_8bit"}
     offloaded = {**change, "zero_stage": 3, "offload": "parameters"}
-    yield f"{words}, weights and states in host memory", offloaded
+    host = question.model.parameters * (2 if question.settings.get("lora_rank") else HOST_BYTES) / 1e9
+    yield f"{words}, weights and states in {host:,.0f} GB of host memory", offloaded
     yield f"{words}, adapters alone (LoRA)", {**change, "lora_rank": 16}
     yield f"{words}, adapters beside weights in 4 bit (QLoRA)", {**change, "lora_rank": 16, "frozen_bits": 4}

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import InputError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
+from kg.nouns.values import Settings
 from recommender.ranking.starts.training_fit import fit_of, refuse_inference_chips
 
 
@@ -17,13 +18,18 @@ def shipped() -> ShippedKnowledge:
 
 def told(shipped: ShippedKnowledge, count: int = 1, model: str = "llama-2-7b", **current: object) -> str:
     problem = Problem(
-        workload=Workload(kind=WorkloadKind.TRAINING, operator="train", model=model, shape={"seq_len": 2048}),
+        workload=Workload(
+            kind=WorkloadKind.TRAINING, operator="train", model=model, shape=Settings({"seq_len": 2048})
+        ),
         hardware=Hardware(name="a100-sxm4-80gb", count=count),
         objective=Objective(metric="throughput", better=Better.HIGHER),
-        software={"transformers": ""},
-        current=current,  # type: ignore[arg-type]  # values of settings
+        software=Settings({"transformers": ""}),
+        current=Settings(current),
     )
-    return fit_of(problem, shipped.model_facts(model), shipped.hardware)
+    fit = fit_of(problem, shipped.model_facts(model), shipped.hardware)
+    assert fit is not None
+    assert fit.fits == fit.words.endswith(": it fits")
+    return fit.words
 
 
 def test_what_fits_is_said_to(shipped: ShippedKnowledge) -> None:
@@ -32,14 +38,14 @@ def test_what_fits_is_said_to(shipped: ShippedKnowledge) -> None:
 
 def test_the_least_change_that_makes_it_fit_is_named(shipped: ShippedKnowledge) -> None:
     assert "gradient checkpointing and all spread (ZeRO 3, FSDP) takes" in told(shipped, 8)
-    assert "weights and states in host memory takes" in told(shipped, 1)
+    assert "weights and states in 119 GB of host memory takes" in told(shipped, 1)
     assert "adapters beside weights in 4 bit (QLoRA) takes" in told(
         shipped, 1, "llama-3-1-70b", lora_r=16, zero_stage=0
     )
 
 
-def test_where_nothing_helps_that_is_said(shipped: ShippedKnowledge) -> None:
-    assert told(shipped, 1, "deepseek-v3").endswith("whatever is changed of what is modelled")
+def test_where_no_change_helps_the_fewest_devices_are_named(shipped: ShippedKnowledge) -> None:
+    assert "all spread over 512 devices (ZeRO 3, FSDP) takes" in told(shipped, 1, "deepseek-v3")
 
 
 def test_a_length_that_is_not_told_is_assumed_and_said(shipped: ShippedKnowledge) -> None:
@@ -48,8 +54,9 @@ def test_a_length_that_is_not_told_is_assumed_and_said(shipped: ShippedKnowledge
         hardware=Hardware(name="a100-sxm4-80gb", count=1),
         objective=Objective(metric="throughput", better=Better.HIGHER),
     )
-    facts = shipped.model_facts("bert-large")
-    assert "(sequences of" in fit_of(problem, facts, shipped.hardware)
+    fit = fit_of(problem, shipped.model_facts("bert-large"), shipped.hardware)
+    assert fit is not None
+    assert "(sequences of" in fit.words
 
 
 def test_nothing_trains_on_a_chip_made_for_inference(shipped: ShippedKnowledge) -> None:
