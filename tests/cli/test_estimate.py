@@ -103,3 +103,28 @@ def test_a_front_needs_a_sweep(run: Any) -> None:
     ran = run(*SERVE, "--pareto", "throughput")
     assert ran.code == 2
     assert "--sweep" in ran.err
+
+
+def test_training_scripts_are_priced_as_they_are_told_and_say_whether_they_fit(
+    run: Any, tmp_path: Any
+) -> None:
+    script = tmp_path / "sft.sh"
+    adapted = (
+        "trl sft --model_name_or_path meta-llama/Llama-2-7b-hf --use_peft --max_length 2048 --load_in_4bit"
+    )
+    script.write_text(adapted, encoding="utf-8")
+    asked = ("--from-command", script, "--hardware", "a100-sxm4-80gb")
+    ran = run("estimate", *asked, "--json")
+    assert ran.code == 0
+    (one,) = ran.json["estimates"]
+    assert one["settings"]["lora_rank"] == 8
+    assert one["settings"]["frozen_bits"] == 4
+    sized = run("size", *asked)
+    assert (sized.code, "it fits" in sized.out) == (0, True)
+    script.write_text(
+        "trl sft --model_name_or_path meta-llama/Llama-2-70b-hf --max_length 2048", encoding="utf-8"
+    )
+    whole = run("size", *asked)
+    assert whole.code == 4
+    assert "it does not fit, but" in whole.err
+    assert "it does not fit, but" in run("recommend", *asked).err
