@@ -12,6 +12,7 @@ import pytest
 
 from kg.nouns.layout import ParallelLayout
 from kg.terms.dialects import layout_of
+from kg.terms.purposes import plain_key
 from recommender.workspace.workspace import Workspace
 
 MODELS = ("qwen3-8b", "qwen3-32b", "llama-3.1-8b", "llama-3.3-70b", "qwen3-30b-a3b")
@@ -21,6 +22,12 @@ NAMES = {
     "pp": ("pp", "pipeline_parallel", "pipeline_parallel_size", "--pipeline-parallel-size"),
     "dp": ("dp", "data_parallel", "data_parallel_size", "--data-parallel-size"),
 }
+TUNED: dict[str, dict[str, object]] = {
+    "vllm": {"enforce_eager": True, "max_num_batched_tokens": 3072, "kv_cache_dtype": "fp8"},
+    "vllm-ascend": {"enforce_eager": True, "max_num_batched_tokens": 3072},
+    "sglang": {"disable_cuda_graph": True, "chunked_prefill_size": 3072},
+}
+"""What a run may set beside its layout; each sets what it set, and nothing of the others."""
 IN_THE_SUITE, IN_ALL = 16, 500
 TOGETHER = 50
 """Sets that one workspace holds: each set must be found among the others."""
@@ -37,21 +44,28 @@ class MeasuredSet:
 
 
 def measured_set(chance: random.Random, number: int) -> MeasuredSet:
-    """A random question with measurements of one to four layouts, each spelt as somebody would."""
+    """A random question with measurements of one to four layouts, each spelt as somebody would, set one to three ways."""
     device, engine = chance.choice(PLACES)
     count = chance.choice((1, 2, 4, 8))
     shape = {"input_len": 100 + number, "output_len": chance.choice((64, 128, 1000))}
     model = chance.choice(MODELS)
     split = [(tp, pp, count // tp // pp) for tp in (1, 2, 4, 8) for pp in (1, 2) if not count % (tp * pp)]
-    chosen = chance.sample(split, min(len(split), chance.randint(1, 4)))
+    tuned = list(TUNED[engine].items())
+    drawn = [
+        (sizes, tuple(item for item in tuned if chance.random() < 0.4))
+        for sizes in chance.sample(split, min(len(split), chance.randint(1, 4)))
+        for _ in range(chance.randint(1, 3))
+    ]
+    chosen = list(dict.fromkeys(drawn))
     load = chance.choice((8, 64, 256))
     metric = chance.choice(("throughput", "throughput", "tpot"))
     rows, values = [], []
-    for sizes in chosen:
+    for sizes, beside in chosen:
         config: dict[str, object] = {"framework": engine} if chance.random() < 0.5 else {}
         for name, size in zip(("tp", "pp", "dp"), sizes, strict=True):
             if size > 1 or chance.random() < 0.3:
                 config[chance.choice(NAMES[name])] = size
+        config |= dict(beside)
         value = (
             round(10 ** chance.uniform(1, 5), 1)
             if metric == "throughput"
@@ -77,7 +91,7 @@ def measured_set(chance: random.Random, number: int) -> MeasuredSet:
     }  # fmt: skip
     if chance.random() < 0.5:
         question["traits"] = {"concurrency": load}
-    layouts = tuple(ParallelLayout(tp=tp, pp=pp, dp=dp) for tp, pp, dp in chosen)
+    layouts = tuple(ParallelLayout(tp=tp, pp=pp, dp=dp) for (tp, pp, dp), _ in chosen)
     return MeasuredSet(question=question, rows=tuple(rows), layouts=layouts, values=tuple(values))
 
 
@@ -98,6 +112,13 @@ def broken(workspace: Workspace, one: MeasuredSet) -> str:
     written = layout_of(start.configuration, start.framework)
     if written.devices != one.question["count"] or written.split[:3] != start.layout.split[:3]:
         return f"{start.paste_lines} is {written}"
+    tuned = [
+        {name for name in TUNED[start.framework] if name in str(row["config"])}
+        for row, lay, value in zip(one.rows, one.layouts, one.values, strict=True)
+        if value == best and lay == start.layout
+    ]
+    if {plain_key(name) for name in start.configuration} & TUNED[start.framework].keys() not in tuned:
+        return f"{start.paste_lines} sets other than {tuned}"
     if any(
         other.value > number.value and other.tier == "measured here" and number.metric == "throughput"
         for item in plan.alternatives

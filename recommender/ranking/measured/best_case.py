@@ -81,5 +81,6 @@ def told(run: MeasuredRun, number: int) -> str:
     load = f"{counted} {load}" if counted == "micro-batch" else f"{load} {counted}"
     where = " x ".join(sizes) or "one device"
     others = f"; {number} runs of this model correct its price" if number > 1 else ""
-    said = f"{run.trial.kind}: {value_text} {measured.unit} with {where}, {load}, on {run.place.device}"
+    what = "" if measured.metric == "throughput" else f"{measured.metric} "
+    said = f"{run.trial.kind}: {what}{value_text} {measured.unit} with {where}, {load}, on {run.place.device}"
     return f"{said}{others} <{run.source}>"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.cost_model.measured.priced_run import PricedRun
+from recommender.cost_model.step_runs import METRICS, TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +41,12 @@ class MeasuredRun(PricedRun):
     trial: Trial
     source: str = ""
 
+    @property
+    def log_time(self) -> float:
+        """Natural log of the measured time, or of what one of a rate takes: the less, the faster."""
+        is_time = METRICS[self.trial.measurement.metric] is TIMES
+        return self.log_ratio + math.log(self.modelled) * (1 if is_time else -1)
+
 
 def as_counted(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     """The runs of a problem with its rates as those of answers.
@@ -60,7 +67,10 @@ def as_counted(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
 
 
 def fastest(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
-    """One run for each place: the fastest configuration, each by the median of its repetitions."""
+    """One run of a problem for each place: the fastest configuration, each by the median of its repetitions.
+
+    Not the one that beats its price most: a setting that costs less than its price says is no better for it.
+    """
     repeated: dict[tuple[StepPlace, str], list[MeasuredRun]] = defaultdict(list)
     for run in runs:
         if abs(run.log_ratio) < UNLIKE:
@@ -68,6 +78,6 @@ def fastest(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     best: dict[StepPlace, MeasuredRun] = {}
     for (place, _), same in repeated.items():
         median = sorted(same, key=lambda run: run.log_ratio)[len(same) // 2]
-        if place not in best or median.log_ratio < best[place].log_ratio:
+        if place not in best or median.log_time < best[place].log_time:
             best[place] = median
     return list(best.values())

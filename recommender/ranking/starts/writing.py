@@ -122,7 +122,7 @@ def written(
         flags = {item.key for item in spelt_settings({"ep": 1}, framework.id)}
         settings = [item for item in settings if item.key not in flags]
     runs = _runs_of(draft, chosen)
-    if runs:
+    if runs and not draft.is_copied:
         settings = _with_case(settings, case_settings(_fastest(runs), screen.release(), situation.taken_away))
     if not any("rope_" in item.key for item in settings):
         settings += stretched_positions(situation, screen.release())

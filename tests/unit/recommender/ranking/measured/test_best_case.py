@@ -49,6 +49,12 @@ def test_what_the_fastest_run_of_the_layout_set_is_set(shipped_path: Path, tmp_p
     assert taken.source == "https://a.example/c.json"
 
 
+def test_a_slow_run_that_beats_a_low_price_is_not_the_one_to_copy(shipped_path: Path, tmp_path: Path) -> None:
+    eager = case(3000, config={"enforce_eager": True})
+    with with_cases(shipped_path, tmp_path, case(3900), eager) as workspace:
+        assert "--enforce-eager" not in {item.key for item in starts(workspace).first.settings}
+
+
 def test_runs_of_a_layout_are_those_of_device_engine_and_layout(shipped_path: Path, tmp_path: Path) -> None:
     with with_cases(
         shipped_path, tmp_path, case(3900, at_once=64), case(1900, at_once=16), case(900, tp=8)
