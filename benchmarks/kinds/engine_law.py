@@ -40,6 +40,7 @@ def is_taken_by_the_engine(reply: Reply) -> str | None:
     sizes = reply.situation.listed.facts if reply.situation.listed and program in TRAINERS else {}
     argv += [word for name, flag in SIZES.items() if name in sizes for word in (flag, str(sizes[name]))]
     own = [item.key for item in reply.situation.settings]  # what the user's launch sets is the user's
+    own += [key.replace("_", "-") for key in own if key.startswith("-")]
     own += _NEEDED.findall("\n".join(map(str, reply.content.get("notes") or ())))
     faults = judge(program, release, [_FILLED.get(word, word) for word in argv], environment)
     faults = tuple(fault for fault in faults if not (program in TRAINERS and fault.endswith(_UNNAMED)))

@@ -16,6 +16,7 @@ from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_registry import registry
+from kg.terms.successors import successors
 from recommender.applicability.gate import judge
 from recommender.ranking.change import NotHere
 from recommender.ranking.starts.drafting import DRAFT_MODELS, DRAFTS, drafted_whole
@@ -143,7 +144,7 @@ class Screen:
             place = (setting.where, setting.key)
             if place not in taken:
                 found = release.look_up(setting.key, setting.where, suggest=False)
-                taken[place] = found.usable or bool(found.setting and found.setting.replaced_by)
+                taken[place] = found.usable or successors(release, found, _typed(setting.value)) is not None
             return taken[place]
 
         masses = []
@@ -170,8 +171,9 @@ class Screen:
         if release is None:
             return item, None
         found = release.look_up(item.key, item.where, suggest=False)
-        if found.standing is Standing.REMOVED and found.setting is not None and found.setting.replaced_by:
-            item, found = _moved(item, found.setting.replaced_by, release)
+        after = successors(release, found, _typed(item.value)) or {}
+        if len(after) == 1:
+            item, found = _moved(item, *next(iter(after.items())), release)
         if not found.usable:
             return item, NotHere(
                 strategy=item.key, because=str(found), fact="release", source=item.first.source.url
@@ -260,11 +262,15 @@ def _is_in(item: AgreedSetting, precision: str) -> bool:
     return _STORED.get(precision, precision) in formats
 
 
-def _moved(item: AgreedSetting, key: str, release: ReleaseSettings) -> tuple[AgreedSetting, LookUp]:
-    """The setting under the name that took its place."""
+def _moved(
+    item: AgreedSetting, key: str, value: Value, release: ReleaseSettings
+) -> tuple[AgreedSetting, LookUp]:
+    """The setting as what took its place."""
     found = release.look_up(key)
     where = item.where if found.setting is None else found.setting.place
-    return replace(item, where=where, key=key), found
+    return replace(
+        item, where=where, key=key, value=str(value) if value != _typed(item.value) else item.value
+    ), found
 
 
 def _parameter(item: AgreedSetting) -> str:

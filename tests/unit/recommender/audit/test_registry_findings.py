@@ -64,6 +64,14 @@ def test_what_an_assumed_release_refuses_is_a_warning() -> None:
     assert "removed-setting" not in judged("vllm serve m --num-scheduler-steps 8", version="0.8.5")
 
 
+def test_what_took_the_place_of_a_removed_setting_is_said_and_written() -> None:
+    found = judged("vllm serve m --task embed", version="0.33.0")["removed-setting"]
+    assert found.remedy == "--runner pooling --convert embed"
+    chosen = judged("VLLM_USE_FLASHINFER_MOE_FP8=1 vllm serve m", version="0.33.0")["removed-setting"]
+    assert "--moe-backend took its place" in chosen.says["en"]
+    assert chosen.remedy == ""
+
+
 def test_a_flag_before_its_release_is_refused() -> None:
     assert "later-setting" in judged("vllm serve m --async-scheduling", version="0.9.0")
 

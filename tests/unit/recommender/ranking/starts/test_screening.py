@@ -165,6 +165,12 @@ def test_a_setting_that_runs_now_has_its_place(name: str, place: SettingPlace, k
     assert screen().place_of(name) == (place, key)
 
 
+def test_what_a_release_removed_is_written_as_what_says_the_same_there() -> None:
+    made = screen(situation(framework="sglang", version="0.5.23"))
+    kept, _ = made.sift([agreed("--disable-piecewise-cuda-graph")])
+    assert [(item.key, item.value) for item in kept] == [("--cuda-graph-backend-prefill", "disabled")]
+
+
 def test_a_variable_keeps_the_older_name_that_the_script_gives_it() -> None:
     made = screen(situation(framework="sglang", version="0.5.23"))
     name = "SGLANG_EPLB_ROCM_P2P_BATCH_CHUNK_SIZE"
