@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 LEAST, MOST = 1, 50
 """How many recommendations may be asked for."""
 
+SEPARATION = "prefill-decode-separation"
+"""Strategy of engines that prefill and others that decode."""
 _BY_STRATEGY = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
 
 
@@ -179,6 +181,11 @@ class Recommender:
     ) -> Answer:
         apart = beside(problem, planned.starts)
         plan = planned.plan
+        if apart is not None:  # what is priced is not advised as a document has it
+            kept = tuple(one for one in plan.changes if one.strategy != SEPARATION)
+            plan = replace(
+                plan, changes=kept, further=tuple(one for one in plan.further if one.strategy != SEPARATION)
+            )
         moved = None if apart is None else separation_change(problem, planned.starts, apart, self.version)
         if moved is not None:
             plan = replace(plan, changes=_inserted(moved, plan.changes, k))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from kg.terms.dialects import statement
@@ -47,11 +48,27 @@ def adapted(
     most = situation.model.most_tokens
     if is_length and most and item.value.isdecimal() and int(item.value) > most:
         return str(most), "the longest sequence of the model"
-    if not load or meaning is None or meaning.fact not in {AT_ONCE, "chunk"}:
+    if not load or meaning is None or meaning.fact not in {AT_ONCE, "chunk", "captured_requests"}:
         return item.value, ""
     replicas = layout.dp if layout and not meaning.over else 1
     value = str(max(1, math.ceil(load / replicas)))
+    if meaning.fact == "captured_requests":
+        captured = _captured(item.value, int(value)) if meaning.largest else item.value
+        return captured, "" if captured == item.value else "requests at once"
     if meaning.fact == "chunk":  # a step has a token of each request at least
         is_short = item.value.isdecimal() and 0 < int(item.value) < int(value)
         return (value, "requests at once") if is_short else (item.value, "")
     return value, "" if value == item.value else "requests at once"
+
+
+def _captured(listed: str, most: int) -> str:
+    """The sizes of captured graphs up to so many requests, as they are listed; doublings where all are larger."""
+    sizes = [int(size) for size in re.findall(r"\d+", listed)]
+    if not sizes or max(sizes) <= most:
+        return listed
+    smaller = [size for size in sizes if size < most] or [
+        2**k for k in range(most.bit_length()) if 2**k < most
+    ]
+    separator = ", " if "," in listed else " "
+    text = separator.join(map(str, [*smaller, most]))
+    return f"[{text}]" if listed.lstrip().startswith("[") else text

@@ -41,3 +41,19 @@ def test_without_them_the_value_of_the_recipe_stays() -> None:
 )
 def test_graphs_are_captured_for_the_load(key: str, value: str, at_once: float | None, short: bool) -> None:
     assert falls_short(agreed(key, value), at_once) is short
+
+
+@pytest.mark.parametrize(
+    ("listed", "load", "cut"),
+    [
+        ("1 2 4 8 16", 6, "1 2 4 6"),
+        ("16 32 64", 4, "1 2 4"),
+        ("[1, 2, 4, 8]", 4, "[1, 2, 4]"),
+        ("1 2 4", 64, "1 2 4"),
+        ("16 32", 1, "1"),
+    ],
+)
+def test_captured_sizes_are_cut_to_the_load_of_an_engine(listed: str, load: float, cut: str) -> None:
+    assert adapted(agreed("--cuda-graph-bs", listed), situation(), ParallelLayout(tp=4), load)[0] == cut
+    halves = adapted(agreed("--cuda-graph-bs", listed), situation(), ParallelLayout(tp=2, dp=2), 2 * load)[0]
+    assert halves == cut
