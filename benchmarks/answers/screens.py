@@ -30,7 +30,9 @@ _CUT = 0.03
 def asked(line: str) -> list[str]:
     """The words of a question of a panel."""
     question = json.loads(line)["question"]
-    facts = [word for name, value in question.get("facts", {}).items() for word in ("--trait", f"{name}={value}")]
+    facts = [
+        word for name, value in question.get("facts", {}).items() for word in ("--trait", f"{name}={value}")
+    ]
     return [*question["args"], *facts]
 
 

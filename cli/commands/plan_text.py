@@ -24,6 +24,8 @@ _CHANGES = 3
 """Changes in full without ``-v``: those that have a gain or are for a bottleneck that was told."""
 _LEAST_AGREEMENT = 0.01
 """Agreement of recipes with an alternative that is worth a word: less reads as 0 %."""
+_FOLDED = 80
+"""Letters of changes without a number: with their heading a line and a half of a screen."""
 _ADDRESS = re.compile(r" <https?://[^>]*>")
 """An address behind a sentence: -v and --json have it."""
 
@@ -121,15 +123,25 @@ def _show_rest(plan: Plan, others: Sequence[Change], *, verbose: bool) -> None:
     if verbose and plan.further:
         say(f"Further: {'; '.join(item.strategy or item.title for item in plan.further)}")
     elif documented:
-        count = len(plan.further)
-        more = f"; {count} more (-k 50)" if count else ""
-        say(f"Also documented, without a number: {'; '.join(_words(item) for item in documented)}{more}")
+        shown = _in_a_line([_words(item) for item in documented])
+        count = len(plan.further) + len(documented) - len(shown)
+        more = [f"{count} more (-k 50)"] if count else []
+        say(f"Also documented, without a number: {'; '.join([*shown, *more])}")
     elif plan.further:
         say(f"{len(plan.further)} more changes (-k 50 lists them)")
     if verbose and plan.not_here:
         say(f"Not here: {'; '.join(f'{item.strategy} ({item.because})' for item in plan.not_here)}")
     elif plan.not_here:
         say(f"Not for here: {len(plan.not_here)} strategies and settings (-v says why)")
+
+
+def _in_a_line(words: Sequence[str]) -> list[str]:
+    """Those of some words that a line of a screen holds, the first ones first."""
+    shown: list[str] = []
+    for word in words:
+        if len("; ".join([*shown, word])) <= _FOLDED:
+            shown.append(word)
+    return shown
 
 
 def _words(change: Change) -> str:

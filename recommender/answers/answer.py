@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recommender.ranking.start import StartConfiguration
 
 
-_MOST = {"not_here": 5, "refused": 3, "neighbours": 3}
+_MOST = {"not_here": 5, "refused": 3, "neighbours": 3, "further": 5}
 """Items of each list behind a decision that its short JSON keeps."""
 _OF_MODELS = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
 
@@ -47,6 +47,15 @@ class Abstention(JsonNoun):
     reason: str
     regret: float = field(metadata=in_json("expected_log_regret", digits=4))
     measure: tuple[str, ...] = field(metadata=in_json("measure_next"))
+
+
+def _bare(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting with what it sets and what it comes from: nothing unknown, no address."""
+    return {
+        name: item
+        for name, item in setting.items()
+        if name == "value" or (item is not None and name != "source")
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +139,7 @@ class Answer:
         """Plain content in short: the whole decision, and the head of the lists behind it.
 
         How many items a list has stands beside it under ``NAME_count``; what alternatives set stands in their
-        blocks to paste; of each change's evidence the weightiest is kept.
+        blocks to paste; of each change's evidence the weightiest is kept; settings are without their sources.
         """
         short = self.to_json()
         for name, most in _MOST.items():
@@ -141,6 +150,8 @@ class Answer:
             del other["settings"]
         for change in short.get("changes", ()):
             change["evidence"] = change["evidence"][:1]
+        for holder in (short.get("start", {}), *short.get("changes", ())):
+            holder["settings"] = [_bare(item) for item in holder.get("settings", ())]
         return short
 
     def _choices_json(self) -> dict[str, Any]:

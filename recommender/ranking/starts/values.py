@@ -62,7 +62,7 @@ def adapted(
 
 
 def _captured(listed: str, most: int) -> str:
-    """The sizes of captured graphs up to so many requests, as they are listed; doublings where all are larger."""
+    """The listed sizes of captured graphs up to so many requests; doublings where all are larger."""
     sizes = [int(size) for size in re.findall(r"\d+", listed)]
     if not sizes or max(sizes) <= most:
         return listed

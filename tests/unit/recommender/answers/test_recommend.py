@@ -217,7 +217,13 @@ def test_the_query_path_imports_no_search() -> None:
 def test_the_short_json_keeps_the_decision_and_the_heads_of_lists(shipped: Workspace) -> None:
     answer = ask(shipped, 4)
     whole, short = answer.to_json(), answer.brief_json()
-    assert short["start"] == whole["start"]
+    kept = [
+        {name: item.get(name) for name in ("where", "key", "value", "from")}
+        for item in whole["start"]["settings"]
+    ]
+    assert [{name: item.get(name) for name in kept[0]} for item in short["start"]["settings"]] == kept
+    assert not any("source" in item for item in short["start"]["settings"])
+    assert short["start"]["paste"] == whole["start"]["paste"]
     assert short["not_here"] == whole["not_here"][:5]
     assert short["not_here_count"] == len(whole["not_here"])
     assert [item["id"] for item in short["changes"]] == [item["id"] for item in whole["changes"]]
