@@ -50,13 +50,14 @@ def tune(run: Any, place: Path, empty_path: Path) -> Any:
     return call
 
 
-def engines() -> list[int]:
-    """The engines that run."""
+def engines(place: Path) -> list[int]:
+    """The engines that run with the programs of a folder."""
     found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if b"fake_engine.py" in entry.read_bytes():
-                found.append(int(entry.parent.name))
+            is_engine = b"fake_engine.py" in (entry / "cmdline").read_bytes()
+            if is_engine and f"{place / 'bin'}:".encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
         except OSError:
             continue
     return found
@@ -80,7 +81,7 @@ def test_a_harmful_setting_is_found_and_taken_away(tune: Any, place: Path, empty
     assert found["steps"][2]["accepted"] is False
     assert (place / "tuned.sh").read_text() == SCRIPT.replace(" --enforce-eager", "")
     assert (place / "serve.sh").read_text() == SCRIPT
-    assert engines() == []
+    assert engines(place) == []
     page = ReportDocument.read(place / "page.html")
     assert [part.kind for part in page.parts] == ["search", "experiment"]
     assert page.parts[0].content["contributions"][0]["parameters"] == ["enforce_eager"]
@@ -139,7 +140,7 @@ def test_a_script_that_does_not_run_says_so_in_one_line(
     assert ran.code == 1
     assert says in " ".join(ran.err.split())
     assert f"tunegraph diagnose {empty_path / 'tunes'}" in " ".join(ran.err.split())
-    assert engines() == []
+    assert engines(place) == []
 
 
 def test_answers_that_are_noise_are_a_loss(tune: Any) -> None:
@@ -266,7 +267,7 @@ def _started(workspace: Path, starts: int) -> None:
     while time.monotonic() < until:
         if (workspace / "tunes").exists():
             try:
-                if sum(item["event"] == "start" for item in journal(workspace)) >= starts and engines():
+                if sum(item["event"] == "start" for item in journal(workspace)) >= starts and engines(place):
                     return
             except (ValueError, OSError):
                 pass
@@ -282,7 +283,7 @@ def test_ctrl_c_leaves_no_process_and_says_the_best(place: Path, empty_path: Pat
     assert process.returncode == 130
     assert "Best so far, not confirmed: the script as it is" in " ".join(err.split())
     assert "Go on: tunegraph tune --resume" in err
-    assert engines() == []
+    assert engines(place) == []
 
 
 def test_what_was_killed_goes_on_and_leaves_nothing_behind(tune: Any, place: Path, empty_path: Path) -> None:
@@ -297,7 +298,7 @@ def test_what_was_killed_goes_on_and_leaves_nothing_behind(tune: Any, place: Pat
     after = [item for item in journal(empty_path) if item["event"] == "measured"]
     assert after[: len(before)] == before
     assert len({item["digest"] for item in after}) == len(after)
-    assert engines() == []
+    assert engines(place) == []
     starts = sum(item["event"] == "start" for item in journal(empty_path))
     again = tune("--resume", "--json")  # it has ended: nothing is started for its result
     assert (again.code, again.json["accepted"], again.json["starts"]) == (
