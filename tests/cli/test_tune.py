@@ -134,7 +134,7 @@ def test_an_old_server_on_the_port_of_the_script_is_left_alone(
     ],
 )
 def test_a_script_that_does_not_run_says_so_in_one_line(
-    tune: Any, empty_path: Path, fault: str, says: str
+    tune: Any, place: Path, empty_path: Path, fault: str, says: str
 ) -> None:
     ran = tune("serve.sh", *LOAD, "--start-time", "2s", fault=fault)
     assert ran.code == 1
@@ -192,18 +192,18 @@ def test_a_container_is_marked_by_a_label_and_ended(tune: Any, place: Path, box:
     assert ran.code == 0, ran.err
     assert ran.json["accepted"] == ["without --enforce-eager"]
     assert (place / "tuned.sh").read_text() == (place / "box.sh").read_text().replace(" --enforce-eager", "")
-    assert (engines(), [path.name for path in box.iterdir()]) == ([], ["1.json"])
+    assert (engines(place), [path.name for path in box.iterdir()]) == ([], ["1.json"])
 
 
 def test_a_container_does_not_outlive_a_kill(place: Path, box: Path, empty_path: Path) -> None:
     process = _begin(place, empty_path, "box.sh")
-    _started(empty_path, 2)
+    _started(place, empty_path, 2)
     process.kill()
     process.communicate()
     until = time.monotonic() + 60
-    while (engines() or any(box.iterdir())) and time.monotonic() < until:
+    while (engines(place) or any(box.iterdir())) and time.monotonic() < until:
         time.sleep(0.1)
-    assert not engines()
+    assert not engines(place)
     assert not list(box.iterdir())
 
 
@@ -262,7 +262,7 @@ def _begin(place: Path, workspace: Path, script: str = "serve.sh") -> subprocess
     )
 
 
-def _started(workspace: Path, starts: int) -> None:
+def _started(place: Path, workspace: Path, starts: int) -> None:
     until = time.monotonic() + 60
     while time.monotonic() < until:
         if (workspace / "tunes").exists():
@@ -277,7 +277,7 @@ def _started(workspace: Path, starts: int) -> None:
 
 def test_ctrl_c_leaves_no_process_and_says_the_best(place: Path, empty_path: Path) -> None:
     process = _begin(place, empty_path)
-    _started(empty_path, 2)
+    _started(place, empty_path, 2)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -288,7 +288,7 @@ def test_ctrl_c_leaves_no_process_and_says_the_best(place: Path, empty_path: Pat
 
 def test_what_was_killed_goes_on_and_leaves_nothing_behind(tune: Any, place: Path, empty_path: Path) -> None:
     process = _begin(place, empty_path)
-    _started(empty_path, 3)
+    _started(place, empty_path, 3)
     process.kill()
     process.communicate()
     before = [item for item in journal(empty_path) if item["event"] == "measured"]

@@ -275,7 +275,7 @@ def test_the_same_command_does_not_wait_twice(shelf: GreenShelf, tmp_path: Path)
         assert thread.is_alive()
         time.sleep(0.02)
     try:
-        with pytest.raises(WorkspaceError, match="(running|waiting) already"):
+        with pytest.raises(WorkspaceError, match=r"(running|waiting) already"):
             Waiter(shelf, one, lambda _: None, Clocks(now=lambda: NOW)).run()
     finally:
         (tmp_path / "go").touch()
