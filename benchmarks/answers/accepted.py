@@ -28,8 +28,6 @@ from recommender.workspace.workspace import Workspace
 from tools.oracle.facts import Facts, facts
 from tools.oracle.judge import judge
 
-PROGRAMS = {"llama-factory": "llamafactory"}
-"""Programs that recipes name otherwise."""
 LAUNCHER = frozenset({"nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port"})
 """Flags of torchrun, which recipes list beside those of the program that it starts."""
 _CAPITALS = re.compile(r"'[A-Z][A-Z_]+'$")
@@ -106,7 +104,7 @@ def judge_recipes(rows: Iterable[dict[str, Any]]) -> dict[str, Verdicts]:
     """What parsers say to published launches, by program and for all."""
     found: dict[str, Verdicts] = defaultdict(Verdicts)
     for row in rows:
-        program = PROGRAMS.get(row["framework"], row["framework"])
+        program = row["framework"]
         if program not in softwares():
             found["all"].unjudged[f"{program}: not read"] += 1
             continue

@@ -116,7 +116,9 @@ def _labelled(label: str, text: str) -> None:
 
 
 def _where(item: SettingFinding) -> str:
-    return "" if item.setting.line is None else f" (line {item.setting.line})"
+    line = "" if item.setting.line is None else f"line {item.setting.line}"
+    where = ", ".join(filter(None, (item.setting.file, line)))
+    return f" ({where})" if where else ""
 
 
 def _in(texts: Mapping[str, str]) -> str:

@@ -17,6 +17,8 @@ from kg.errors import InputError
 from kg.nouns.gain import factor_text
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
+from kg.terms.dialects import spelling_in
+from kg.terms.meanings import divides
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
 from kg.whole_files import write_text
@@ -121,7 +123,8 @@ def tuned_script(
     proof, kept, diff = "", list[str](), ""
     files: dict[str, str] = {}
     if script:
-        unwritten += _unseen_devices(_launch(script, plan.start.framework, server), plan)
+        launch = _launch(script, plan.start.framework, server)
+        unwritten += _unseen_devices(launch, plan)
         drafts = any(item.value == DRAFT_MODEL for item in wanted.values())
         drafted = {
             item.key.partition(".")[0]
@@ -129,7 +132,11 @@ def tuned_script(
             if drafts and plain_key(item.key).startswith(DRAFTS)
         }
         unwritten += [f"{key}: it needs a draft model of your own" for key in sorted(drafted)]
-        written = [item for item in wanted.values() if item.key.partition(".")[0] not in drafted]
+        done = _done_anyway(wanted.values(), launch, plan)
+        unwritten += [f"{item.key} {show(item.value)}: the default of the release" for item in done]
+        written = [
+            item for item in wanted.values() if item.key.partition(".")[0] not in drafted and item not in done
+        ]
         settings = [item for item in settings if item in written]
         chosen = [change for change in chosen if any(item in written for item in change.settings)]
         keys = {plain_key(item.key) for item in written}
@@ -226,6 +233,26 @@ def _unseen_devices(launch: Launch, plan: Plan) -> Iterator[str]:
     layout, names = plan.start.layout, {item.name for item in plan.start.settings}
     if shown and layout and layout.devices > shown and not names & {*ADDRESSES}:
         yield f"devices that the script does not show: it shows {shown}, the plan takes {layout.devices}"
+
+
+def _done_anyway(settings: Iterable[PlanSetting], launch: Launch, plan: Plan) -> list[PlanSetting]:
+    """Flags that a script does not have and whose values are those of its release without them."""
+    program, current = plan.start.framework, launch.facts.question.get("current")
+    if program not in softwares():
+        return []
+    release = registry(program).at(plan.start.version)
+    names = current if isinstance(current, dict) else {}
+    held = {plain_key(spelling_in(program, name)) for name in names}
+    flags = [item for item in settings if item.where is SettingPlace.FLAG and not item.removed]
+    return [
+        item
+        for item in flags
+        if plain_key(spelling_in(program, item.key)) not in held
+        and (
+            release.look_up(item.key, SettingPlace.FLAG, suggest=False).is_default(item.value)
+            or (item.value == 1 and item.value is not True and divides(item.key))
+        )
+    ]
 
 
 def _is_built_on(framework: str, engine: str) -> bool:

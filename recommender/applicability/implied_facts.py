@@ -48,7 +48,7 @@ _SHORT_OF_MEMORY = frozenset(
 """Bottlenecks that only a nearly full memory has."""
 
 _UNEVEN_LENGTHS = frozenset({"dynamic-shape", "data-padding", "batch-request-length-imbalance"})
-_ADAPTERS = frozenset({"software[llamafactory]", "software[ms-swift]"})
+_ADAPTERS = frozenset({"software[llama-factory]", "software[ms-swift]"})
 """Trainers whose default is adapters (finetuning_type and tuner_type are lora)."""
 _OFF = frozenset({"", "0", "false", "none", "no", "off"})
 _INTEGERS = frozenset({"int8", "int4", "w8a8", "w4a8", "w4a16", "w4a4", "fp8", "mxfp8", "mxfp4", "float8"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,8 @@ class AuditCase:
         version: Its release; the newest final one where none is told.
         is_told: Whether the release was told.
         facts: What is known besides, by the names of conditions.
+        checkpoint: The model, as the launch names it; empty if it does not.
+        positions: Tokens that the model takes; 0 if that is not known.
     """
 
     settings: tuple[RunningSetting, ...]
@@ -43,6 +45,8 @@ class AuditCase:
     version: str = ""
     is_told: bool = False
     facts: Mapping[str, FactValue] = field(default_factory=dict)
+    checkpoint: str = ""
+    positions: int = 0
 
     @cached_property
     def release(self) -> ReleaseSettings | None:
@@ -112,6 +116,9 @@ class AuditCase:
         return facts
 
 
+_OF_OLDER, _OLDER_SHARE = 3, 0.25
+"""Settings that are gone, and their share, from which a launch counts as one of an older release: fewer are
+leftovers; a choice."""
 ROLES = {"kv_producer": "prefill", "prefill": "prefill", "kv_consumer": "decode", "decode": "decode"}
 _ROLE_KEYS = ("kv_transfer_config.kv_role", "--disaggregation-mode")
 _ASCEND = ("ASCEND_", "HCCL_", "TASK_QUEUE_", "VLLM_ASCEND_", "PYTORCH_NPU_")
@@ -127,6 +134,7 @@ def audit_case(
     framework: RunningFramework | None = None,
     stated: Mapping[str, FactValue] | None = None,
     hardware: Sequence[str] = (),
+    positions: int = 0,
 ) -> AuditCase:
     """What an audit looks at.
 
@@ -136,6 +144,7 @@ def audit_case(
         framework: What runs; None where no framework is known for the question, which names it itself then.
         stated: Facts of the question; None where it is not whole.
         hardware: The device and what is above it in the tree; empty where it is not told.
+        positions: Tokens that the model takes; 0 if that is not known.
     """
     facts: dict[str, FactValue] = dict(_plain_facts(running, raw) if stated is None else stated)
     if "deterministic" not in _table(raw, "traits"):
@@ -152,7 +161,32 @@ def audit_case(
     if role is not None:
         facts["role"] = role
     facts.setdefault("speculative", any("speculative" in item.key.replace("-", "_") for item in running))
-    return AuditCase(settings=tuple(running), program=program, version=version, is_told=told, facts=facts)
+    case = AuditCase(
+        settings=tuple(running),
+        program=program,
+        version=version,
+        is_told=told,
+        facts=facts,
+        checkpoint=str(raw.get("model") or ""),
+        positions=positions,
+    )
+    return case if told else replace(case, version=_written_for(case))
+
+
+def _written_for(case: AuditCase) -> str:
+    """The release that is assumed: the newest, unless a good part of the settings are of an older one."""
+    newest = case.release
+    if newest is None or _absent(case, newest) < max(_OF_OLDER, _OLDER_SHARE * len(case.settings)):
+        return case.version
+    known = newest.registry.releases
+    until = reversed(known[: known.index(newest.release) + 1])
+    return min(until, key=lambda name: _absent(case, newest.registry.at(name)))
+
+
+def _absent(case: AuditCase, release: ReleaseSettings) -> int:
+    """How many settings of a launch a release has taken away or not brought yet."""
+    answers = [case.look_up(item, release=release) for item in case.settings if item.is_known]
+    return sum(item.standing in {Standing.REMOVED, Standing.NOT_YET} for item in answers)
 
 
 def _table(raw: Mapping[str, object], name: str) -> Mapping[str, object]:

@@ -130,6 +130,7 @@ class SettingFinding:
             "setting": self.setting.key,
             "value": self.setting.value,
             "place": str(self.setting.place),
+            "file": self.setting.file or None,
             "line": self.setting.line,
             "says": dict(self.says),
             "cost": dict(self.cost),

@@ -13,6 +13,7 @@ from kg.terms.conditions import Condition, Truth
 from kg.terms.dialects import layout_of, positive, statement
 from kg.terms.purposes import plain_key
 from recommender.audit.finding import SettingFinding
+from recommender.audit.model_findings import model_findings
 from recommender.audit.registry_findings import registry_findings
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def judge_settings(case: AuditCase, rules: Sequence[AuditRule]) -> tuple[Setting
         rules: Shipped ones, and those of a user, which win over shipped ones of the same id.
     """
     by_id = {rule.id: rule for rule in rules}
-    found = [*registry_findings(case), *_limits(case), *_devices(case)]
+    found = [*registry_findings(case), *_limits(case), *_devices(case), *model_findings(case)]
     settled = {item.setting for item in found if item.kind in {FindingKind.REFUSED, FindingKind.IGNORED}}
     for rule in by_id.values():
         found += [item for item in _by_rule(case, rule) if item.setting not in settled]

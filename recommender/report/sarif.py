@@ -52,7 +52,8 @@ def audit_sarif(content: Content, version: str) -> dict[str, object]:
 
 def _result(item: Content, place: int, path: Path) -> dict[str, object]:
     said = (f"{item['setting']}: {item['says']['en']}", item["cost"].get("en"), _do(item))
-    physical: dict[str, object] = {"artifactLocation": {"uri": quote(path.name), "uriBaseId": _BASE}}
+    name = item["file"] or path.name
+    physical: dict[str, object] = {"artifactLocation": {"uri": quote(name), "uriBaseId": _BASE}}
     if item["line"] is not None:
         physical["region"] = {"startLine": item["line"]}
     return {

@@ -228,17 +228,23 @@ class LaunchDesk(Desk):
         from kg.triples.finders import ModelFinder
         from recommender.applicability.question_facts import question_facts
 
-        framework, stated, asked = None, None, dict(raw or {})
+        framework, stated, asked, positions = None, None, dict(raw or {}), 0
         if problem is not None:
-            stated = question_facts(problem, self.hardware, ModelFinder(self.graph).of(problem))
+            model = ModelFinder(self.graph).of(problem)
+            known = {fact.name: fact.value for fact in model.facts} if model else {}
+            positions = int(most) if isinstance(most := known.get("max_positions"), int | float) else 0
+            stated = question_facts(problem, self.hardware, model)
             asked |= {"software": problem.software, "traits": problem.workload.traits}
+            asked |= {"model": problem.situation.checkpoint}
             with suppress(NoEvidenceError):
                 situation = self.snapshot.recommender.planner.starts.situation(problem)
                 framework = None if situation is None else situation.framework
         name = problem.hardware.name if problem is not None else str(asked.get("hardware") or "")
         device, is_known = self.names.hardware_or_slug(name) if name else ("", False)
         path = self.hardware.path(device) if is_known else ()
-        case = audit_case(running, asked, framework=framework, stated=stated, hardware=path)
+        case = audit_case(
+            running, asked, framework=framework, stated=stated, hardware=path, positions=positions
+        )
         findings = judge_settings(case, all_rules(rules))
         question = self._priced(problem) if any(item.spare for item in findings) else None
         return case, judged_by_memory(findings, case, question)

@@ -65,6 +65,8 @@ class LaunchForm(StrEnum):
 
 _ALIKE = 0.6
 """Likeness (``difflib``'s ratio) from which a script's name is taken for that of a program; a choice."""
+_MISSPELT = 0.85
+"""The same for a command, which has less to tell it by; a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,11 @@ def read_launch(
     """
     found, notes = _launches(text, place, beside)
     if not found:
-        raise InputError(f"{place}: no launch is found in it", hint=f"known: {known_programs()}")
+        near = _near_command(text)
+        raise InputError(
+            f"{place}: no launch is found in it",
+            hint=f"did you mean {near}?" if near else f"known: {known_programs()}",
+        )
     if server is not None and not 1 <= server <= len(found):
         raise InputError(
             f"{place}: there is no launch {server}", hint=f"it has {len(found)}: {_listed(found)}"
@@ -134,6 +140,14 @@ def read_launch(
 def read_launches(text: str, place: str, beside: Beside = lambda _: None) -> tuple[Launch, ...]:
     """All launches of a text, in their order; none where it launches nothing that is known."""
     return tuple(_launches(text, place, beside)[0])
+
+
+def _near_command(text: str) -> str:
+    """The command of a program that one of a text is misspelt from; empty where none is."""
+    commands = [command for signs in program_signs().values() for command in signs.commands]
+    begun = [one.words[:length] for one in read_script(text).commands for length in (1, 2, 3)]
+    near = (get_close_matches(" ".join(words), commands, 1, _MISSPELT) for words in begun)
+    return next((names[0] for names in near if names), "")
 
 
 def _listed(found: Sequence[Launch]) -> str:
@@ -151,7 +165,10 @@ def _of_several(found: Sequence[Launch], chosen: Launch) -> str:
 def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list[str]]:
     """The launches of a text in the first of its forms that has any, and notes on the text."""
     forms: tuple[tuple[LaunchForm, Callable[[str], Sequence[ShellCommand]]], ...] = (
-        (LaunchForm.MANIFEST, lambda text: manifest_commands(text) if is_manifest(text) else ()),
+        (
+            LaunchForm.MANIFEST,
+            lambda text: manifest_commands(text, beside(".env")) if is_manifest(text) else (),
+        ),
         (LaunchForm.LOG, logged_arguments),
         (LaunchForm.CALL, engine_calls),
         (LaunchForm.UNIT, unit_commands),

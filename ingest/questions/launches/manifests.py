@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.shell import UNKNOWN, ShellCommand, read_script
@@ -25,6 +26,7 @@ _PROGRAM = re.compile(r"^\[program:", re.MULTILINE)
 _MAKE = re.compile(r"^([A-Za-z_]\w*)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
 _RECIPE = re.compile(r"^[\w.-]+[ \t]*:(?!=)[^\n]*\n(?=\t)", re.MULTILINE)
 _SEPARATOR = re.compile(r",(?=[A-Za-z_]\w*=)")
+_ENV_LINE = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=(.*?)(?:[ \t]+#.*)?$", re.MULTILINE)
 _DOCKERFILE = re.compile(r"^(FROM|ENV|CMD|ENTRYPOINT)\s+(.*)$", re.MULTILINE)
 
 
@@ -55,16 +57,27 @@ def is_manifest(text: str) -> bool:
     return _LOOKS.search(text) is not None
 
 
-def containers(text: str) -> list[Container]:
-    """The containers of a manifest, in their order; none where the text is no manifest."""
+def containers(text: str, given: Mapping[str, str] = MappingProxyType({})) -> list[Container]:
+    """The containers of a manifest, in their order; none where the text is no manifest.
+
+    Args:
+        text: The manifest.
+        given: Variables that compose fills in.
+    """
     from ingest.files.yaml_nodes import yaml_documents  # a question without files needs no parser
 
-    return [found for node in yaml_documents(text) for found in _containers(node, 0)]
+    return [found for node in yaml_documents(text) for found in _containers(node, given, 0)]
 
 
-def manifest_commands(text: str) -> list[ShellCommand]:
-    """The command of each container, in their order; none where the text is no manifest."""
-    return [one.command for one in containers(text)]
+def manifest_commands(text: str, env_file: str | None = None) -> list[ShellCommand]:
+    """The command of each container, in their order; none where the text is no manifest.
+
+    Args:
+        text: The manifest.
+        env_file: The ``.env`` beside it, by which compose fills in variables; None where there is none.
+    """
+    given = {name: value.strip().strip("\"'") for name, value in _ENV_LINE.findall(env_file or "")}
+    return [one.command for one in containers(text, given)]
 
 
 def unit_commands(text: str) -> list[ShellCommand]:
@@ -119,33 +132,34 @@ def _listed(text: str, environment: Mapping[str, str]) -> list[str]:
     return [str(item) for item in content] if isinstance(content, list) else _split(text, environment)
 
 
-def _containers(node: YamlNode, depth: int) -> Iterator[Container]:
+def _containers(node: YamlNode, given: Mapping[str, str], depth: int) -> Iterator[Container]:
     if depth > _DEEPEST:
         return
     for item in node.items or ():
-        yield from _containers(item, depth + 1)
+        yield from _containers(item, given, depth + 1)
     pairs = node.keys()
     if "services" in pairs and "apiVersion" not in pairs:
         for service in pairs.pop("services").keys().values():
             if service.pairs is not None:
-                yield _container(service, "entrypoint", "command", "environment")
+                yield _container(service, given, "entrypoint", "command", "environment")
     for key, value in pairs.items():
         if key in {"containers", "initContainers"} and value.items is not None:
             for item in value.items:
                 if item.pairs is not None:
-                    yield _container(item, "command", "args", "env")
+                    yield _container(item, None, "command", "args", "env")
         else:
-            yield from _containers(value, depth + 1)
+            yield from _containers(value, given, depth + 1)
 
 
-def _container(node: YamlNode, entry: str, command: str, variables: str) -> Container:
+def _container(
+    node: YamlNode, given: Mapping[str, str] | None, entry: str, command: str, variables: str
+) -> Container:
     pairs = node.keys()
     environment = {name: text for name, text, _ in variables_of(pairs.get(variables))}
-    is_compose = variables == "environment"
     image = pairs["image"].said if "image" in pairs else ""
-    image = _interpolated(image) if is_compose else image
-    found = _words(pairs.get(entry), environment, is_compose=is_compose) or [(image, None)]
-    found += _words(pairs.get(command), environment, is_compose=is_compose)
+    image = image if given is None else _interpolated(image, given)
+    found = _words(pairs.get(entry), environment, given) or [(image, None)]
+    found += _words(pairs.get(command), environment, given)
     words = [word for word, _ in found]
     own = {name for word in words for name in _REFERENCE.findall(word)}
 
@@ -167,27 +181,29 @@ def _container(node: YamlNode, entry: str, command: str, variables: str) -> Cont
 
 
 def _words(
-    node: YamlNode | None, environment: Mapping[str, str], *, is_compose: bool
+    node: YamlNode | None, environment: Mapping[str, str], given: Mapping[str, str] | None
 ) -> list[tuple[str, YamlNode | None]]:
     """The words of a command, each with its node: items of a list, or a text that compose splits."""
     if node is None:
         return []
     if node.is_scalar:
-        return [(word, node) for word in _split(node.said, environment)]
+        return [(word, node) for word in _split(node.said, {**environment, **(given or {})})]
     items = [item for item in node.items or () if item.is_scalar]
-    return [(_interpolated(item.text) if is_compose else item.text, item) for item in items]
+    return [(item.text if given is None else _interpolated(item.text, given), item) for item in items]
 
 
 def _split(text: str, environment: Mapping[str, str]) -> list[str]:
     return [word for one in read_script(text, environment).commands for word in one.words]
 
 
-def _interpolated(text: str) -> str:
-    """A word of compose with the defaults of the variables that it names."""
+def _interpolated(text: str, given: Mapping[str, str]) -> str:
+    """A word of compose with the variables that it names, or their defaults."""
 
     def filled(match: re.Match[str]) -> str:
         if match[0] == "$$":
             return "$"
+        if (value := given.get(match[1] or match[3])) is not None:
+            return value
         return match[2] if match[2] is not None else f"{UNKNOWN}{match[0]}{UNKNOWN}"
 
     return _INTERPOLATED.sub(filled, text)

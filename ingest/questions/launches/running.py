@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingest.questions.launches.launch import Beside, Launch, file_contents, read_launches
@@ -34,8 +34,9 @@ class RunningSetting:
         key: As it is written: ``"--max-num-seqs"``, ``"NCCL_DEBUG"``, ``"compilation_config.level"``.
         value: Its text; ``"true"`` for a switch.
         place: Where it stands.
-        line: Line of the script, from 1; None where it could not be found, or stands in another file.
+        line: Line of the script, or of its file, from 1; None where it could not be found.
         is_known: Whether its value is known without running the script.
+        file: The file that it stands in, as the launch names it; empty in the script.
     """
 
     key: str
@@ -43,6 +44,7 @@ class RunningSetting:
     place: SettingPlace
     line: int | None = None
     is_known: bool = True
+    file: str = ""
 
 
 def running_settings(
@@ -59,19 +61,22 @@ def running_settings(
     if not launches:
         return ()
     launch = launches[min(max(server or 1, 1), len(launches)) - 1]
-    lines = text.splitlines()
+    stated = {"": [*_variables(launch), *_words(launch)], **_of_files(launch, beside)}
     settings: dict[tuple[str, SettingPlace], RunningSetting] = {}
-    for key, value, place in (*_variables(launch), *_words(launch), *_of_files(launch, beside)):
-        settings.setdefault(
-            (key, place),
-            RunningSetting(
-                key=key,
-                value=readable(value),
-                place=place,
-                line=_line(lines, key, readable(value)),
-                is_known=UNKNOWN not in value,
-            ),
-        )
+    for file, found in stated.items():
+        lines = ((beside(file) or "") if file else text).splitlines()
+        for key, value, place in found:
+            settings.setdefault(
+                (key, place),
+                RunningSetting(
+                    key=key,
+                    value=readable(value),
+                    place=place,
+                    line=_line(lines, key, readable(value)),
+                    is_known=UNKNOWN not in value,
+                    file=file,
+                ),
+            )
     return tuple(settings.values())
 
 
@@ -123,19 +128,24 @@ def _flag(flag: str, values: Sequence[str], *, is_object: bool) -> Iterator[Stat
         yield flag, text if values else "true", SettingPlace.FLAG
 
 
-def _of_files(launch: Launch, beside: Beside) -> Iterator[Stated]:
-    """Keys of the files that the launch names; a server's are flags where its files have no such key."""
+def _of_files(launch: Launch, beside: Beside) -> dict[str, list[Stated]]:
+    """Keys of the files that the launch names, by file."""
     given = parse_options(launch.started.words)
+    contents = file_contents(launch.started, given, beside)
+    return {name: [*_of_file(launch, content)] for name, content in contents.items()}
+
+
+def _of_file(launch: Launch, content: Mapping[str, object]) -> Iterator[Stated]:
+    """The keys of a file; a server's are flags where its files have no such key."""
     program = launch.started.signs.id
     fields = registry(program).at("") if program in softwares() else None
     is_server = launch.started.signs.reader == "server"
-    for content in file_contents(launch.started, given, beside).values():
-        for key, value in _leaves(content, ""):
-            is_own = fields and fields.look_up(key, SettingPlace.YAML, suggest=False).setting is not None
-            if is_server and "." not in key and not is_own:
-                yield f"--{key.replace('_', '-')}", value, SettingPlace.FLAG
-            else:  # of accelerate's sections each key is that of an option
-                yield key.removeprefix("fsdp_config."), value, SettingPlace.YAML
+    for key, value in _leaves(content, ""):
+        is_own = fields and fields.look_up(key, SettingPlace.YAML, suggest=False).setting is not None
+        if is_server and "." not in key and not is_own:
+            yield f"--{key.replace('_', '-')}", value, SettingPlace.FLAG
+        else:  # of accelerate's sections each key is that of an option
+            yield key.removeprefix("fsdp_config."), value, SettingPlace.YAML
 
 
 def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:

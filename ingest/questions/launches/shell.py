@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ingest.questions.launches.arithmetic import whole_number
 
@@ -25,6 +26,7 @@ _MOST_LETTERS = 100_000
 """Of one word: variables that double each other end here."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)
 _RUN, _QUOTED_RUN = re.compile(r"[\w./:,=+@%^~*?!\[\]-]+"), re.compile(r'[^"\\$`{]+')
 """Letters that stand for themselves, outside quotes and in double ones."""
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=")
@@ -96,7 +98,19 @@ def read_script(text: str, environment: Mapping[str, str] | None = None) -> Scri
         text: The script.
         environment: Variables that are exported to it.
     """
-    return _Reader(text.replace("\r\n", "\n"), environment or {}).script()
+    return _Reader(_fenced(text.replace("\r\n", "\n")), environment or {}).script()
+
+
+def _fenced(text: str) -> str:
+    """The fenced blocks of Markdown, each letter in its place and spaces for the rest; else the text."""
+    fences = [] if text.startswith("#!") or "```" not in text else [*_FENCE.finditer(text)]
+    if len(fences) < 2:
+        return text
+    ends = [0, *(place for fence in fences for place in fence.span()), len(text)]
+    parts = [text[start:end] for start, end in pairwise(ends)]  # prose, fence, block, fence, prose ...
+    return "".join(
+        part if number % 4 == 2 else re.sub(r"[^\n]", " ", part) for number, part in enumerate(parts)
+    )
 
 
 def readable(word: str) -> str:
@@ -331,10 +345,10 @@ class _Reader:
     def _expansion(self) -> list[str]:
         """The values of the ``$...`` at the present place."""
         text, start = self.text, self.at
-        if text.startswith("$((", start):
-            return [self._arithmetic(self._inside("$((", "))"))]
         if text.startswith("$(", start) or text[start] == "`":
-            inside = self._inside("$(", ")") if text[start] == "$" else self._inside("`", "`")
+            inside = self._substitution() if text[start] == "$" else self._inside("`", "`")
+            if text.startswith("$((", start) and inside.endswith(")"):
+                return [self._arithmetic(inside[1:-1])]
             return [f"{UNKNOWN}what {inside.strip()[:40]!r} prints{UNKNOWN}"]
         if text.startswith("${", start):
             return self._braces(self._inside("${", "}"))
@@ -347,6 +361,27 @@ class _Reader:
             )
         self.at = name.end()
         return [self._value(name[0])]
+
+    def _substitution(self) -> str:
+        """The text of ``$(...)``, in which brackets and quotes nest."""
+        text, begin, open_ends = self.text, self.at + len("$("), [")"]
+        at = begin
+        while at < len(text) and open_ends:
+            letter, is_quoted = text[at], open_ends[-1] == '"'
+            if letter == "\\":
+                at += 1
+            elif letter == open_ends[-1]:
+                open_ends.pop()
+            elif letter == "'" and not is_quoted:
+                end = text.find("'", at + 1)
+                at = len(text) if end < 0 else end
+            elif letter == '"':
+                open_ends.append(letter)
+            elif letter == "(" and (not is_quoted or text[at - 1] == "$"):
+                open_ends.append(")")
+            at += 1
+        self.at = min(at, len(text))
+        return text[begin : self.at - (not open_ends)]
 
     def _inside(self, opening: str, closing: str) -> str:
         """The text between brackets, which may nest."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
@@ -50,7 +51,7 @@ def read_trainer(
         notes.append(
             f"only adapters are trained ({signs.lora[0]} {adapters[0]}), the model's own weights are not"
         )
-    if (devices := devices_of(started, given)) is not None:
+    if (devices := devices_of(started, given, environment)) is not None:
         question["count"] = devices
     files = {name: word for name in signs.file if "." in (word := str(given.values.get(name, "")))}
     files |= {
@@ -67,11 +68,17 @@ def read_trainer(
     return LaunchFacts(question=question, notes=tuple(map(readable, notes)))
 
 
-def devices_of(started: StartedProgram, given: LaunchOptions) -> int | None:
-    """The devices of all nodes, by the program's own options, else by what launches it."""
+def devices_of(
+    started: StartedProgram, given: LaunchOptions, environment: Mapping[str, object] = MappingProxyType({})
+) -> int | None:
+    """The devices of all nodes, by the program's own options and variables, else by what launches it."""
     signs = started.signs
+    sized = {name: size for name, size in environment.items() if isinstance(size, int) and size > 0}
     if (whole := given.positive(*signs.all) or started.devices("all")) is not None:
         return whole
-    each = given.positive(*signs.each) or started.devices("each")
-    nodes = given.positive(*signs.nodes) or started.devices("nodes")
+    each, nodes = (
+        given.positive(*names)
+        or next((sized[name] for name in names if name in sized), started.devices(kind))
+        for names, kind in ((signs.each, "each"), (signs.nodes, "nodes"))
+    )
     return None if each is None else each * (nodes or 1)

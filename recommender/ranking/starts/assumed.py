@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from kg.nouns.setting import SettingPlace
 from recommender.cost_model.facts.device import PRECISION_NAMES
+from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.layout_flags import MEGATRON, VLLM, flag_settings, spelt_settings
 from recommender.ranking.starts.lengths import PAGE, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
-    from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.starts.situation import StartSituation
 
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
 MINDFORMERS = "mindformers"
+_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
+_CHECKED_BY = "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.14.0/megatron/training/arguments.py"
 SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm"}
 ADAPTED = "linear_qkv linear_proj linear_fc1 linear_fc2"
 """Products of a block that get an adapter, as MindSpeed-LLM's scripts for low-rank adapters name them."""
@@ -60,6 +63,21 @@ def assumed_settings(
     if facts.get("precision") == "fp8":
         beside["--bf16"] = True  # what is not computed in eight bits
     return spelt_settings(facts, framework, copies=layout.dp) + flag_settings(beside)
+
+
+def one_queue(
+    situation: StartSituation, layout: ParallelLayout | None, settings: Sequence[PlanSetting]
+) -> list[PlanSetting]:
+    """The variable without which Megatron refuses to divide products or sequences before Blackwell."""
+    is_divided = layout is not None and layout.tp * layout.cp > 1
+    is_told = any(item.key == _QUEUES for item in settings)
+    if situation.framework.id not in MEGATRON or not is_divided or is_told or situation.facts.get("has_fp4"):
+        return []
+    return [
+        PlanSetting(
+            where=SettingPlace.ENV, key=_QUEUES, value="1", origin=Origin.KNOWLEDGE, source=_CHECKED_BY
+        )
+    ]
 
 
 def _trained(

@@ -18,7 +18,7 @@ from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.paste import UNNAMED
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
-from recommender.ranking.starts.assumed import assumed_settings
+from recommender.ranking.starts.assumed import assumed_settings, one_queue
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
@@ -128,6 +128,7 @@ def written(
         settings += stretched_positions(situation, screen.release())
     settings = with_current(settings, situation, screen, is_divided=is_anew)
     settings = [*with_own_sizes(settings, situation, layout)]
+    settings += one_queue(situation, layout, settings)
     settings = list(switched(settings, screen.release()))
     checkpoint = _checkpoint(settings, chosen, draft)
     is_other = any(line.startswith(UNNAMED) for line in checkpoint)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _PRICED = ("memory_bytes", "memory_bandwidth_bytes_per_s")
 """Facts of a device without which no layout is priced."""
-_REGISTRIES = {"llama-factory": "llamafactory"}
-"""Programs whose registry of settings has another name."""
 ANYWHERE = "any"
 """The chip of a program that is read whatever it runs on."""
 _TRAINING, _SERVING = "training", "serving"
@@ -163,7 +161,6 @@ def _row(
 
     facts = tree.facts(chip)
     is_priced = any(name != chip for name in tree.below(chip)) or all(name in facts for name in _PRICED)
-    kept = _REGISTRIES.get(program, program)
     return ProgramSupport(
         program=program,
         phase=phase,
@@ -172,7 +169,7 @@ def _row(
         recipes=counted(published),
         is_modelled=program in SPLITTING and is_priced and _runs_on(framework, chip, tree),
         is_read=program in program_signs(),
-        settings=registry(kept).releases[-1] if kept in softwares() else "",
+        settings=registry(program).releases[-1] if program in softwares() else "",
     )
 
 

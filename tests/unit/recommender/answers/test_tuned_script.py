@@ -170,3 +170,14 @@ def test_the_files_of_a_script_are_written_beside_it_and_never_over_others(tmp_p
     assert made.diff.endswith("+++ new-s.yaml\n@@ -1,2 +1 @@\n-enforce-eager: true\n seed: 1\n")
     with pytest.raises(InputError, match=r"new-s.yaml exists"):
         made.write(tmp_path / "newer.sh", script)
+
+
+def test_the_default_of_a_release_is_written_only_over_something_else() -> None:
+    start = replace(
+        PLAN.start, settings=(flag("--tensor-parallel-size", 1), flag("--block-size", 128)), version="0.11.0"
+    )
+    plan = replace(PLAN, start=start, changes=())
+    made = tuned_script(plan, SCRIPT)
+    assert "--tensor-parallel-size" not in made.text
+    assert "--tensor-parallel-size 1: the default of the release" in made.unwritten
+    assert "-tp 1" in tuned_script(plan, "vllm serve m -tp 2\n").text

@@ -100,3 +100,16 @@ def test_drafts_are_seen_in_any_spelling() -> None:
     for words in ('--speculative-config \'{"method": "ngram"}\'', "--speculative-model x"):
         assert audit_case(running_settings(f"vllm serve m {words}"), {}).facts["speculative"] is True
     assert audit_case(running_settings("vllm serve m"), {}).facts["speculative"] is False
+
+
+def test_a_launch_of_an_older_release_is_judged_by_it_where_none_is_told() -> None:
+    command = (
+        "torchrun -m torchtitan.train --job.config_file a.toml --model.name llama3 --model.flavor 8B"
+        " --activation_checkpoint.mode full --training.steps 9"
+    )
+    case = audit_case(running_settings(command), {"software": {"torchtitan": ""}})
+    assert case.version == "0.2.2"
+    assert not case.is_told
+    leftover = "torchrun -m torchtitan.train --model.name llama3 --training.steps 9"
+    newest = audit_case(running_settings(leftover), {"software": {"torchtitan": ""}})
+    assert newest.version == newest.release.registry.releases[-1]  # type: ignore[union-attr]

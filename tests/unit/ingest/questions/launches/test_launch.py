@@ -318,3 +318,11 @@ srun torchrun --nproc_per_node 8 --nnodes {nodes} pretrain_gpt.py --tensor-model
     assert read_launch("#SBATCH -N 1\n#SBATCH --gpus-per-node=4\nvllm serve a/B -tp 8\n", "j").notes == (
         "j: #SBATCH asks for 4 devices, and the launch divides over 8",
     )
+
+
+@pytest.mark.parametrize("command", ["vlllm serve a/B", "trtllm-server a/B", "python x.py; vllm server a/B"])
+def test_a_misspelt_command_is_answered_with_its_program(command: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read_launch(command, "c")
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("did you mean ")

@@ -144,3 +144,21 @@ def test_the_tag_of_an_image_may_be_a_variable_of_compose(tag: str, release: str
     text = f"services:\n  a:\n    image: vllm/vllm-openai:{tag}\n    command: --model ${{M:-a/B}} -tp 2\n"
     told = read_launch(text, "c.yaml").question
     assert (told["model"], told["count"], told["software"]) == ("a/B", 2, {"vllm": release})
+
+
+def test_compose_fills_in_variables_from_the_file_beside_it() -> None:
+    text = """
+services:
+  a:
+    image: "vllm/vllm-openai:${TAG}"
+    command: --model ${MODEL:-a/B} --tensor-parallel-size ${TP} --seed $SEED
+  b:
+    image: vllm/vllm-openai
+    command: ["--model", "${MODEL:-a/B}", "--max-num-seqs", "$${N}"]
+"""
+    one, other = manifest_commands(text, "# sizes\nTAG=v0.11.0\nexport TP='2'\nMODEL = no\nN=4  # of them\n")
+    assert one.words[:5] == ("vllm/vllm-openai:v0.11.0", "--model", "a/B", "--tensor-parallel-size", "2")
+    assert "$SEED" in one.words[-1]
+    assert other.words[-1] == "${N}"
+    told = read_launch(text, "c", beside={".env": "TP=4"}.get)
+    assert told.question["count"] == 4

@@ -122,3 +122,13 @@ def test_windows_line_ends_and_texts_that_launch_nothing() -> None:
     assert found(SCRIPT.replace("\n", "\r\n")) == found(SCRIPT)
     assert running_settings("echo hello --enforce-eager") == ()
     assert running_settings("") == ()
+
+
+def test_a_setting_of_another_file_has_its_name_and_its_line_there() -> None:
+    text = "deepspeed train.py --per_device_train_batch_size 1 --deepspeed z.json"
+    content = '{\n "bf16": {"enabled": true},\n "zero_optimization": {\n  "stage": 3\n }\n}'
+    places = {
+        item.key: (item.file, item.line) for item in running_settings(text, beside={"z.json": content}.get)
+    }
+    assert places["--per_device_train_batch_size"] == ("", 1)
+    assert places["zero_optimization.stage"] == ("z.json", 4)

@@ -1,5 +1,6 @@
 """A script's commands with their variables filled in, and nothing run."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,3 +65,19 @@ def test_a_here_document_is_passed_over() -> None:
 def test_any_text_is_read(text: str) -> None:
     for command in read_script(text).commands:
         assert command.words
+
+
+@pytest.mark.parametrize(
+    "inside", ["python -c 'print(8)'", 'python -c "print(f(8))"', "echo $(a ')' | b)", "f '\"'"]
+)
+def test_quotes_and_brackets_nest_in_what_a_command_prints(inside: str) -> None:
+    [run] = read_script(f"N=$({inside})\nrun $N $((2*(3+1))) last").commands
+    assert (run.words[0], *run.words[2:]) == ("run", "8", "last")
+
+
+def test_of_markdown_only_the_fenced_blocks_are_read_each_at_its_place() -> None:
+    page = "It's slow:\n```bash\nrun --a 1\n```\nor run --b\n```\nrun --c\n```\n"
+    commands = read_script(page).commands
+    assert [(one.words, one.line) for one in commands] == [(("run", "--a", "1"), 3), (("run", "--c"), 7)]
+    assert all(page[slice(*one.spans[0])] == "run" for one in commands)
+    assert words("#!/bin/bash\ncat <<E\n```\nx\n```\nE\nrun") == [("cat",), ("run",)]

@@ -64,3 +64,9 @@ def test_a_flag_with_capitals_keeps_them() -> None:
         "torchrun --nproc_per_node 4 pretrain_gpt.py --freeze-ViT --tensor-model-parallel-size 2", "p.sh"
     )
     assert read.question["places"] == {"freeze_vit": "--freeze-ViT"}
+
+
+@pytest.mark.parametrize("command", ["swift sft --model a/B", "llamafactory-cli train a.yaml"])
+def test_variables_of_a_trainer_state_its_devices(command: str) -> None:
+    assert read_launch(f"NPROC_PER_NODE=8 NNODES=2 {command}", "c").question["count"] == 16
+    assert read_launch(f"torchrun --nproc_per_node 4 {command}", "c").question["count"] == 4

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kg.nouns.layout import ParallelLayout
+from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.starts.assumed import ADAPTED, assumed_settings
+from recommender.ranking.starts.assumed import ADAPTED, assumed_settings, one_queue
 from recommender.ranking.starts.lengths import PAGE, longest
 from tests.unit.recommender.ranking.starts.situations import situation
 
@@ -98,3 +99,28 @@ def test_the_number_format_that_is_told_is_the_one_that_is_written() -> None:
         made = {item.key: item.value for item in assumed_settings(told, ParallelLayout(), settings)}
         assert {"--fp8-format": "hybrid", "--bf16": True}.items() <= made.items()
     assert assumed_settings(about, ParallelLayout(), None) == []
+
+
+@pytest.mark.parametrize(
+    ("framework", "layout", "fp4", "needed"),
+    [
+        ("megatron-lm", ParallelLayout(tp=2), False, True),
+        ("mindspeed-llm", ParallelLayout(cp=2), False, True),
+        ("megatron-lm", ParallelLayout(pp=2, dp=2), False, False),
+        ("megatron-lm", ParallelLayout(tp=2), True, False),
+        ("vllm", ParallelLayout(tp=2), False, False),
+    ],
+)
+def test_megatron_gets_the_variable_that_it_checks(
+    framework: str,
+    layout: ParallelLayout,
+    fp4: bool,
+    needed: bool,
+) -> None:
+    about = situation(framework=framework)
+    about = replace(about, facts={**about.facts, "has_fp4": fp4})
+    made = one_queue(about, layout, [])
+    assert [(item.where, item.key, item.value) for item in made] == [
+        (SettingPlace.ENV, "CUDA_DEVICE_MAX_CONNECTIONS", "1")
+    ] * needed
+    assert not one_queue(about, layout, made)
