@@ -11,9 +11,9 @@ from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Condition, Truth
 from kg.terms.dialects import layout_of, positive, statement
-from kg.terms.purposes import plain_key
+from kg.terms.model_name import read_name
+from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.audit.finding import SettingFinding
-from recommender.audit.model_findings import model_findings
 from recommender.audit.registry_findings import registry_findings
 
 if TYPE_CHECKING:
@@ -30,6 +30,20 @@ A_FEW = 5
 for one as for dozens (vLLM, "Optimization and tuning")."""
 _MEANT = 0.5
 """Share of the load from which a limit only queues the rest, which may be meant: a note."""
+_CHECKED_LENGTHS = frozenset({"vllm", "vllm-ascend", "sglang"})
+"""Engines that compare the longest sequence with the positions of the model's configuration, and refuse."""
+_PACKED = ("awq", "gptq")
+"""Beginnings of formats that an engine loads and does not make."""
+_STRETCHES = (
+    "rope",
+    "hf_overrides",
+    "hf_config",
+    "json_model_override",
+    "long_max_model_len",
+    "longer_context",
+)
+"""Parts of the names of settings that stretch positions, or allow more than there are."""
+_NO_START = {"en": "the program does not start", "zh": "程序无法启动"}
 
 
 def judge_settings(case: AuditCase, rules: Sequence[AuditRule]) -> tuple[SettingFinding, ...]:
@@ -40,7 +54,7 @@ def judge_settings(case: AuditCase, rules: Sequence[AuditRule]) -> tuple[Setting
         rules: Shipped ones, and those of a user, which win over shipped ones of the same id.
     """
     by_id = {rule.id: rule for rule in rules}
-    found = [*registry_findings(case), *_limits(case), *_devices(case), *model_findings(case)]
+    found = [*registry_findings(case), *_limits(case), *_devices(case), *_of_the_model(case)]
     settled = {item.setting for item in found if item.kind in {FindingKind.REFUSED, FindingKind.IGNORED}}
     for rule in by_id.values():
         found += [item for item in _by_rule(case, rule) if item.setting not in settled]
@@ -189,6 +203,84 @@ def _limits(case: AuditCase) -> Iterator[SettingFinding]:
                 remedy=_written(setting.key, int(asked)),
                 told="length",
             )
+
+
+def _of_the_model(case: AuditCase) -> Iterator[SettingFinding]:
+    """Settings of a server that are at odds with its model."""
+    if case.facts.get("phase") == "training":
+        return
+    values = {item.key: item.value for item in case.settings if item.is_known}
+    read = statement(values, case.program)
+    for setting in case.settings:
+        fact = read.fact_of.get(setting.key)
+        size = positive(read.facts.get(fact)) if fact else None
+        if fact == "tp" and size and not read.facts.get("dp_attention"):
+            yield from _heads(case, setting, size)
+        elif fact == "max_len" and size:
+            yield from _length(case, setting, size)
+        elif plain_key(setting.key) == QUANTISATION and setting.value.lower().startswith(_PACKED):
+            yield from _format(case, setting)
+
+
+def _heads(case: AuditCase, setting: RunningSetting, parts: int) -> Iterator[SettingFinding]:
+    heads = case.facts.get("heads")
+    if not isinstance(heads, int) or heads % parts == 0:
+        return
+    fewer = next(size for size in range(parts, 0, -1) if heads % size == 0)
+    yield SettingFinding(
+        rule="heads-not-divisible",
+        kind=FindingKind.REFUSED,
+        level=FindingLevel.ERROR,
+        setting=setting,
+        says={
+            "en": f"the model's {heads} attention heads do not divide over {parts} devices",
+            "zh": f"模型的 {heads} 个注意力头无法平分到 {parts} 张卡",
+        },
+        cost=_NO_START,
+        remedy=f"{setting.key} {fewer}",
+    )
+
+
+def _length(case: AuditCase, setting: RunningSetting, tokens: int) -> Iterator[SettingFinding]:
+    names = {plain_key(item.key) for item in case.settings}
+    is_stretched = any(part in name for name in names for part in _STRETCHES)
+    if case.program not in _CHECKED_LENGTHS or not case.positions or tokens <= case.positions or is_stretched:
+        return
+    yield SettingFinding(
+        rule="length-beyond-model",
+        kind=FindingKind.REFUSED,
+        level=FindingLevel.WARNING,
+        setting=setting,
+        says={
+            "en": f"the model takes {case.positions:,} tokens, and nothing stretches its positions",
+            "zh": f"模型只支持 {case.positions:,} 个位置，且未设置位置扩展",
+        },
+        cost=_NO_START,
+        right={
+            "en": "where the checkpoint's own configuration stretches them",
+            "zh": "权重自带的配置已扩展位置时",
+        },
+        remedy=f"{setting.key} {case.positions}",
+    )
+
+
+def _format(case: AuditCase, setting: RunningSetting) -> Iterator[SettingFinding]:
+    """A format of packed weights, of a checkpoint on the hub whose name has none."""
+    name = case.checkpoint
+    if name.count("/") != 1 or name.startswith(("/", ".", "~")) or read_name(name).weights:
+        return
+    yield SettingFinding(
+        rule="weights-not-packed",
+        kind=FindingKind.REFUSED,
+        level=FindingLevel.WARNING,
+        setting=setting,
+        says={
+            "en": f"the engine loads {setting.value} weights and makes none, and {name} names none",
+            "zh": f"引擎只加载而不生成 {setting.value} 权重，而 {name} 的名称中没有该格式",
+        },
+        cost=_NO_START,
+        right={"en": "where the checkpoint is packed so all the same", "zh": "该权重确为此格式时"},
+    )
 
 
 def _written(key: str, value: int) -> str:

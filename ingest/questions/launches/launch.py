@@ -225,7 +225,7 @@ def _started(
     notes = list(script.notes)
     installed: list[str] = []
     for number, command in enumerate(commands):
-        words, names = command.words, [PurePosixPath(word).name for word in command.words]
+        words, names = command.words, [word.rstrip("/").rpartition("/")[2] for word in command.words]
         environment = reaching(words, names, command.environment)
         inner_place = place_of_text(words, names)
         if inner_place is not None and depth < _MOST_NESTED:

@@ -141,7 +141,7 @@ def started_program(words: Sequence[str]) -> StartedProgram | UnknownStart | Non
     Args:
         words: Of the command, with those of its launchers, containers and schedulers.
     """
-    names = [PurePosixPath(word).name for word in words]
+    names = [word.rstrip("/").rpartition("/")[2] for word in words]
     launchers: list[tuple[str, int]] = []
     for at, word in enumerate(words):
         if launcher := _launcher(names, words, at):

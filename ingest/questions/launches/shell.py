@@ -229,6 +229,8 @@ class _Reader:
         return words
 
     def _end(self) -> str | None:
+        if self.text[self.at] not in "&|;\n":
+            return None
         return next((end for end in _ENDS if self.text.startswith(end, self.at)), None)
 
     def _to_end_of_line(self) -> None:
