@@ -50,15 +50,16 @@ def audit_sarif(content: Content, version: str) -> dict[str, object]:
     return {"$schema": _SCHEMA, "version": VERSION, "runs": [run]}
 
 
-def _result(item: Content, place: int, path: Path) -> dict[str, object]:
+def _result(item: Content, number: int, path: Path) -> dict[str, object]:
     said = (f"{item['setting']}: {item['says']['en']}", item["cost"].get("en"), _do(item))
-    name = item["file"] or path.name
-    physical: dict[str, object] = {"artifactLocation": {"uri": quote(name), "uriBaseId": _BASE}}
+    file = Path(item["file"] or path.name)
+    place = {"uri": file.as_uri()} if file.is_absolute() else {"uri": quote(str(file)), "uriBaseId": _BASE}
+    physical: dict[str, object] = {"artifactLocation": place}
     if item["line"] is not None:
         physical["region"] = {"startLine": item["line"]}
     return {
         "ruleId": item["rule"],
-        "ruleIndex": place,
+        "ruleIndex": number,
         "level": item["level"],
         "message": {"text": ". ".join(filter(None, said))},
         "locations": [{"physicalLocation": physical}],

@@ -34,7 +34,7 @@ def check(log: dict[str, Any]) -> None:
 
 def finding(rule: str, line: int | None, remedy: dict[str, object]) -> dict[str, object]:
     return {
-        "rule": rule, "level": "warning", "line": line, "says": {"en": f"{rule} costs"}, "cost": {"en": "2 %"},
+        "rule": rule, "level": "warning", "line": line, "file": None, "says": {"en": f"{rule} costs"}, "cost": {"en": "2 %"},
         "remedy": remedy, "kind": "cost", "setting": "--a", "value": "1", "default": "0", "priced": None,
         "source": "https://example.org",
     }  # fmt: skip
@@ -58,3 +58,12 @@ def test_each_setting_is_a_result_at_its_line_with_what_to_do(tmp_path: Path) ->
     assert [place.get("region", {}).get("startLine") for place in places] == [3, None, 7]
     assert places[0]["artifactLocation"]["uri"] == "a%20script.sh"
     assert run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"] == "read so"
+
+
+def test_a_setting_of_another_file_is_a_result_there() -> None:
+    items = [{**finding("a", 3, {"remove": ["--a"]}), "file": name} for name in ("ds.json", "/x/ds.json")]
+    log = audit_sarif({"path": "a/run.sh", "findings": items, "notes": []}, "1")
+    places = [
+        item["locations"][0]["physicalLocation"]["artifactLocation"] for item in log["runs"][0]["results"]
+    ]  # type: ignore[index]
+    assert places == [{"uri": "ds.json", "uriBaseId": places[0]["uriBaseId"]}, {"uri": "file:///x/ds.json"}]
