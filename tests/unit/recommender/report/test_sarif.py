@@ -62,8 +62,8 @@ def test_each_setting_is_a_result_at_its_line_with_what_to_do(tmp_path: Path) ->
 
 def test_a_setting_of_another_file_is_a_result_there() -> None:
     items = [{**finding("a", 3, {"remove": ["--a"]}), "file": name} for name in ("ds.json", "/x/ds.json")]
-    log = audit_sarif({"path": "a/run.sh", "findings": items, "notes": []}, "1")
+    log: dict[str, Any] = audit_sarif({"path": "a/run.sh", "findings": items, "notes": []}, "1")
     places = [
         item["locations"][0]["physicalLocation"]["artifactLocation"] for item in log["runs"][0]["results"]
-    ]  # type: ignore[index]
+    ]
     assert places == [{"uri": "ds.json", "uriBaseId": places[0]["uriBaseId"]}, {"uri": "file:///x/ds.json"}]
