@@ -10,7 +10,7 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
 from kg.errors import TuningError
-from recommender.service.agent_tools import TOOLS, call
+from recommender.service.agent_tools import TOOLS, call, fenced
 from recommender.service.lane import DIAGNOSIS, Lane
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def agent_server(lane: Lane, allowed: tuple[Path, ...], version: str) -> Server[
             is_error = False
         except TuningError as error:
             text = f"{' '.join(str(error).split())} (exit code {error.exit_code})"
-            text += f"\n{error.hint}" if error.hint else ""
+            text = fenced(f"{text}\n{error.hint}" if error.hint else text)
             is_error = True
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 

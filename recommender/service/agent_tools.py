@@ -100,8 +100,12 @@ def call(workspace: Workspace, name: str, given: Mapping[str, Any], allowed: tup
     content, code = _answer(workspace, name, given, allowed)
     if code:
         content = {"exit_code": code, **content}
-    text = shortened(content, MOST_ANSWER_BYTES).replace("<", "\\u003c")
-    return _FENCE.format(text)
+    return fenced(shortened(content, MOST_ANSWER_BYTES))
+
+
+def fenced(text: str) -> str:
+    """A text as data: nothing in it ends the fence."""
+    return _FENCE.format(text.replace("<", "\\u003c"))
 
 
 def _answer(

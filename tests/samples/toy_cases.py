@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 
@@ -29,6 +30,7 @@ def case_line(
 
 def write_cases(path: Path, sizes: Iterable[int]) -> Path:
     """A file beside a workspace with a case of each size."""
-    file = path.parent / f"{'-'.join(map(str, sizes))}.jsonl"
-    file.write_text("".join(case_line(1.0, block=8, size=size) for size in sizes))
+    lines = "".join(case_line(1.0, block=8, size=size) for size in sizes)
+    file = path.parent / f"{sha256(lines.encode()).hexdigest()[:12]}.jsonl"
+    file.write_text(lines)
     return file

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kg.nouns.entities import Kind, Measurement
+from kg.nouns.entities import Kind, Measurement, Trust
 from kg.nouns.values import Settings
 from kg.rows import seals
 from kg.rows.trial_rows import Trial
@@ -81,3 +81,11 @@ def test_a_changed_configuration_and_a_lost_index_entry_are_faults(store: TrialS
     assert list(seals.faults(store.file)) == []
     store.file.write("UPDATE settings SET content = '{\"tile\":4}' WHERE key = 1")
     assert any("does not say" in fault for fault in seals.faults(store.file))
+
+
+def test_a_level_of_trust_is_part_of_its_batch(store: TrialStore) -> None:
+    before = seals.digest_of(store.file, 2, [1])
+    store.set_trust(2, "my-runs", Trust.HIGH)
+    after = seals.digest_of(store.file, 2, [1])
+    assert after != before
+    assert after == seals.digests(store.file, 2)[2]

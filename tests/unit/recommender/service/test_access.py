@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 
 from kg.errors import InputError
 from recommender.service.access import Access, host_name, read_token
+from recommender.service.problem_details import RefusedError
 
 
 def test_a_token_is_read_from_a_private_file(tmp_path: Path) -> None:
@@ -51,3 +53,38 @@ def test_an_open_address_needs_a_token() -> None:
 )
 def test_the_name_of_a_host_header(header: str, name: str) -> None:
     assert host_name(header) == name
+
+
+def request(**headers: str | list[str]) -> Request:
+    """A request of a page of questions with these headers, and none else."""
+    lines = [
+        (name.encode(), value.encode())
+        for name, values in headers.items()
+        for value in ([values] if isinstance(values, str) else values)
+    ]
+    scope = {"type": "http", "method": "GET", "path": "/v1/kb/stats", "query_string": b"", "headers": lines}
+    return Request({**scope, "server": ("localhost", 80), "scheme": "http"})
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": ["localhost", "localhost"]}, 421),
+        ({"host": ["localhost", "evil.example"]}, 421),
+        ({}, 421),
+        ({"host": "evil.example"}, 421),
+        ({"host": "localhost", "origin": "https://evil.example"}, 403),
+        ({"host": "localhost"}, 401),
+        ({"host": "localhost", "authorization": "0123456789abcdef"}, 401),
+        ({"host": "localhost", "authorization": "Basic 0123456789abcdef"}, 401),
+        ({"host": "localhost", "authorization": "Bearer 0123456789abcdee"}, 401),
+        ({"host": "localhost", "authorization": "Bearer 0123456789abcdef0"}, 401),
+        ({"host": "localhost", "authorization": "Bearer"}, 401),
+    ],
+)
+def test_who_may_not_ask_is_refused(headers: dict[str, str | list[str]], status: int) -> None:
+    access = Access.of("localhost", token=b"0123456789abcdef")
+    with pytest.raises(RefusedError) as refused:
+        access.check(request(**headers))
+    assert refused.value.status == status
+    access.check(request(host="LOCALHOST:80", authorization="bearer 0123456789abcdef"))

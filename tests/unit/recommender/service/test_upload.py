@@ -1,9 +1,11 @@
 """Archives are unpacked within bounds, and inside of their folder."""
 
+import asyncio
 import zipfile
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 
 from kg.errors import InputError
 from recommender.service import upload
@@ -52,3 +54,15 @@ def test_a_damaged_or_empty_archive_is_refused(tmp_path: Path) -> None:
         unpacked(path)
     with pytest.raises(InputError, match="an empty archive"):
         unpacked(packed(tmp_path, {}))
+
+
+def test_an_upload_takes_no_place_that_is_taken(tmp_path: Path) -> None:
+    async def empty() -> dict[str, object]:
+        return {"type": "http.request", "body": b"new", "more_body": False}
+
+    (tmp_path / "kept").write_bytes(b"old")
+    (tmp_path / "a.csv").symlink_to(tmp_path / "kept")
+    request = Request({"type": "http", "headers": []}, empty)
+    with pytest.raises(FileExistsError):
+        asyncio.run(upload.received(request, tmp_path, "a.csv"))
+    assert (tmp_path / "kept").read_bytes() == b"old"

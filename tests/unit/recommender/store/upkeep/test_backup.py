@@ -1,10 +1,13 @@
 """A backup is what readers saw, whole; a damaged or cut one is refused; a restore is all or nothing."""
 
+import io
 import os
 import shutil
 import signal
+import tarfile
 import threading
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
 from recommender.files import WorkspaceFiles
 from recommender.store.upkeep import exchange
+from recommender.store.upkeep.backup import unpack_backup
 from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
 from tests.samples.toy_cases import write_cases
@@ -194,3 +198,43 @@ def test_a_writer_waits_only_for_a_restore(filled: Path, tmp_path: Path) -> None
     writer.join()
     assert failed == []
     assert rows(filled) == 10
+
+
+def test_a_backup_has_its_name_once_it_is_on_the_disk(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[int] = set()
+    plain = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        assert not (tmp_path / "file").exists()
+        synced.add(os.fstat(descriptor).st_ino)
+        plain(descriptor)
+
+    with monkeypatch.context() as watched:
+        watched.setattr(os, "fsync", fsync)
+        back_up(filled, tmp_path / "file")
+    assert (tmp_path / "file").stat().st_ino in synced
+    restored = tmp_path / "restored"
+    with monkeypatch.context() as watched:
+        watched.setattr(os, "fsync", lambda descriptor: synced.add(os.fstat(descriptor).st_ino))
+        UpkeepDesk.restore(restored, tmp_path / "file")
+    assert (restored / "trials.sqlite3").stat().st_ino in synced
+
+
+def test_a_sparse_member_is_no_part_of_a_backup(filled: Path, tmp_path: Path) -> None:
+    """Its holes would be written for real: 10 kB become 667 MiB."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        holes = tarfile.TarInfo("trials.sqlite3")
+        sparse = {"major": "0", "minor": "1", "name": "trials.sqlite3", "size": str(667 << 20), "map": "0,0"}
+        holes.pax_headers = {f"GNU.sparse.{name}": value for name, value in sparse.items()}
+        archive.addfile(holes)
+    bomb = tmp_path / "bomb"
+    digest = sha256(content.getvalue()).hexdigest()
+    bomb.write_bytes(content.getvalue() + f"\nsha256 {digest}\n".encode())
+    for take in (lambda: UpkeepDesk.restore(filled, bomb), lambda: unpack_backup(bomb, tmp_path / "into")):
+        with pytest.raises(InputError, match=r"is no backup: 'trials\.sqlite3' in the archive"):
+            take()
+    assert rows(filled) == 5
+    assert sum(path.stat().st_size for path in (tmp_path / "into").rglob("*")) < 1 << 20

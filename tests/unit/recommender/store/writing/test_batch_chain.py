@@ -1,5 +1,6 @@
 """Batches: unseen until they are published, and swept where they were never acknowledged."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from kg.errors import WorkspaceError
 from kg.nouns.entities import Case
 from kg.rows import seals
 from kg.rows.trials import TrialStore
+from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.files import WorkspaceFiles
+from recommender.store.writing.batch_chain import BatchChain
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.store.writing.conftest import CheckCounts
 
@@ -77,3 +80,33 @@ def test_a_durable_batch_waits_for_the_disk_before_it_is_acknowledged(
     assert written == (
         ["replace_plain", "flush", "acknowledge"] if durable else ["replace_plain", "acknowledge"]
     )
+
+
+def test_a_graph_of_an_older_day_is_refused_before_anything_is_swept(
+    empty_path: Path, cases: Callable[..., list[Case]], tmp_path: Path
+) -> None:
+    files = WorkspaceFiles(empty_path)
+    first, second = cases(1), cases(2)
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        editor.add_cases(first)
+    shutil.copytree(files.live, tmp_path / "older")
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        editor.add_cases(second)
+    shutil.rmtree(files.live)
+    (tmp_path / "older").rename(files.live)
+    with OxigraphStore(files.live) as graph, TrialStore(files.trials) as trials:
+        with pytest.raises(WorkspaceError, match="graph ends with batch 1"):
+            BatchChain(files, graph, trials, durable=False, was_left=False)
+        assert trials.counts().trials == 4
+
+
+def test_the_rows_know_the_seal_that_the_graph_has(
+    empty_path: Path, cases: Callable[..., list[Case]]
+) -> None:
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        editor.add_cases(cases(1))
+    files = WorkspaceFiles(empty_path)
+    with OxigraphStore(files.live) as graph, TrialStore(files.trials) as trials:
+        noted, known = seals.recorded(trials.file)
+        assert noted == 1
+        assert known[1] == batch_records(graph)[1].seal != ""
