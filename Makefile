@@ -15,7 +15,7 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help demo test test-long mutants check check-style check-mypy check-pyright check-wheel bench figures clean
+.PHONY: help demo test test-long mutants check check-style check-mypy check-pyright check-wheel release bench figures clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
@@ -25,6 +25,7 @@ help:
 	@echo "make test-long          run the longest tests: kills, workers, whole documents, real folders"
 	@echo "make mutants            change the code on lines that differ from main, and print what no test sees"
 	@echo "make check              format, lint, types, import contracts, budgets of the features, wheel contents"
+	@echo "make release            build the wheel, and its bill of materials (CycloneDX) beside it"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make figures DATA=FOLDER run all benchmarks with the seed of the week and publish what they find (ALL=1: every"
 	@echo "                        group; ONLY=TEXT: some of them; SEED=N; CHECK=1: run a kept run again and compare)"
@@ -86,6 +87,16 @@ check-pyright: $(VENV)/.check
 
 check-wheel: $(VENV)/.check
 	rm -rf build/wheel && $(BIN)/python -m build --wheel --outdir build/wheel . > /dev/null && $(BIN)/check-wheel-contents build/wheel/*.whl
+
+# What an installation takes, each file by its digest, for every Python and processor; `make release` says what is in it.
+requirements.txt: pyproject.toml constraints.txt
+	$(PYTHON) -m venv build/uv && build/uv/bin/pip install --quiet uv
+	echo 'hatchling>=1.25' | build/uv/bin/uv pip compile pyproject.toml - --universal --generate-hashes --no-annotate \
+	    --custom-compile-command 'make requirements.txt' -c constraints.txt --python-version 3.11 --output-file $@
+
+release: check-wheel
+	$(PYTHON) -m venv build/cyclonedx && build/cyclonedx/bin/pip install --quiet cyclonedx-bom
+	build/cyclonedx/bin/cyclonedx-py requirements requirements.txt --output-format JSON --output-file build/wheel/bom.json
 
 bench: $(VENV)/.test
 	@test -n "$(CASES)" || (echo "make bench CASES=FOLDER: which folder of cases?" && exit 2)

@@ -12,7 +12,7 @@ from kg.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|min|m|h|hours?|d)?\s*", re.IGNORECASE)
+_SPAN = re.compile(r"\s*+(\d+(?:\.\d+)?)\s*+(ms|s|sec|min|m|h|hours?|d)?\s*+", re.IGNORECASE)
 _SECONDS = {
     "ms": 1e-3, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "d": 86400
 }  # fmt: skip

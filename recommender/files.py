@@ -277,7 +277,7 @@ class WorkspaceFiles:
         write_json(self.manifest, {**content, _DIGEST: _digest_of(content)})
 
     def prepare(self) -> None:
-        """Make the directory, if a workspace may be made there.
+        """Make the directory, for its owner alone where it is new, if a workspace may be made there.
 
         Raises:
             WorkspaceError: It holds something else, is a workspace already, or cannot be written.
@@ -285,7 +285,8 @@ class WorkspaceFiles:
         if self.exists():
             raise WorkspaceError(f"{self.root} is a workspace already")
         try:
-            self.graph.mkdir(parents=True, exist_ok=True)
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)  # it remembers what was asked
+            self.graph.mkdir(exist_ok=True)
             parts = (
                 self.lock,
                 self.graph,

@@ -25,6 +25,8 @@ LANGUAGES = ("en", "zh")
 _PLACE = re.compile(r"\{(\w+)\}")
 _COLUMNS = re.compile(r"( {2,})")
 _HEAD = re.compile(r"^(\d+\. |# |- |\+ |[A-Z]+ \d+ x )(?=\S)")
+LONGEST = 2_000
+"""Letters of a text that is read by templates; ours are shorter."""
 _LIST = re.compile(r"(; )(?![^()]*\))")
 _NUMBER = r"[\d.,]+"
 _SHARE = r"[\d.]+ ?%"
@@ -128,6 +130,8 @@ def _pattern(english: str) -> re.Pattern[str]:
 def _in_chinese(text: str) -> str:
     if (exact := templates().get(text) or _terms.get(text)) is not None:
         return exact
+    if len(text) > LONGEST:
+        return text
     for pattern, chinese in _patterns():
         if (match := pattern.fullmatch(text)) is not None:
             return chinese.format(**{name: localised(value) for name, value in match.groupdict().items()})

@@ -81,7 +81,7 @@ def broken(line: str, width: int, below: str = "", *, start: int = 0) -> Iterato
 
 def _pieces(text: str) -> Iterator[str]:
     """What a line may be broken between: words with the space before them, and wide characters."""
-    for word in re.findall(r"\s*\S+", text):
+    for word in re.findall(r"(?<!\s)\s*+\S+", text):
         if word.isascii():
             yield word
             continue

@@ -13,15 +13,19 @@ from kg.nouns.situation import FactOrigin
 
 _NPU_DEVICE = re.compile(r"^\|\s*(\d+)\s+([A-Za-z]*\d{3}[\w-]*)\s*\|\s*(\w+)\s*\|")
 _NPU_CHIP = re.compile(r"^\|\s*(\d+)(?:\s+(\d+))?\s*\|\s*(?:NA|[0-9A-Fa-f]{4}:[0-9A-Fa-f:.]+)\s*\|(.*)\|\s*$")
-_USED_OF = re.compile(r"(\d+)\s*/\s*(\d+)")
+_USED_OF = re.compile(r"(?<!\d)(\d++)\s*+/\s*+(\d++)")
 _NPU_VERSION = re.compile(r"npu-smi\s+([\w.]+)\s+Version:\s*([\w.]+)", re.IGNORECASE)
-_GPU_DEVICE = re.compile(r"^\|\s*(\d+)\s+(\S.*?)\s{2,}(?:On|Off|N/A)?\s*\|\s*[0-9A-Fa-f]{8}:", re.IGNORECASE)
-_GPU_MEMORY = re.compile(r"(\d+)\s*MiB\s*/\s*(\d+)\s*MiB")
-_GPU_LISTED = re.compile(r"^GPU\s+(\d+):\s*(.+?)\s*\(UUID:")
+_GPU_DEVICE = re.compile(
+    r"^\|\s*(\d+)\s+(\S(?:.*?\S)??)\s{2,}+(?:On|Off|N/A)?\s*+\|\s*+[0-9A-Fa-f]{8}:", re.IGNORECASE
+)
+_GPU_MEMORY = re.compile(r"(?<!\d)(\d++)\s*+MiB\s*+/\s*+(\d++)\s*+MiB")
+_GPU_LISTED = re.compile(r"^GPU\s+(\d+):\s*+(\S(?:.*\S)?)\s*\(UUID:")
 _GPU_DRIVER = re.compile(r"Driver Version\s*:\s*([\d.]+)")
 _GPU_CUDA = re.compile(r"CUDA Version\s*:\s*([\d.]+)")
-_PRODUCT = re.compile(r"^\s*Product Name\s*:\s*(.+?)\s*$", re.MULTILINE)
-_TOTAL = re.compile(r"FB Memory Usage\s*\n(?:.*\n)*?\s*Total\s*:\s*(\d+)\s*MiB")
+_PRODUCT = re.compile(r"^[^\S\n]*+Product Name[^\S\n]*+:[^\S\n]*+(\S(?:.*\S)?)", re.MULTILINE)
+_TOTAL = re.compile(
+    r"FB Memory Usage[^\S\n]*+\n(?:.*+\n){0,9}?[^\S\n]*+Total[^\S\n]*+:[^\S\n]*+(\d++)\s*+MiB"
+)
 
 MEGABYTE = 2**20
 BUSY = 0.2

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from re import _parser as parser  # type: ignore[attr-defined]  # no public way to a parsed expression
 from typing import Any
 
@@ -11,25 +12,32 @@ TAILS = ("", "\x01", "\n\x01", "!")
 """What ends a text so that the rest of an expression fails on it."""
 
 
-def texts(expression: str, flags: int, size: int) -> Iterator[str]:
-    """Yield texts of about ``size`` characters, a few for each repeat of an expression.
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A text of any length: a head, a unit many times, and a tail."""
+
+    head: str
+    unit: str
+    tail: str
+
+    def text(self, size: int) -> str:
+        """The text of about ``size`` characters."""
+        return self.head + self.unit * (size // len(self.unit)) + self.tail
+
+
+def shapes(expression: str, flags: int) -> list[Shape]:
+    """A few shapes for each repeat of an expression.
 
     Before a repeat stands what brings the expression there; then its content many times, with each
     character that it takes; or all of it many times.
     """
-    tree = parser.parse(expression, flags)
-    made = set()
-    for before, body in _repeats(list(tree), ""):
-        for letter in LETTERS:
-            pumped = "".join(_sample(item, letter) for item in body)
-            if not pumped:
-                continue
-            for unit, head in ((pumped, before), (before + pumped, ""), (before + pumped, before)):
-                text = head + unit * (size // len(unit))
-                for tail in TAILS:
-                    if text + tail not in made:
-                        made.add(text + tail)
-                        yield text + tail
+    made: dict[Shape, None] = {}
+    for before, body in _repeats(list(parser.parse(expression, flags)), ""):
+        for pumped in dict.fromkeys("".join(_sample(item, letter) for item in body) for letter in LETTERS):
+            if pumped:
+                for unit, head in ((pumped, before), (before + pumped, "")):
+                    made |= dict.fromkeys(Shape(head, unit, tail) for tail in TAILS)
+    return list(made)
 
 
 def _repeats(items: list[Any], before: str) -> Iterator[tuple[str, list[Any]]]:

@@ -31,8 +31,6 @@ _PROPERTIES = {
     *("Maximum work-group size", "Local memory size", "Private memory size", "Constant memory size"),
     *("Registers count",),
 }
-_COUNTER = re.compile(r".*(__|\.).*")
-"""Names of hardware counters: ``dram__sectors_read.sum``."""
 
 
 def sniff(head: Head) -> bool:
@@ -82,7 +80,7 @@ def device_in(path: Path, records: Records) -> str:
 def _parameters(row: Mapping[str, str], records: Records) -> dict[str, str]:
     found = {}
     for name, cell in row.items():
-        if name in _PROPERTIES or _COUNTER.fullmatch(name):
+        if name in _PROPERTIES or "__" in name or "." in name:  # hardware counters: dram__sectors_read.sum
             records.guess("hardware counters of the runs are not kept")
             break
         if name and cell and name != _KERNEL and name not in _SIZES and not _DURATION.fullmatch(name):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case
 
 _COLUMNS = {"Config", "Task", "Performance", "Phase"}
-_MACHINE = re.compile(r"由\s*(.+?)\s*硬件环境下")
+_MACHINE = re.compile(r"由([^由]+?)硬件环境下")
 _PERFORMANCE = re.compile(r"([\d.,]+)\s*(tokens?|samples?|images?)\s*/\s*s\s*(/\s*p)?", re.IGNORECASE)
 _PHASES = {
     "predict": ("serving", "llm_generate"),
@@ -88,7 +88,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
     for block in parse_blocks(lines):
         if isinstance(block, Text):
             if (named := _MACHINE.search(block.text)) is not None:
-                machine = named[1]
+                machine = named[1].strip()
         elif isinstance(block, MarkdownTable) and set(block.header) >= _COLUMNS:
             for line, count in block.uneven:
                 reason = f"{count} cells, where the header has {len(block.header)}"

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case
 
 _TITLE = re.compile(
-    r"(?P<model>\S+)\s+(?P<input>[\d_.]+[kK]?)-(?P<output>[\d_.]+[kK]?)\s+(?P<tpot>[\d_.]+)\s*ms\s+on\s+"
-    r"(?P<machine>.+?)\s+(?P<count>\d+)\s+Cards?\s+(?P<mode>.+? Mode)\b"
+    r"(?<!\S)(?P<model>\S++)\s++(?P<input>[\d_.]++[kK]?)-(?P<output>[\d_.]++[kK]?)\s++(?P<tpot>[\d_.]++)\s*+ms\s+on\s+"
+    r"(?P<machine>.{1,80}?)\s++(?P<count>\d++)\s++Cards?\s++(?P<mode>.{1,80}? Mode)\b"
 )
 _FACT = re.compile(r"(Hardware|DeployMode|TPOT|Model|Dataset|Input Output Length)\s*:\s*(.+)")
-_CARD = re.compile(r"(.+?)\s+(\d+)\s*Cards?$", re.IGNORECASE)
+_CARD = re.compile(r"(.*\S)\s++(\d++)\s*+Cards?$", re.IGNORECASE)
 _SAME = re.compile(r"turn to \[([^\]]+)\]", re.IGNORECASE)
 _CHIPS = {"Atlas 800I A3": "Ascend 910C", "Atlas 800I A2": "Ascend 910B"}
 """Devices of the servers; a card of the A3 is counted once, as the document does."""

@@ -17,9 +17,11 @@ from ingest.questions.launches.shell import UNKNOWN, ShellCommand, read_script
 if TYPE_CHECKING:
     from ingest.files.yaml_nodes import YamlNode
 
-_LOOKS = re.compile(r"^\s*-?\s*(services|containers|apiVersion|kind|leaderWorkerTemplate)\s*:", re.MULTILINE)
+_LOOKS = re.compile(
+    r"^[^\S\n]*+-?[^\S\n]*+(services|containers|apiVersion|kind|leaderWorkerTemplate)[^\S\n]*+:", re.MULTILINE
+)
 _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
-_INTERPOLATED = re.compile(r"\$\$|\$\{([A-Za-z_]\w*)(?::?-([^}]*))?[^}]*\}|\$([A-Za-z_]\w*)")
+_INTERPOLATED = re.compile(r"\$\$|\$\{([A-Za-z_]\w*)(?::?-([^}]{0,999}+))?[^}]{0,999}+\}|\$([A-Za-z_]\w*)")
 _DEEPEST = 30
 _UNIT = re.compile(r"^(ExecStart|Environment|command|environment)[ ]*=[ ]*[-@:+!]*(.*)$", re.MULTILINE)
 _PROGRAM = re.compile(r"^\[program:", re.MULTILINE)

@@ -23,7 +23,7 @@ from ingest.questions.patches.script_proof import environment_of, is_proven
 from ingest.questions.patches.script_words import BARE, ScriptWord, ScriptWords
 from kg.terms.meanings import long_names
 
-_SPACE = re.compile(r"(?:[ \t]|\\\n)+$")
+_SPACE = re.compile(r"(?<![ \t])(?<!\\\n)(?:[ \t]|\\\n)++$")
 NEW_LINE = " \\\n    "
 """Before what is added at the end of a command of several lines."""
 ELSEWHERE = "it stands where it cannot be changed alone"

@@ -9,6 +9,7 @@ from typing import Any
 
 from recommender.experiment.recording import recorded
 from recommender.search.run.task_file import TaskFile
+from recommender.store.upkeep.backup import unpack_backup
 from recommender.workspace.upkeep import UpkeepDesk
 from tests.endurance.disorder.places import NOW, content, editor, faults, reader
 
@@ -16,7 +17,7 @@ Tell = Callable[[object], None]
 
 ONE_STEP = ("import", "evolve", "revert", "undo", "restore", "renew")
 """Commands after which a workspace is as before or as after."""
-RESUMABLE = ("ingest", "merge", "ab", "search")
+RESUMABLE = ("ingest", "merge", "ab", "search", "backup")
 """Commands that are several batches; done again, they end where they would have ended."""
 ACTS = (*ONE_STEP, *RESUMABLE)
 EVALUATIONS = 6
@@ -57,6 +58,8 @@ def act(tell: Tell, name: str, place: Path, path: Path) -> None:
         case "revert":
             with editor(path) as writing:
                 writing.revert(NOW + timedelta(days=2), "v0")
+        case "backup":
+            _back_up(path)
         case "restore":
             UpkeepDesk.restore(path, place / "backup")
         case "renew":
@@ -73,6 +76,16 @@ def act(tell: Tell, name: str, place: Path, path: Path) -> None:
             _search(tell, place, path)
         case _:
             raise ValueError(name)
+
+
+def _back_up(path: Path) -> None:
+    file = path.parent / f"{path.name}.saved"
+    if file.exists():  # what has its name is whole, however its maker ended
+        unpack_backup(file, path.parent / f"{path.name}.unpacked")
+        shutil.rmtree(path.parent / f"{path.name}.unpacked")
+        file.unlink()
+    with reader(path) as workspace:
+        workspace.upkeep.backup(file)
 
 
 def look(_: Tell, path: Path) -> dict[str, object]:

@@ -110,3 +110,12 @@ def test_the_build_takes_what_the_program_takes() -> None:
     hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
     assert set(hook["dependencies"]) <= set(project["project"]["dependencies"])
     assert (ROOT / hook["path"]).is_file()
+
+
+def test_a_workspace_is_its_owners_alone_but_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    open_folder = tmp_path / "open"
+    open_folder.mkdir()
+    open_folder.chmod(0o755)
+    for place, mode in ((tmp_path / "new" / "own", 0o700), (open_folder, 0o755)):
+        Workspace.create(place, cache=tmp_path / "cache", text_model=None, with_shipped=False)
+        assert place.stat().st_mode & 0o777 == mode
