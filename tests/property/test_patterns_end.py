@@ -180,6 +180,7 @@ def test_there_are_as_many_as_there_were() -> None:
     assert len(expressions()) > 700
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("alarm")
 @pytest.mark.parametrize("part", range(8))
 def test_no_expression_is_slow(part: int) -> None:
