@@ -64,6 +64,8 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
     if model.experts:
         rule(divides(ep, np.full_like(ep, model.experts)), "expert parallel must divide the experts")
         rule(divides(ep, dp * cp * tp), "expert parallel must divide tensor x context x data")
+        cut = ep * np.maximum(s["etp"], 1)
+        rule(divides(cut, dp * cp * tp), "expert x its tensor split must divide tensor x context x data")
     else:
         rule(ep == 1, "expert parallel needs a model with experts")
     return s
@@ -85,8 +87,9 @@ def shares(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
     tp, held = s["tensor_parallel"], _held(model, s)
     routed = model.routed_parameters
     dense = (model.parameters - routed) * held / tp
-    # the wider of expert parallelism and tensor split cuts the experts
-    return dense, routed * held / np.maximum(s["expert_parallel"], tp)
+    # experts are cut as told (etp), else by the wider of expert parallelism and tensor split
+    ep, etp = s["expert_parallel"], s["etp"]
+    return dense, routed * held / np.where(etp > 0, ep * etp, np.maximum(ep, tp))
 
 
 def trained(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:

@@ -65,7 +65,7 @@ def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: s
         return np.asarray(2 * tokens * model.hidden / along)
     attention, made = _attention_widths(model)
     inner, routed = _inner_widths(model)
-    experts = routed / np.where(s["expert_parallel"] > 1, 1.0, tp)
+    experts = routed / np.where(s["etp"] > 0, s["etp"], np.where(s["expert_parallel"] > 1, 1.0, tp))
     if recompute == "products":
         products = 2 * (attention + made + inner + model.hidden) / tp / 2 + experts / 2
         return np.asarray(tokens * (2 * model.hidden / along + products))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kg.errors import InputError
 from recommender.cost_model.facts.model import model_of
 from recommender.cost_model.settings.plans import CHOICES
 from recommender.cost_model.workloads.memory_fit import memory_bytes
@@ -35,7 +36,7 @@ def test_peaks_that_documentation_prints_are_met() -> None:
         rows = list(csv.DictReader(stream))
     off = []
     for row in rows:
-        said: dict[str, object] = dict(word.split("=") for word in row["settings"].split())
+        said = dict(word.split("=") for word in row["settings"].split())
         held = parts(
             row["model"], int(row["devices"]), seq_len=row["seq_len"], micro_batch=row["micro_batch"], **said
         )
@@ -81,8 +82,8 @@ def test_recomputation_keeps_less_the_more_it_repeats() -> None:
 
 
 def test_four_bit_weights_beside_adapters_take_a_third() -> None:
-    adapted = {"devices": 1, "lora_rank": 16, "recompute": "full"}
-    wide, narrow = parts(**adapted), parts(**adapted, frozen_bits=4)  # type: ignore[arg-type]  # sizes by name
+    wide = parts(devices=1, lora_rank=16, recompute="full")
+    narrow = parts(devices=1, lora_rank=16, recompute="full", frozen_bits=4)
     assert 0.28 < narrow["weights"] / wide["weights"] < 0.40
     assert (
         parts(devices=1, frozen_bits=4)["weights"] == parts(devices=1)["weights"]
@@ -110,3 +111,13 @@ def test_rows_of_experts_are_gathered_for_each_that_a_token_chooses() -> None:
     assert total("qwen3-30b-a3b", ep=8, zero_stage=1, seq_len=8192) > few
     held = parts("qwen3-30b-a3b", ep=8)["activations"] / 4096 / 48
     assert held > 8 * (4 * 2048 + 6 * 768)
+
+
+def test_experts_may_be_split_apart_from_attention() -> None:
+    told = {"tp": 4, "ep": 2, "zero_stage": 1}
+    follows, whole, cut = (parts("qwen3-30b-a3b", **told, **more) for more in ({}, {"etp": 1}, {"etp": 4}))
+    routed = 2 * model("qwen3-30b-a3b").routed_parameters
+    assert whole["weights"] - cut["weights"] == pytest.approx(routed * (1 / 2 - 1 / 8))
+    assert follows["weights"] == pytest.approx(whole["weights"] - routed * (1 / 2 - 1 / 4))
+    with pytest.raises(InputError, match="its tensor split must divide"):
+        parts("qwen3-30b-a3b", **told, etp=8)
