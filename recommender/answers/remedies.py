@@ -14,6 +14,7 @@ from kg.nouns.knowledge import FactKind
 from kg.terms.conditions import Truth
 from recommender.applicability.gate import judge
 from recommender.applicability.scope import already_set
+from recommender.diagnosis.rank.collectives import LOCAL
 from recommender.diagnosis.rank.kinds import PRODUCTS, of_kind
 from recommender.diagnosis.rank.program_signs import signs_of
 
@@ -51,6 +52,11 @@ _OWN_KERNELS = {
     "nvidia": ("cutlass", "cudnn", "cublas", "volta_", "turing_", "ampere_", "sm80_", "sm90_", "nvjet"),
 }
 """Parts of names of kernels by the vendor whose libraries have them."""
+_DEGREES = {
+    "tp": "tensor_model_parallel_size", "pp": "pipeline_model_parallel_size", "dp": "data_parallel_size",
+    "cp": "context_parallel_size", "ep": "expert_model_parallel_size",
+}  # fmt: skip
+"""Degrees of a layout by the names under which Megatron's profiler notes them."""
 _OF_TIME = frozenset({"throughput", "output_throughput", "total_throughput", "latency", "ttft", "tpot"})
 """Objectives that a diagnosis may serve: it is of lost time, and of no energy."""
 _PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
@@ -152,6 +158,13 @@ class ProfiledRun:
             facts["phase"] = "training"
         if isinstance(world := current.get("world_size"), str) and world.isdecimal():
             facts["devices"] = int(world)
+        for fact, name in _DEGREES.items():
+            if isinstance(told := current.get(name), str) and told.isdecimal():
+                facts[fact] = int(told)
+        if is_on_one_server(profile):
+            facts["nodes"] = 1
+        if frameworks_named := _frameworks(software, current):
+            facts["framework"] = frameworks_named
         if half := next((name for name in _HALF_TYPES if current.get(name)), ""):
             facts["precision"] = _PRECISIONS[half]
         return cls(
@@ -202,6 +215,20 @@ class ProfiledRun:
         """What would have to hold for a strategy, as far as the run does not tell."""
         verdict = judge(strategy, self.facts)
         return verdict.because if verdict.truth is Truth.UNKNOWN else ""
+
+
+def is_on_one_server(profile: Profile) -> bool:
+    """Return whether all that was moved between ranks went over links within a server."""
+    ways = {item.transport for rank in profile.ranks for item in rank.links}
+    ways |= {t.transport for rank in profile.ranks for item in rank.collectives for t in item.transfers}
+    return bool(ways - {LOCAL}) and "RDMA" not in ways
+
+
+def _frameworks(software: Mapping[str, str], current: Mapping[str, object]) -> frozenset[str]:
+    """What the program may be of; empty where the profile does not say."""
+    if "torch-npu" not in software:
+        return frozenset({"mindspore"} & software.keys())
+    return frozenset({"torch-npu"}) if "pipeline_model_parallel_size" not in current else _MEGATRON
 
 
 def vendor_of(profile: Profile) -> str:

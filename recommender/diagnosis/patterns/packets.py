@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, step_evidence
-from recommender.diagnosis.rank.collectives import moving_us, places
+from recommender.diagnosis.rank.collectives import LOCAL, moving_us, places
 from recommender.diagnosis.rank.repairs import hide_communication
 
 if TYPE_CHECKING:
@@ -102,21 +102,23 @@ def _best_rates(items: Iterable[Collective]) -> dict[str, float]:
 
 
 def _retransmission(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    mine = [(c, t) for c in view.rank.collectives for t in c.transfers if t.transport == "RDMA"]
-    if not mine:
+    both = [(c, t) for c in view.rank.collectives for t in c.transfers if t.transport != LOCAL]
+    mine = [(c, t) for c, t in both if t.transport == "RDMA"]
+    if not both:
         return
     shown = thresholds.shows(
         "rdma-retransmission", "rdma_transmission_time", np.array([t.time_ms * 1e-3 for _, t in mine])
     )
+    longest = max((t.time_ms for _, t in mine), default=0.0)
     lost = view.exposed_share * float(sum(s * moving_us(c) for s, (c, _) in zip(shown, mine, strict=True)))
     yield step_evidence(
         view,
         "rdma-retransmission",
         lost,
-        f"a transfer over RDMA takes {max(t.time_ms for _, t in mine) / 1e3:.1f} s, as after a lost packet",
-        MetricReading(
-            metric="rdma_transmission_time", value=max(t.time_ms for _, t in mine) * 1e-3, unit="s"
-        ),
+        f"a transfer over RDMA takes {longest / 1e3:.1f} s, as after a lost packet"
+        if mine
+        else "nothing is moved over RDMA",
+        MetricReading(metric="rdma_transmission_time", value=longest * 1e-3, unit="s"),
         places([c for c, _ in mine]),
         fixed=lambda rank: hide_communication(rank, lost, [], transfers=True),
     )

@@ -9,8 +9,10 @@ import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, SoftEvidence
 from recommender.diagnosis.patterns.links import slow_links
+from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.groups import stage_of
 from recommender.diagnosis.rank.kinds import of_kind, volumes
+from recommender.diagnosis.rank.repairs import hide_communication
 from recommender.diagnosis.rank.view import KernelView
 
 if TYPE_CHECKING:
@@ -26,9 +28,12 @@ def find(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence
     if len(set(numbers)) < len(numbers):  # several runs beside each other are no peers
         return
     timed = [view for view in views if view.total_us > 0 and view.step_sum("computing_us") > 0]
-    for group in _stages(timed):
+    stages = _stages(timed)
+    for group in stages:
         if len(group) >= 2:
             yield from _slowest(group, thresholds)
+    if len(stages) > 1:
+        yield from _longest_stage(stages, thresholds)
     links = [link for view in views for link in view.rank.links if link.operator.lower().endswith("-total")]
     if len(views) > 1 and links:
         longest = max(views, key=lambda view: view.total_us)
@@ -44,6 +49,31 @@ def _stages(views: Sequence[View]) -> list[list[View]]:
     for view in views:
         stages.setdefault(stage_of(view.rank), []).append(view)
     return list(stages.values())
+
+
+def _longest_stage(stages: Sequence[Sequence[View]], thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of a stage that computes longer than the others: they wait for it, and lose as much."""
+    computing = np.array([np.mean([view.step_sum("computing_us") for view in group]) for group in stages])
+    worst = int(computing.argmax())
+    mean = float(np.delete(computing, worst).mean())
+    waiting = stages[int(computing.argmin())][0]
+    waited = sum(idle_us(item) for item in waiting.rank.collectives if item.is_p2p) * waiting.exposed_share
+    lost = min(float(computing[worst]) - mean, max(waited, waiting.step_sum("bubble_us")))
+    ratio = float(computing[worst]) / mean
+    yield SoftEvidence(
+        node="pipeline-imbalance",
+        shown=float(thresholds.shows("slow-rank", "rank_compute_ratio_to_mean", ratio)),
+        lost_us=max(0.0, lost),
+        share=max(0.0, lost) / waiting.total_us,
+        rank=waiting.rank.rank,
+        says=f"the stage of rank {stages[worst][0].rank.rank} computes "
+        f"{float(computing[worst]) / 1e3:.1f} ms, the others {mean / 1e3:.1f} ms",
+        readings=(
+            MetricReading(metric="computing of the longest stage over the others", value=ratio, unit="1"),
+        ),
+        places=tuple(step.place for step in stages[worst][0].rank.steps[:2]),
+        fixed=lambda rank: hide_communication(rank, max(0.0, lost), []),
+    )
 
 
 def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:
