@@ -12,7 +12,13 @@ import typer
 
 from cli.commands.answer_text import show
 from cli.commands.report import HtmlOption, write_all
-from cli.commands.tuned_script import WriteDirOption, WriteOption, write_deployment, write_script
+from cli.commands.tuned_script import (
+    WriteDirOption,
+    WriteOption,
+    refuse_unwritable,
+    write_deployment,
+    write_script,
+)
 from cli.context import open_workspace, say_aside, with_defaults
 from cli.options import PLACEHOLDER, JsonOption, NumberOption
 from cli.problem_options import ProblemOptions, asks
@@ -147,6 +153,8 @@ def recommend(
         raise InputError("--rate, --pareto and --price are of size", hint=f"tunegraph {shlex.join(words)}")
     span_s(lasts)
     _weights(weigh)
+    if write_dir:
+        refuse_unwritable(Path(write_dir))
     other_form = "" if form == "json" else form
     shown = {"--write": write, "--html": html, "--format": other_form}
     _refuse_together(bool(write), "--write prints a diff", {"--format": form, "--json": as_json})

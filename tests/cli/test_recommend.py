@@ -375,3 +375,29 @@ def test_sizes_of_a_text_that_are_not_those_of_the_told_model_are_said(run: Any,
     ran = run("recommend", "--from-command", script, "--model", "qwen3-8b", "--hardware", "h100-sxm")
     assert ran.code == 0
     assert "the sizes of the text are not those of qwen3-8b" in ran.err
+
+
+def test_files_that_deploy_are_written_and_never_over_others(
+    run: Any, tmp_path: Path
+) -> None:
+    question = (
+        "recommend",
+        "--model",
+        "qwen3-8b",
+        "--phase",
+        "serving",
+        "--hardware",
+        "h100-sxm",
+        "--count",
+        2,
+    )
+    there = run(*question, "--write-dir", tmp_path)
+    assert there.code == 2
+    assert "exists" in there.fault
+    assert there.out == ""
+    folder = tmp_path / "files"
+    ran = run(*question, "--write-dir", folder)
+    assert {path.name for path in folder.iterdir()} == {"serve.sh", "compose.yaml", "kubernetes.yaml"}
+    assert "read back" in ran.out
+    assert run("check", folder / "serve.sh", "--hardware", "h100-sxm").code == 0
+    assert run(*question, "--write-dir", tmp_path / "other", "--json").code == 2

@@ -88,6 +88,8 @@ def _why(answer: Answer, item: Change) -> Iterator[str]:
         yield f"it is for {item.bottleneck}, which was observed{taken}{most}"
     elif item.strategy:
         yield "it addresses no bottleneck you reported; it is ranked by its expected gain"
+    elif _is_modelled(item) and answer.problem.workload.model:
+        yield "the cost model prices it above the start"
     elif _is_modelled(item):
         yield "a tile model on the facts of the device expects it to be among the fastest that fit"
     else:
