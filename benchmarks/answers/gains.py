@@ -33,6 +33,7 @@ from kg.triples.serialisation import all_of, from_graph
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
 from recommender.cost_model.change import modelled_gain
+from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.changes.posterior import (
     KIND_TRUST,
     ObservedEffect,
@@ -40,7 +41,6 @@ from recommender.ranking.changes.posterior import (
     effect_state,
     posterior,
 )
-from recommender.ranking.plan.candidate import LEAST_LOG_GAIN
 
 GROUPS = {
     metric: "throughput" if "throughput" in group else min(group)

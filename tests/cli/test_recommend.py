@@ -377,9 +377,7 @@ def test_sizes_of_a_text_that_are_not_those_of_the_told_model_are_said(run: Any,
     assert "the sizes of the text are not those of qwen3-8b" in ran.err
 
 
-def test_files_that_deploy_are_written_and_never_over_others(
-    run: Any, tmp_path: Path
-) -> None:
+def test_files_that_deploy_are_written_and_never_over_others(run: Any, tmp_path: Path) -> None:
     question = (
         "recommend",
         "--model",
