@@ -2,22 +2,26 @@
 
 ``python -m benchmarks.answers.accepted --asked DIR [--asked DIR ...]`` judges, by the facts of released programs
 (``tools.oracle``), every recipe of ``recipes.jsonl`` as it was published, and the first start of the answer to its
-situation and to every question of ``panel.jsonl``. A recipe is judged at the release it names, or at the nearest that
+situation, to every question of ``panel.jsonl``, and to every script of ``*/case.json``. A recipe is judged at the release it names, or at the nearest that
 was read (counted apart); what it leaves out, such as the path of the model, is not asked of it. A start is judged as it
 is printed. Nothing is fitted, so the hold-outs are the recipes themselves: a start may rest on the recipe it is asked
 for. Programs without a parser that was read are counted as such.
 """
 
+import contextlib
 import json
 import re
 import shlex
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from benchmarks import harness
 from benchmarks.answers.knowledge import raw_question
+from benchmarks.kinds.command_line import CommandLine
 from benchmarks.kinds.engine_law import pasted
 from benchmarks.worlds.recipe_rows import PHASES
 from benchmarks.worlds.world import fresh_workspace
@@ -85,8 +89,11 @@ def main() -> None:
     )
     recipes = [row for folder in run.asked for row in _lines(folder / "recipes.jsonl")]
     questions = [row for folder in run.asked for row in _lines(folder / "panel.jsonl")]
-    if not recipes and not questions:
-        harness.refuse("neither recipes.jsonl nor panel.jsonl is there: name the folders that hold them")
+    scripts = [case for folder in run.asked for case in sorted(folder.glob("*/case.json"))]
+    if not recipes and not questions and not scripts:
+        harness.refuse(
+            "no recipes.jsonl, panel.jsonl or */case.json is there: name the folders that hold them"
+        )
     official = judge_recipes(recipes)
     figures: dict[str, Any] = {"recipes": official["all"].to_json()}
     figures["recipes_by_program"] = {name: item.to_json() for name, item in official.items() if name != "all"}
@@ -97,7 +104,8 @@ def main() -> None:
                 ("starts_for_recipes", [_raw_recipe(row) for row in recipes]),
             ):
                 figures[name] = judge_starts(workspace, asked, name).to_json()
-    run.last_line(figures, n=len(recipes) + len(questions))
+        figures["starts_for_scripts"] = judge_scripts(scripts).to_json()
+    run.last_line(figures, n=len(recipes) + len(questions) + len(scripts))
 
 
 def judge_recipes(rows: Iterable[dict[str, Any]]) -> dict[str, Verdicts]:
@@ -179,22 +187,56 @@ def judge_starts(workspace: Workspace, asked: Iterable[dict[str, Any]], name: st
             found.unjudged[f"refused: {type(error).__name__}"] += 1
             continue
         start = plan.start if plan is not None else None
-        if start is None or start.layout is None or start.framework not in softwares():
-            reason = "no start" if start is None else "a kernel" if start.layout is None else "not read"
-            found.unjudged[reason] += 1
-            continue
-        [release, *_], _ = _releases(start.framework, start.version)
-        if not facts(start.framework, release).flags:
-            found.unjudged[f"{start.framework}: no command line"] += 1
-            continue
-        argv, environment = pasted(start.paste_lines)
-        complaints = judge(start.framework, release, argv, environment)
-        whole = argv[:2] == ["vllm", "serve"] or argv[:2] == ["python", "-m"]
-        found.take([text for text in complaints if not _is_for_the_user(text, whole=whole)])
+        if start is None or start.layout is None:
+            found.unjudged["no start" if start is None else "a kernel"] += 1
+        else:
+            _judge_start(found, start.framework, start.version, start.paste_lines)
+    _show(found, name)
+    return found
+
+
+def judge_scripts(cases: Iterable[Path]) -> Verdicts:
+    """What parsers say to the starts of answers to launch scripts, as they are printed."""
+    found = Verdicts()
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder)
+        with CommandLine(workspace / "w", workspace / "cache", budget_s=60) as line:
+            for case in cases:
+                words = json.loads(case.read_text(encoding="utf-8"))["args"]
+                if "--from-command" not in words:
+                    found.unjudged["no script"] += 1
+                    continue
+                words = words[: words.index("--write")] if "--write" in words else words
+                with contextlib.chdir(case.parent):
+                    result = line.run([*words, "--json"])
+                start = (json.loads(result.out) if result.code in {0, 4} and result.out else {}).get("start")
+                if not start or not start.get("paste"):
+                    found.unjudged[f"exit {result.code}"] += 1
+                    continue
+                _judge_start(found, start["framework"], start["version"], start["paste"])
+    _show(found, "starts_for_scripts")
+    return found
+
+
+def _judge_start(found: Verdicts, program: str, version: str, lines: Sequence[str]) -> None:
+    """Count a start as its own release reads it."""
+    if program not in softwares():
+        found.unjudged["not read"] += 1
+        return
+    [release, *_], _ = _releases(program, version)
+    if not facts(program, release).flags:
+        found.unjudged[f"{program}: no command line"] += 1
+        return
+    argv, environment = pasted(lines)
+    complaints = judge(program, release, argv, environment)
+    whole = argv[:2] == ["vllm", "serve"] or argv[:2] == ["python", "-m"]
+    found.take([text for text in complaints if not _is_for_the_user(text, whole=whole)])
+
+
+def _show(found: Verdicts, name: str) -> None:
     print(name, found.to_json())
     for text, count in found.examples.most_common():
         print(f"  {count} x {text}")
-    return found
 
 
 def _releases(program: str, text: str) -> tuple[list[str], bool]:
