@@ -1,7 +1,7 @@
 """Tunes replayed on a real engine's table: starts to within 5 % of the best, gains claimed, false gains.
 
-The table of :mod:`benchmarks.searches.tune_table` is replayed: whoever starts a configuration gets the number of a round drawn
-by chance, and both sides of a pair that of one round. True is the geometric mean over all rounds.
+The table of :mod:`benchmarks.searches.tune_table` is replayed: whoever starts a configuration gets its fitted
+number, moved by what one of the measured starts differed from the fit.
 
 Each way to search has the same settings and values and begins with the script as it is, which is its first start:
 
@@ -66,9 +66,9 @@ class Replay:
     finds_rates: bool = False
 
     def value(self, cell: Cell) -> float:
-        """The number of a round drawn by chance."""
+        """The number of a start."""
         self.starts += 1
-        return self.luck.choice(self.table.values[cell])
+        return self.table.fitted[cell] * math.exp(self.luck.choice(self.table.residuals))
 
     def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
         """See :class:`recommender.tune.tune_result.TuneEvaluator`."""
@@ -80,10 +80,8 @@ class Replay:
     def confirm(
         self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
     ) -> TuneResult:
-        """The number of the round that the seed draws, for both sides of a pair."""
-        values = self.table.values[cell_of(edits, self.start)]
-        turn = random.Random(f"{seed}/{self.start}").randrange(len(values))
-        return TuneResult(value=values[turn], cost_s=self.table.cost_s)
+        """The number of another start."""
+        return TuneResult(value=self.value(cell_of(edits, self.start)), cost_s=self.table.cost_s)
 
 
 def changes(start: Cell, luck: random.Random, first: Cell | None = None) -> list[TuneChange]:
@@ -225,14 +223,14 @@ def main() -> None:
         warm = tune(Replay(table, luck), changes(START, luck, twin), seed, evaluations=len(CELLS))
         for name, outcome in (("ours_cold", cold), ("ours_twin", warm)):
             found.setdefault(name, []).append(starts_to_near(table, held(outcome, START)))
-    within, false, best_cell = [], [], max(CELLS, key=table.true)
+    within, false, best_cell = [], [], max(CELLS, key=table.fitted.__getitem__)
     nothing: list[bool] = []
     for seed in run.seed_range(tunes):
         luck = random.Random(f"claims {seed}")
         outcome = tune(Replay(table, luck), changes(START, luck), seed)
         if outcome.is_better and outcome.state is not None:
             interval = outcome.state.comparisons[0].interval
-            truth = math.log(table.true(cell_of(outcome.edits, START)) / table.true(START))
+            truth = math.log(table.fitted[cell_of(outcome.edits, START)] / table.fitted[START])
             within.append(interval.low <= truth <= interval.high)
         same = [
             TuneChange(name=f"the same {one}", edits=ScriptEdits(variables={"X": one}), why="")
@@ -242,7 +240,7 @@ def main() -> None:
         top = tune(Replay(table, luck, start=best_cell), changes(best_cell, luck), seed)
         nothing.append(top.verdict is not Verdict.BETTER)
     print(f"{len(CELLS)} configurations, noise of a start {table.noise:.1%}, {table.cost_s:.1f} s a start")
-    print(f"best {table.best:.4g} tokens/s, the script {table.true(START):.4g}")
+    print(f"best {table.best:.4g} tokens/s, the script {table.fitted[START]:.4g}")
     print(f"near the best: {sum(map(table.is_near, CELLS))} of {len(CELLS)}\n")
     for name in ("ours_twin", "ours_cold", *WAYS):
         counts = sorted(found[name])

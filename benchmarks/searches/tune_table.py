@@ -21,6 +21,8 @@ from pathlib import Path
 from threading import Event
 from typing import TypeAlias
 
+import numpy as np
+
 from ingest.questions.patches.script_edits import ScriptEdits
 from recommender.tune.disturbance import ProcessorTime
 from recommender.tune.engine_process import LaunchPlace
@@ -106,38 +108,55 @@ def _ticks(pids: Iterable[int]) -> int:
 
 @dataclass(frozen=True)
 class Table:
-    """What was measured: for each configuration a number a round."""
+    """What was measured, as a fit of each configuration and what single starts differ from it.
 
-    values: Mapping[Cell, Sequence[float]]
+    The fit has each setting and each pair of settings: few starts of a configuration tell less of it than all
+    starts of its settings do.
+
+    Attributes:
+        fitted: Number of each configuration.
+        residuals: Logarithms of single starts over the fit, widened by the degrees of freedom that it took.
+        cost_s: Time of a start in the mean.
+    """
+
+    fitted: Mapping[Cell, float]
+    residuals: Sequence[float]
     cost_s: float
 
     @classmethod
     def read(cls) -> "Table":
         """The table beside this file."""
         rows = json.loads(TABLE.read_text())["rows"]
-        values: dict[Cell, list[float]] = {cell: [] for cell in CELLS}
-        for row in rows:
-            values[tuple(row["cell"])].append(float(row["value"]))
-        return cls(values=values, cost_s=statistics.fmean(row["cost_s"] for row in rows))
-
-    def true(self, cell: Cell) -> float:
-        """The geometric mean of a configuration."""
-        return statistics.geometric_mean(self.values[cell])
+        design = np.array([_terms(tuple(row["cell"])) for row in rows])
+        told = np.log([row["value"] for row in rows])
+        found, _, rank, _ = np.linalg.lstsq(design, told, rcond=None)
+        left = (told - design @ found) * math.sqrt(len(rows) / (len(rows) - int(rank)))
+        fitted = {cell: float(np.exp(np.array(_terms(cell)) @ found)) for cell in CELLS}
+        return cls(fitted, [float(one) for one in left], statistics.fmean(row["cost_s"] for row in rows))
 
     @property
     def best(self) -> float:
         """That of the best one."""
-        return max(map(self.true, CELLS))
+        return max(self.fitted.values())
 
     def is_near(self, cell: Cell) -> bool:
         """Whether a configuration is within 5 % of the best."""
-        return self.true(cell) >= NEAR * self.best
+        return self.fitted[cell] >= NEAR * self.best
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the logarithm of a number around its configuration's mean."""
-        left = [math.log(value / self.true(cell)) for cell in CELLS for value in self.values[cell]]
-        return math.sqrt(sum(item * item for item in left) / (len(left) - len(CELLS)))
+        """Standard deviation of the logarithm of a start."""
+        return float(np.std(self.residuals))
+
+
+def _terms(cell: Cell) -> list[float]:
+    """A configuration in indicators of its values and of pairs of them."""
+    own = [
+        [float(value == one) for one in values[1:]]
+        for value, values in zip(cell, SPACE.values(), strict=True)
+    ]
+    pairs = [x * y for one, other in itertools.combinations(own, 2) for x in one for y in other]
+    return [1.0, *itertools.chain.from_iterable(own), *pairs]
 
 
 if __name__ == "__main__":

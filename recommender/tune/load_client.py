@@ -157,9 +157,10 @@ def _filled(word: str, facts: Mapping[str, object]) -> str:
 
 
 def _stated(out: Path) -> dict[str, float]:
-    """The metrics of the first result in a file, or in a folder, in SI units; empty where there is none."""
-    files = sorted(path for path in out.rglob("*") if path.is_file()) if out.is_dir() else [out]
-    for path in filter(type(out).is_file, files):
+    """The metrics of the first result in a file of a name, or in a folder, in SI units; empty without one."""
+    places = sorted(out.parent.glob(f"{out.name}*"))
+    files = [path for place in places for path in (place, *sorted(place.rglob("*"))) if path.is_file()]
+    for path in files:
         tool = tool_of(path.read_text(errors="replace"))
         if tool is None:
             continue

@@ -196,7 +196,7 @@ class ServingRun:
             foreign = after.foreign_share(before) if before is not None and after is not None else 0.0
             told = disturbance(result, foreign, smallest)
             seen = verdict(result.records, self.limits) if self.limits and result.is_cut else None
-            kept = are_kept(result.records, self.limits) if seen is None else seen
+            kept = not self.limits or (are_kept(result.records, self.limits) if seen is None else seen)
             probe = Probe(
                 result=result,
                 rate=rate,

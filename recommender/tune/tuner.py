@@ -239,7 +239,7 @@ class TuneLoop:
                     f"the script keeps the limits at no load: {found.reason}",
                     hint=f"at best {found.nearest:.0%} of the requests stay within them; raise the limits",
                 )
-            raise WorkspaceError(f"the script as it is does not run: {found.reason}", hint="mend that first")
+            raise WorkspaceError(f"the script as it is does not run: {found.reason}")
         if self.budget.seconds is not None and found.cost_s > self.budget.seconds:
             raise InputError(
                 f"the budget of {self.budget.seconds:g} s is shorter than one start, {found.cost_s:.0f} s"
@@ -264,9 +264,12 @@ class TuneLoop:
         )
 
     def _search(self, cancel: Event) -> None:
+        """Try each change on the best so far; what noise may have hidden once more, on the last best."""
         queue, tried = list(self.candidates), {digest_of(ScriptEdits())}
-        first = self.steps[0].result
-        while queue:
+        first, hidden, is_again = self.steps[0].result, list[TuneChange](), False
+        while queue or (hidden and not is_again):
+            if not queue:
+                queue, is_again = hidden, True
             change = queue.pop(0)
             edits = joined([self._incumbent, change.edits])
             if digest_of(edits) in tried or self._is_settled(change):
@@ -288,6 +291,8 @@ class TuneLoop:
                 self.accepted.append(change)
                 if (more := further(change)) is not None:
                     queue.insert(0, more)
+            elif gain is not None and not is_fault:
+                hidden.append(change)
 
     def _beside_the_best(
         self, edits: ScriptEdits, change: TuneChange, cancel: Event

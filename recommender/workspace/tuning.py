@@ -178,7 +178,7 @@ class TuneDesk(Desk):
                 return name, tuner.run(cancel)
             except WorkspaceError as fault:
                 logs = sorted((folder / "runs").glob("*/*.log"))
-                if tuner.steps or not logs:
+                if tuner.steps or not logs or fault.hint:
                     raise
                 raise WorkspaceError(str(fault), hint=self._cure(logs[-1])) from None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +22,7 @@ from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
 from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind
+from recommender.tune.load_client import LoadClient
 from recommender.tune.ports import free_port
 from recommender.tune.serving_evaluator import ServingEvaluator, _interpolated, serving_objective
 from recommender.tune.serving_run import Probe
@@ -86,6 +89,24 @@ def test_every_engine_is_started_asked_and_ended(
     assert found.is_ok, found.reason
     assert found.value is not None
     assert found.value > 100
+
+
+def test_a_load_generator_of_others_is_believed(evaluator: ServingEvaluator, tmp_path: Path) -> None:
+    """It asks the server that was started, under the name that this one serves, once a probe."""
+    (tmp_path / "client.py").write_text(
+        "import json, sys, urllib.request as r\n"
+        "url, model, out = sys.argv[1:]\n"
+        "body = json.dumps({'model': model, 'prompt': 'a b', 'max_tokens': 3, 'stream': False}).encode()\n"
+        "said = json.load(r.urlopen(url + '/completions', body))\n"
+        "tokens = said['usage']['completion_tokens']\n"
+        "json.dump({'total_output_tokens': tokens, 'output_throughput': 7.5, 'model_id': model}, open(out, 'w'))\n"
+    )
+    client = f"{sys.executable} client.py {{url}} {{model}} {{out}}"
+    found = measure(replace(evaluator, client=LoadClient.of(client, LOAD, "/m/tiny")))
+    assert (found.value, found.kept, found.probes) == (7.5, True, 1)
+    written = json.loads((tmp_path / "runs" / "000" / "load-0").read_text())
+    assert written["total_output_tokens"] == 3
+    assert written["model_id"].startswith("tunegraph-")
 
 
 def test_a_candidate_below_the_best_is_dropped_by_its_first_probe(evaluator: ServingEvaluator) -> None:
