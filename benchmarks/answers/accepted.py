@@ -167,11 +167,12 @@ def published(known: Facts, settings: Sequence[dict[str, str]]) -> tuple[list[st
         elif place in {"flag", "yaml"} and known.file not in {"json", "overrides"}:
             flag = key if key.startswith("-") else f"--{key}"
             entry = spellings.get(flag) or plain.get(flag.replace("_", "-")) or {}
-            is_switch = value.lower() in {"true", ""} and (entry.get("type") == "bool" or not entry)
+            is_bare = not entry or entry.get("type") == "bool" or entry.get("nargs") == 0
+            is_switch = value.lower() in {"true", ""} and is_bare
             if flag not in spellings and flag.lstrip("-").replace("_", "-") in LAUNCHER:
                 continue
             words = shlex.split(value) if entry.get("type") == "list" else [value]
-            argv += [flag, *([] if is_switch and entry.get("nargs", "?") == "?" else words)]
+            argv += [flag, *([] if is_switch and entry.get("nargs", "?") in {"?", 0} else words)]
     argv += [word for flag, content in objects.items() for word in (flag, json.dumps(content))]
     return argv, {item["key"]: str(item["value"]) for item in settings if item["where"] == "env"}
 

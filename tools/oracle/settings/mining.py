@@ -169,7 +169,10 @@ def _sections(plan: Plan, sources: Sources) -> Iterator[Mined]:
                     forbids=forbids(sources, name, by_keyword=False),
                     open=not fields_of(sources, name),
                 )
-            yield from _below(sources, owner, section, (place, carrier))
+            for item in _below(sources, owner, section, (place, carrier)):
+                if plan.valued and place == "flag" and item.type == "bool":
+                    item.nargs = "?"
+                yield item
 
 
 def _trainer(plan: Plan, folder: Path) -> Iterator[Mined]:

@@ -38,6 +38,7 @@ class Plan:
         classes: Classes that a Hugging Face parser makes its flags of.
         sections: Paths of its configuration with the classes of each, by release; the empty one is the whole.
         places: Where they are written, with what carries them there: a file or nothing.
+        valued: A truth of its sections is a flag that takes a value or none.
         hydra: YAML files whose keys it takes as overrides.
         several: Its sources are of several programs: a default is what their parsers agree on, no recipe's.
         table: C++ file with its table of arguments.
@@ -76,6 +77,7 @@ class Plan:
     classes: tuple[str, ...] = ()
     sections: dict[str, tuple[str, ...]] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    valued: bool = False
     hydra: tuple[str, ...] = ()
     several: bool = False
     table: str = ""

@@ -50,6 +50,20 @@ class Trainer:
 """
 
 
+def test_a_truth_of_a_section_takes_a_value_where_its_plan_says_so(tmp_path: Path) -> None:
+    (tmp_path / "c.py").write_text("class Data:\n    packed: bool = False\n    size: int = 1\n")
+    plan = Plan(
+        software="toy",
+        source="",
+        library=("*.py",),
+        sections={"data": ("Data",)},
+        places={"flag": ""},
+        valued=True,
+    )
+    found = {item.key: item.nargs for item in mine(plan, tmp_path)}
+    assert found == {"--data.packed": "?", "--data.size": None}
+
+
 def test_classes_inside_others_make_flags_with_dots(tmp_path: Path) -> None:
     (tmp_path / "config.py").write_text(TREE)
     plan = Plan(
