@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.profiles.checks import SNAPSHOT
-from kg.errors import MissingFactError, UnknownEntityError, WorkspaceError
+from kg.errors import InputError, MissingFactError, UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Effect
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Bottleneck, Cause, Model, Strategy
@@ -123,10 +123,12 @@ def diagnose_profile(
         present: What runs and where, for matching cases; without it none are matched.
 
     Raises:
+        InputError: It is of devices of several vendors.
         MissingFactError: Nothing of a device was recorded.
         WorkspaceError: The graph has no thresholds to judge by.
     """
     _require_device(profile)
+    _require_one_vendor(profile)
     patterns = list(all_of(graph, Bottleneck))
     if not any(pattern.symptoms for pattern in patterns):
         raise WorkspaceError(
@@ -170,6 +172,19 @@ def keep_in_job(graph: GraphStore, answer: DiagnosisAnswer, folder: Path, job: s
     found = answer.diagnosis
     evidence = evidence_by_rank(list(found.views), Thresholds.of(all_of(graph, Bottleneck)))
     keep_run(folder, job, found.views, found.ledger, evidence)
+
+
+def _require_one_vendor(profile: Profile) -> None:
+    """Refuse recordings of several vendors' devices: they are of several jobs."""
+    vendors: dict[str, str] = {}
+    for rank in profile.ranks:
+        if rank.kernels is not None and (vendor := vendor_of(replace(profile, ranks=(rank,)))):
+            vendors.setdefault(vendor, rank.folder if rank.folder != "." else rank.kernels.file)
+    if len(vendors) > 1:
+        named = ", ".join(f"{vendor} ({place})" for vendor, place in sorted(vendors.items()))
+        raise InputError(
+            f"{profile.path} holds profiles of several vendors: {named}", hint="name the one to diagnose"
+        )
 
 
 def _require_device(profile: Profile) -> None:

@@ -3,12 +3,15 @@
 import pickle
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from benchmarks.profiles import traced_runs
 from recommender.report.document import ReportDocument
 
 HEADER = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim"
@@ -280,3 +283,18 @@ def test_who_else_holds_the_memory_is_named_before_any_setting(run: Any, tmp_pat
     out = " ".join(run("diagnose", log).out.split())
     assert "process 12345 holds 43.12 GiB of this device" in out
     assert out.index("12345 holds") < out.index("remedy")
+
+
+def test_a_folder_of_several_vendors_is_no_run(run: Any, profile: Path, tmp_path: Path) -> None:
+    shutil.copytree(profile, tmp_path / "mixed" / "rank0")
+    world = replace(traced_runs.WORLDS["trains on A100"], steps=1, layers=1)
+    traced_runs.write(world, np.random.default_rng(1), tmp_path / "mixed" / "worker1.pt.trace.json")
+    ran = run("diagnose", tmp_path / "mixed")
+    assert ran.code == 2
+    assert re.search(r"several vendors: huawei .* nvidia", ran.err)
+
+
+def test_a_job_is_set_beside_its_last_runs(run: Any, profile: Path) -> None:
+    assert "its first run is kept" in run("diagnose", profile, "--job", "nightly").err
+    assert "Nothing costs more than it did before." in run("diagnose", profile, "--job", "nightly").out
+    assert run("diagnose", profile, "--job", "nightly", "--compare", profile).code == 2

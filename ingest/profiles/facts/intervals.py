@@ -9,7 +9,7 @@ import numpy as np
 from ingest.profiles.facts.kernels import UNKNOWN_NS, Integers, Kernels, Mask
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import StepTime
-from ingest.profiles.facts.stretches import length_us, union
+from ingest.profiles.facts.stretches import jump_us, length_us, union
 
 
 def gaps(kernels: Kernels) -> tuple[Integers, Integers]:
@@ -64,7 +64,7 @@ def _joined(steps: list[StepTime], spans: list[tuple[int, int]]) -> list[StepTim
 
 def _split(start: Integers, end: Integers, communicates: Mask, step: str, file: str) -> StepTime | None:
     """The split of one step from begin and end of its kernels; None if they take no time."""
-    length = float(end.max() - start.min()) / 1e3
+    length = float(end.max() - start.min()) / 1e3 - jump_us(start, end)
     if length <= 0:
         return None
     computing = length_us(start[~communicates], end[~communicates])

@@ -6,6 +6,18 @@ import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS, Floats, Integers
 
+JUMP = 1000.0
+"""Gap over all other time of a step from which the clock has jumped, or the recording paused. Assumed."""
+
+
+def jump_us(start_ns: Integers, end_ns: Integers) -> float:
+    """Length of the gap between intervals that is no time of theirs, for the clock jumped; 0 without one."""
+    start, end = union(start_ns, end_ns)
+    if len(start) < 2:
+        return 0.0
+    longest = int((start[1:] - end[:-1]).max())
+    return longest / 1e3 if longest > JUMP * (int(end[-1] - start[0]) - longest) else 0.0
+
 
 def union(start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
     """Begin and end of each stretch that the intervals cover, in order."""

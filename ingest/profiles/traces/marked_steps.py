@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS, Integers, Kernels, Mask, TextColumn
-from ingest.profiles.facts.stretches import union
+from ingest.profiles.facts.stretches import jump_us, union
 
 Step = tuple[int, int, str]
 """Begin, end (nanoseconds) and name of a step on the host."""
@@ -131,6 +131,8 @@ def notes_on(kernels: Kernels | None, marks: Sequence[Step]) -> list[str]:
         found.append(f"steps that begin within another: {within}; kernels are of the later one")
     if kernels is None:
         return found
+    if paused_us := jump_us(kernels.start_ns, kernels.end_ns):
+        found.append(f"the clock jumped, or the recording paused, for {paused_us / 1e6:.0f} s: left out")
     column = kernels.texts["step"]
     rows = np.flatnonzero(~kernels.is_copy & (kernels.start_ns != UNKNOWN_NS) & (column.codes > 0))
     if not len(rows):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS, stem
+from ingest.profiles.facts.stretches import JUMP
 from recommender.diagnosis.ledger import reasons
 from recommender.diagnosis.ledger.gaps import Gaps, times_of_gaps
 from recommender.diagnosis.ledger.sweep import share_time
@@ -315,12 +316,14 @@ def _book_gaps(
     free = np.array([step.free_us for step in steps])
     length = np.array([step.step_us for step in steps])
     at = shares.gap_step
-    between = _sums(at, shares.gap_us, len(steps))
+    # A jump of the clock is no time of a step that is counted from its kernels.
+    gap_us = np.where(shares.gap_us > JUMP * length[at], 0.0, shares.gap_us)
+    between = _sums(at, gap_us, len(steps))
     fits = between + copies <= free + ROUNDING * length
     kept = np.where(fits, np.minimum(1.0, np.divide(free, between + copies, out=np.ones_like(free),
                                                     where=between + copies > 0)), 0.0)  # fmt: skip
     copy_us = copies * kept
-    located = shares.gap_us * kept[at]
+    located = gap_us * kept[at]
     edge = np.where(fits, np.maximum(0.0, free - between * kept - copy_us), 0.0)
     if copy_us.any():
         book.column(Account(FREE, GAP, reasons.COPY))[:] += copy_us

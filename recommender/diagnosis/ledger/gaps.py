@@ -110,7 +110,9 @@ def _covered(gaps: Gaps, spans: HostSpans) -> dict[str, Floats]:
     found[AFTER] = np.where(has_mark, np.clip(before_mark, 0.0, rest), 0.0)
     found[BEFORE] = np.where(is_first, rest - found[AFTER], 0.0)
     rest = np.where(is_first, 0.0, rest)
-    behind = _behind(begin, *spans.of(lambda level, name: reason_of(level, name) == WAITS))
+    waits = spans.of(lambda level, name: reason_of(level, name) == WAITS)
+    longest_us = (waits[1] - waits[0]).max(initial=0) / 1e3
+    behind = _behind(begin, *waits) & (rest <= longest_us)
     found[WAITS] = found[WAITS] + np.where(behind, rest, 0.0)
     rest = np.where(behind, 0.0, rest)
     launches = spans.of(lambda level, name: level in RUNTIME and any(part in name for part in LAUNCHES))

@@ -60,7 +60,7 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of all free time, of each of its accounts, and of what the calls in them are."""
     if not view.rank.steps or view.total_us <= 0:
         return
-    free = max(0.0, view.step_sum("free_us") - _copied_within_us(view))
+    free = max(0.0, sum(view.gap_us.values()) - _copied_within_us(view))
     share = free / view.total_us
     yield step_evidence(
         view,

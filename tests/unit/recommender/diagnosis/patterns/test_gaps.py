@@ -180,3 +180,17 @@ def test_copies_within_the_device_are_no_idle_host(thresholds: Any) -> None:
     assert found["host-bound"].lost_us == 60.0
     assert found["memory-copies"].lost_us == 40.0
     assert found["host-to-device-copy"].lost_us == 30.0
+
+
+def test_a_clock_that_jumps_is_no_gap(tmp_path: Path, network: Any, thresholds: Any) -> None:
+    path = write(TRAINS, np.random.default_rng(1), tmp_path / "run.json")
+    content = json.loads(path.read_text())
+    events = content["traceEvents"]
+    middle = events[len(events) // 2]["ts"]
+    later = [{**item, "ts": item["ts"] + (3.6e9 if item["ts"] > middle else 0)} for item in events]
+    path.write_text(json.dumps({**content, "traceEvents": later}))
+    run = read_profile(path)
+    assert any("the clock jumped" in note for note in run.ranks[0].notes)
+    found = diagnose(run, network, thresholds)
+    assert found.findings == ()
+    assert found.ledger.error < 1e-6
