@@ -139,7 +139,7 @@ def write_user_settings(path: Path, settings: UserSettings, remarks: Mapping[str
 def _place(message: str, text: str) -> str:
     """Line and word of what is no TOML, and why."""
     found = re.search(r"\(at line (\d+), column (\d+)\)", message)
-    reason = re.sub(r"\s*\(at .*\)$", "", message)
+    reason = re.sub(r"(?<!\s)\s*+\(at [^()]*+\)$", "", message)
     lines = text.splitlines() or [""]
     line, column = (int(found[1]), int(found[2])) if found else (len(lines), 1)
     source = lines[min(line, len(lines)) - 1]

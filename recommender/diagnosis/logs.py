@@ -67,7 +67,7 @@ _BEGINS = re.compile(
     r"\s*(?:\[|\(\w+ pid=|INFO|WARN|ERROR|DEBUG|\d{4}-\d\d|Traceback|File \"|\S+:\d+:\d+ \[)"
 )
 """How a line of a log begins, other than one that goes on with a message."""
-_SIZE = re.compile(r"\b(\w*BLOCK\w*|\w*block_?size\w*)\s*[=:]{1,2}\s*(\d+)\b")
+_SIZE = re.compile(r"\b(?=\w*(?:BLOCK|block_?size))(\w++)\s*+[=:]{1,2}\s*+(\d++)\b")
 """A size of a block as a program prints it."""
 _FRAME_MARK = 'File "'
 _FRAME = re.compile(r'File "[^"]+", line \d+, in (\w+)')

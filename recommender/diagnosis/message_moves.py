@@ -31,7 +31,8 @@ _ORDER = re.compile(
 _DIVIDES = re.compile(r"(?i)divisible by|multiple of|evenly divide|does not divide")
 _SAME = re.compile(r"(?i)\bequals?\b|must match|not match|!=|==|\bsame as\b")
 _NUMBER = re.compile(
-    r"(?<![\w./:-])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*[/:]\d|\.\d|x?\w*[A-Za-z_]\w*\()"
+    r"(?<![\w./:-])-?\d[\d,]*+(?:\.\d++)?+(?:e[+-]?\d++)?+"
+    r"(?![\w.]*+[/:]\d|\.\d|(?=(?:(?![A-Za-z_])\w)*+[A-Za-z_])\w++\()"
 )
 _NAME = re.compile(r"(--?[A-Za-z][\w.-]*|[A-Za-z_][\w.-]*)[`'\"\])]*\s*(?:=|:|\(|\[|of|is|to)?\s*[`'\"(\[]*$")
 _WORD = r"--?[A-Za-z][\w.-]*\w|[A-Za-z]\w*(?:[_.]\w+)+|[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+"

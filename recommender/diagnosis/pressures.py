@@ -23,7 +23,7 @@ from recommender.diagnosis.statements import values_found
 from recommender.diagnosis.word_index import WordIndex
 
 _TABLE = "settings/pressures.yaml"
-_GIVEN = re.compile(r"['\"]?(\w+)['\"]?\s*[=:]\s*('[^']*'|\"[^\"]*\"|-?[\w.]+)")
+_GIVEN = re.compile(r"(?<!\w)['\"]?(\w++)['\"]?\s*+[=:]\s*+('[^']*+'|\"[^\"]*+\"|-?[\w.]++)")
 _ARGUMENTS = ("non-default args", "server_args=", "ServerArgs(")
 """Marks of the line in which a server tells its own arguments: vLLM and SGLang."""
 _GIB = {

@@ -30,7 +30,7 @@ _MOST_VALUE = 60
 _MOST_GAP = 300
 """Characters that left-out words may take."""
 _PART = re.compile(r"\{(\w+)\}|(…)|((?:\{\{|\}\}|[^{}…])+)")
-_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*+(?<=\d)(?:\.\d++)?|\.\d++)(?:e[-+]?\d++)?", re.IGNORECASE)
 _EDGES = "()[]<>'\"`,;:!?%"
 _UNIT = re.compile(
     r" ?(GiB|MiB|KiB|GB|MB|KB|TB|bytes|bits|tokens?|blocks?|ms|us|s|seconds?|reqs|requests)\b| ?(%)"

@@ -34,7 +34,7 @@ LEAST_PAIRS = 6
 MOST_PAIRS = 10_000
 """Pairs at most: each look costs a pass over all of them. A choice."""
 
-_GUARD = re.compile(r"^\s*([A-Za-z_][\w .-]*?)\s*(<=|>=)\s*([+-]?\d[\d.eE+-]*)\s*(%?)\s*$")
+_GUARD = re.compile(r"^\s*+([A-Za-z_][\w\s.-]*)(<=|>=)\s*+([+-]?\d[\d.eE+-]*+)\s*+(%?)\s*+$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Guard:
         found = _GUARD.match(text)
         if found is None:
             raise InputError(f"--guard {text!r}: expected a metric and a change", hint="peak_memory<=+5%")
-        name, sign, number, percent = found.groups()
+        name, sign, number, percent = map(str.strip, found.groups())
         try:
             change = float(number)
         except ValueError:

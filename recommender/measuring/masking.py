@@ -18,10 +18,10 @@ _SECRET = re.compile(
 """Names of secrets: HF_TOKEN, --api-key, PGPASSWORD; not max_tokens or key_cache."""
 
 _GIVEN = re.compile(
-    r"(?P<name>--?[A-Za-z][\w.-]*|[A-Za-z_][\w.-]*)(?P<sign>\s*[:=]\s*|\s+)"
+    r"(?P<name>--?[A-Za-z][\w.-]{0,99}|[A-Za-z_][\w.-]{0,99})(?P<sign>\s*[:=]\s*|\s+)"
     r"(?P<value>(?:(?:Bearer|Basic)\s+)?(?:\"[^\"]*\"|'[^']*'|[^\s\"';&|]+))"
 )
-_IN_URL = re.compile(r"(?P<head>[A-Za-z][\w+.-]*://[^\s/:@]*):(?P<value>[^\s/@]+)@")
+_IN_URL = re.compile(r"(?P<head>[A-Za-z][\w+.-]{0,30}://[^\s/:@]*):(?P<value>[^\s/@]+)@")
 _NO_SECRET = re.compile(
     r"[\"']?(?:-?\d+(?:\.\d+)?|true|false|none|null|\$\{?\w+\}?|\{[\w.-]+\}|-.*)?[\"']?", re.IGNORECASE
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WIDTH = 76
 """Columns of a pasted line: with two before it and a backslash behind, it fits a screen of 80."""
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+")
-_FILLED = re.compile(r"[\w:./-]*\$([A-Z][A-Z_]{2,}|\{\w+(:-[\w.-]*)?\}|\(\w+\))[\w:./-]*")
+_FILLED = re.compile(r"[\w:./-]*+\$([A-Z][A-Z_]{2,}+|\{\w+(:-[\w.-]*)?\}|\(\w+\))[\w:./-]*")
 _LISTS = frozenset({"ModelConfig"})
 """Fields of MindIE's config.json that hold a list of objects, of which a plan sets the first."""
 UNNAMED = "MODEL"

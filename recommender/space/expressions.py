@@ -154,7 +154,7 @@ class Expression:
 
 def _as_python(text: str) -> str:
     """C's spellings as Python's; texts in quotes are left alone."""
-    parts = re.split(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")", text.strip())
+    parts = re.split(r"((?<!\\)(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"))", text.strip())
     for place in range(0, len(parts), 2):
         part = parts[place].replace("&&", " and ").replace("||", " or ")
         part = re.sub(r"!(?!=)", " not ", part)

@@ -22,7 +22,7 @@ _SPARE = 0.02
 """Part of a device's memory that may be held more than before; a choice above what a driver itself takes."""
 _TICK_S = 0.5
 _SHARED = Path("/dev/shm")  # noqa: S108  looked at, not written
-_HBM = re.compile(r"(\d+)\s*/\s*(\d+)\s*\|?\s*$", re.MULTILINE)
+_HBM = re.compile(r"(?<!\d)(\d++)\s*+/\s*+(\d++)[^\S\n]*+\|?[^\S\n]*+$", re.MULTILINE)
 _TOOLS = {
     "nvidia-smi": ("nvidia-smi", "--query-gpu=memory.used,memory.total", "--format=csv,noheader,nounits"),
     "npu-smi": ("npu-smi", "info"),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kg.terms.units import Unit
     from recommender.tune.engine_process import EngineProcess, LaunchPlace
 
-_STEP = re.compile(r"(?:\b|_)(?:global[_ ]?step|step|iteration|iter)\b\s*[:=\[#]*\s*(\d+)", re.IGNORECASE)
+_STEP = re.compile(r"(?:\b|_)(?:global[_ ]?step|step|iteration|iter)\b\s*+[:=\[#]*+\s*+(\d++)", re.IGNORECASE)
 _LOSS = re.compile(
     r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan\b|inf\b))", re.IGNORECASE
 )

@@ -29,12 +29,17 @@ from tools.source_tree import PACKAGES, ROOT
 SMALL, LARGE = 2_000, 20_000
 LIMIT_S = 0.3
 BOUNDED = {"cli/text/language.py _patterns": LONGEST, "cli/text/language.py _LIST": LONGEST}
-"""Letters of the texts that some are asked about."""
+BOUNDED |= {
+    "recommender/diagnosis/message_moves.py _NAME": 60,
+    "recommender/diagnosis/log_programs.py _NO_TEXT": 500,
+}
+"""Letters of the texts that some are asked about: what stands before a number, expressions of ours."""
 USED = {
     "cli/text/language.py _patterns": frozenset({"fullmatch"}),
     "ingest/questions/launches/running.py _ANY_OVERRIDE": frozenset({"fullmatch"}),
     "ingest/questions/launches/running.py _OVERRIDE": frozenset({"fullmatch"}),
     "kg/terms/model_name.py _PARTS": frozenset({"fullmatch"}),
+    "recommender/applicability/scope.py _signs": frozenset({"fullmatch"}),
 }
 """Uses of those in tables of a module that uses others in other ways."""
 USES = frozenset({"search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"})

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _COMPILED = ("Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph", "TorchDynamo Cache")
 _MADE = re.compile(r"triton_(?:poi|red|per|tem|mm|for)_|triton__\d")
-_FUSED_STEP = re.compile(r"_fused_\w*(?:adam|adagrad|sgd)|FusedAdam|FusedLAMB|FusedSGD", re.IGNORECASE)
+_FUSED_STEP = re.compile(r"_fused_\w{0,200}?(?:adam|adagrad|sgd)|FusedAdam|FusedLAMB|FusedSGD", re.IGNORECASE)
 MOSTLY = 0.5
 """Share of the time of products in TF32 from which it is switched on; the rest may be too small for it."""
 LEAST_COPIES = 0.9

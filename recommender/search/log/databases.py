@@ -20,6 +20,8 @@ from kg.nouns.values import digest
 
 SERVERS = ("postgresql", "postgres")
 """Schemes of databases that many machines share."""
+_TABLES = ("trials", "trial_params", "trial_values", "trial_user_attributes", "study_user_attributes")
+"""Beside that of studies: what Optuna would make anew, empty, where it is lost."""
 _HIDDEN = "***"
 _USER = re.compile(r"(://[^/?#:@]*):(.*)@")
 _QUERY = re.compile(r"([?&](?:ssl)?(?:password|passwd|pwd)=)([^&\s#]*)", re.IGNORECASE)
@@ -123,7 +125,14 @@ def open_database(storage: str, *, create: bool) -> Any:
             hint="signs such as @ : / % in a password are written as %40 %3A %2F %25",
         ) from None
     try:
-        if not create and not sql.inspect(engine).has_table("studies"):
+        there = sql.inspect(engine)
+        has_studies = there.has_table("studies")
+        if lost := [name for name in _TABLES if has_studies and not there.has_table(name)]:
+            raise WorkspaceError(
+                f"{hide_password(storage)} has lost the table {lost[0]}",
+                hint="restore the database; nothing is created in its place",
+            )
+        if not create and not has_studies:
             raise InputError(
                 f"no search at {hide_password(storage)}", hint="begin one: tunegraph search run FILE"
             )

@@ -1,11 +1,13 @@
 """What a database that is away says, and whether it is worth trying again; without a server."""
 
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from kg.errors import InputError
+from kg.errors import InputError, WorkspaceError
 from recommender.search.log.databases import (
     exclusive,
     hide_password,
@@ -147,3 +149,16 @@ def test_one_worker_at_a_time_chooses_in_sqlite(tmp_path: Path) -> None:
         entered.append("first")
     thread.join()
     assert entered == ["first", "other"]
+
+
+@pytest.mark.parametrize("table", ["trials", "trial_values", "trial_params", "study_user_attributes"])
+def test_a_lost_table_is_refused_and_not_made(table: str, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'search.db'}"
+    open_database(address, create=True)
+    open_database(address, create=False)
+    with closing(sqlite3.connect(tmp_path / "search.db")) as opened:
+        opened.execute(f"DROP TABLE {table}")
+        for create in (True, False):
+            with pytest.raises(WorkspaceError, match=f"has lost the table {table}"):
+                open_database(address, create=create)
+        assert not opened.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchall()
