@@ -9,6 +9,7 @@ between those that are found for the limit times and over the half width of the 
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +27,9 @@ FIRST = 5
 """Changes of an answer that are counted."""
 _CUT = 0.03
 """Log of the difference in throughput that is none: numbers are printed with two digits."""
+
+_TESTED, _NUMBER = re.compile(r"\d+\. "), re.compile(r"\d+\. [\d.]+x ")
+"""A change on a screen, and one that has a number."""
 
 
 def asked(line: str) -> list[str]:
@@ -64,6 +68,7 @@ def panel_figures(line: CommandLine, questions: Sequence[Sequence[str]]) -> dict
             faster.append(any(is_better(answer["start"], one) for one in answer["alternatives"]))
         if answer["start"]["expected"]:
             numbers += [one["gain"] is not None for one in answer["changes"][:FIRST]]
+    tested = [line for one in screens for line in one.out.splitlines() if _TESTED.match(line)]
     lines = [len(one.out.strip().splitlines()) + len(one.err.strip().splitlines()) for one in screens]
     return {
         "asked": len(questions),
@@ -72,6 +77,8 @@ def panel_figures(line: CommandLine, questions: Sequence[Sequence[str]]) -> dict
         "alternative_believed_faster": sum(faster),
         "changes": len(numbers),
         "changes_with_a_number": share(numbers),
+        "shown_changes": len(tested),
+        "shown_changes_with_a_number": share([_NUMBER.match(line) is not None for line in tested]),
         "lines_median": percentile(lines),
         "lines_most": max(lines, default=0),
         "json_bytes_most": max(sizes, default=0),

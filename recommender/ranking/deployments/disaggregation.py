@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from kg.nouns.codec import JsonNoun, in_json
+from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings
 from kg.terms.meanings import table
@@ -65,10 +65,10 @@ class Disaggregation(JsonNoun):
     decode: RatedDeployment = field(metadata=in_json(write=_instances))
     decodes: int
     at_once: float
-    requests_per_s: float
-    throughput: float
-    ttft_s: float
-    transfer_s: float
+    requests_per_s: float = field(metadata=in_json(write=four_digits))
+    throughput: float = field(metadata=in_json(write=four_digits))
+    ttft_s: float = field(metadata=in_json(write=four_digits))
+    transfer_s: float = field(metadata=in_json(write=four_digits))
 
     @property
     def devices(self) -> int:
