@@ -52,7 +52,9 @@ def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = ""
     lines = wrapped_command([program, *words] if program and words else words)
     written = [line for file, fields in files.items() for line in _here_document(file, fields)]
     others = field_lines(item for item in settings if not (files and item.where is SettingPlace.YAML))
-    return [*export_lines(settings), *written, *lines, *others]
+    exports = [line.removeprefix("export ") for line in export_lines(settings)]
+    exported = wrapped_command(["export", *exports] if exports else [])
+    return [*exported, *written, *lines, *others]
 
 
 def _files(
