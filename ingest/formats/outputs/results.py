@@ -50,7 +50,18 @@ _SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 
 def sniff(head: Head) -> bool:
     """True if the file has the signs of one of the tools."""
-    return tool_of(head.text) is not None
+    return tool_of(head.text) is not None and not _repeats(head)
+
+
+def companion(head: Head) -> str:
+    """Why a file is not read by itself: its summary is, or the runs that it repeats."""
+    return "the runs of the sweep beside it are read" if _repeats(head) else part_of(head.text)
+
+
+def _repeats(head: Head) -> bool:
+    """Whether it is a list of the runs of a sweep of vllm that stand beside it."""
+    is_summary = head.name == "summary.json" and '"run_number"' in head.text
+    return is_summary and any(head.path.parent.glob("run=*.json"))
 
 
 def read(content: Content, records: Records) -> Iterator[Case | Fault]:
@@ -235,5 +246,5 @@ FORMAT = Format(
     title="results of benchmarks and trainers (docs/formats.md names them)",
     sniff=sniff,
     read=read,
-    companion=lambda head: part_of(head.text),
+    companion=companion,
 )

@@ -230,3 +230,15 @@ def test_what_guidellm_saves_as_yaml_is_read(tmp_path: Path, names: NameResolver
     cases = [item for item in items if isinstance(item, Case)]
     assert {case.problem.workload.shape["concurrency"] for case in cases} == {8, 32}
     assert {case.measurement.value for case in cases} == {812.5, 0.1205}
+
+
+def test_runs_of_a_sweep_differ_in_what_it_varied(tmp_path: Path, names: NameResolver) -> None:
+    runs = [VLLM_SERVE | {"run_number": 0, "max-num-seqs": size} for size in (32, 64)]
+    for number, run in enumerate(runs):
+        (tmp_path / f"run={number}.json").write_text(json.dumps(run))
+    (tmp_path / "summary.json").write_text(json.dumps(runs))
+    cases = [item for item in read([tmp_path], names, hardware=H100) if isinstance(item, Case)]
+    rates = [case for case in cases if case.measurement.metric == "throughput"]
+    assert [dict(case.configuration) for case in rates] == [{"max_num_seqs": 32}, {"max_num_seqs": 64}]
+    cases, _ = taken(tmp_path / "of_both.json", json.dumps(runs[0]), names, script=SCRIPT)
+    assert dict(cases["throughput"].configuration) == {"tensor_parallel_size": 4, "max_num_seqs": 32}
