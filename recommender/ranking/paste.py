@@ -239,4 +239,4 @@ def shell_word(text: str) -> str:
 
     What a script of theirs fills in, ``$PORT`` or ``${HOST:-0.0.0.0}``, stays that.
     """
-    return f'"{text}"' if _FILLED.fullmatch(text) else shlex.quote(text) if text else ""
+    return f'"{text}"' if _FILLED.fullmatch(text) else shlex.quote(text)

@@ -94,6 +94,10 @@ class StartedProgram:
         stated = [self.launchers[name].positive(*options) for name, options in names.items()]
         return next((size for size in reversed(stated) if size is not None), None)
 
+    def configuring(self) -> Iterator[LaunchOptions]:
+        """The options of launchers that configure the program too, by flags or a file."""
+        yield from (options for name, options in self.launchers.items() if _launchers()[name].get("file"))
+
     def launcher_files(self) -> Iterator[tuple[LaunchOptions, str]]:
         """The files of settings that launchers are given, each with the options of its launcher."""
         for name, options in self.launchers.items():

@@ -22,6 +22,9 @@ _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
 _ANY_OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 
+_SECTIONS = ("fsdp_config.", "deepspeed_config.")
+"""Of accelerate's file: each of their keys is that of an option."""
+
 Stated = tuple[str, str, SettingPlace]
 """A setting with its value and its place."""
 
@@ -89,6 +92,9 @@ def _variables(launch: Launch) -> Iterator[Stated]:
 
 def _words(launch: Launch) -> Iterator[Stated]:
     words, signs = launch.started.words, launch.started.signs
+    for options in launch.started.configuring():
+        for name, value in options.values.items():
+            yield f"--{name}", "true" if value is True else str(value), SettingPlace.FLAG
     override = _ANY_OVERRIDE if signs.id in softwares() and registry(signs.id).overrides else _OVERRIDE
     at = 0
     while at < len(words):
@@ -144,8 +150,9 @@ def _of_file(launch: Launch, content: Mapping[str, object]) -> Iterator[Stated]:
         is_own = fields and fields.look_up(key, SettingPlace.YAML, suggest=False).setting is not None
         if is_server and "." not in key and not is_own:
             yield f"--{key.replace('_', '-')}", value, SettingPlace.FLAG
-        else:  # of accelerate's sections each key is that of an option
-            yield key.removeprefix("fsdp_config."), value, SettingPlace.YAML
+        else:
+            section = next((one for one in _SECTIONS if key.startswith(one)), "")
+            yield key.removeprefix(section), value, SettingPlace.YAML
 
 
 def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:

@@ -204,3 +204,17 @@ def test_a_length_beyond_the_model_is_stretched_or_found(more: str, *, found: bo
 )
 def test_packed_weights_are_those_of_the_checkpoint(model: str, method: str, *, found: bool) -> None:
     assert bool(of_the_model(f"vllm serve {model} --quantization {method}", model)) is found
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.01, True), (0.3, False)])
+def test_an_offload_that_a_launcher_is_told_is_found_where_all_fits(share: float, *, found: bool) -> None:
+    script = "accelerate launch --offload_optimizer_device cpu sft.py --per_device_train_batch_size 1"
+    rules = judged(script, "transformers", "5.0.0", weight_share=share)
+    assert ("accelerate-offload-of-what-fits" in rules) is found
+
+
+@pytest.mark.parametrize(("before", "found"), [("", True), ("export CUDA_DEVICE_MAX_CONNECTIONS=1\n", False)])
+def test_megatron_without_the_variable_that_it_checks(before: str, *, found: bool) -> None:
+    script = f"{before}torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 1"
+    assert ("megatron-hardware-queues" in judged(script, "megatron-lm", "0.14.0")) is found
+    assert "megatron-hardware-queues" not in judged(script, "megatron-lm", "0.14.0", has_fp4=True)

@@ -132,3 +132,14 @@ def test_a_setting_of_another_file_has_its_name_and_its_line_there() -> None:
     }
     assert places["--per_device_train_batch_size"] == ("", 1)
     assert places["zero_optimization.stage"] == ("z.json", 4)
+
+
+@pytest.mark.parametrize(
+    "content", [None, "deepspeed_config: {zero_stage: 3, offload_optimizer_device: cpu}"]
+)
+def test_what_configures_a_launcher_is_a_setting_by_flag_or_file(content: str | None) -> None:
+    flags = "--zero_stage 3 --offload_optimizer_device cpu" if content is None else "--config_file a.yaml"
+    text = f"accelerate launch {flags} sft.py --per_device_train_batch_size 1"
+    settings = running_settings(text, beside={"a.yaml": content}.get)
+    named = {item.key.lstrip("-"): item.value for item in settings}
+    assert (named["zero_stage"], named["offload_optimizer_device"]) == ("3", "cpu")
