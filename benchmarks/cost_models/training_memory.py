@@ -45,6 +45,8 @@ def _from_step(row: dict[str, str]) -> dict[str, str]:
         else "none"
     )
     said["recompute"] = kind if kind in CHOICES["recompute"] else "none"
+    if "block" in row["recompute"]:
+        said["recompute_layers"] = row["recompute"].split()[-1]
     if row["method"] == "lora":
         said["lora_rank"] = "8"
     if row["global_batch"]:

@@ -81,6 +81,8 @@ def translate(
 def _complete_training(found: dict[str, Value], stated: Statement, count: int | None) -> None:
     """Sizes and number formats that follow from how trainers count and load."""
     facts = stated.facts
+    if facts.get("recompute_method") != "block":  # by the others it is how many blocks share a checkpoint
+        found.pop("recompute_layers", None)
     if "batch" in facts:
         found.setdefault("micro_batch", facts["batch"])
     sizes = [found.get(name, size) for name, size in (("micro_batch", 1), ("tensor_parallel", 1))]
@@ -98,7 +100,7 @@ def _complete_training(found: dict[str, Value], stated: Statement, count: int | 
 
 
 _HALF = frozenset({"bf16", "fp16"})
-_COUNTED = frozenset({"dp_attention", "world", "turns", "batch"})
+_COUNTED = frozenset({"dp_attention", "world", "turns", "batch", "recompute_method"})
 """Facts that say how degrees are counted."""
 ADAPTED, LORA_RANK = "lora_target_modules", 16
 """What says that MindSpeed-LLM trains adapters, and their rank where it is not stated (its ``--lora-r``)."""

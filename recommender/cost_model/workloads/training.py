@@ -19,7 +19,15 @@ from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_us
 from recommender.cost_model.workloads.block import BlockWork, forward, stream_us
 from recommender.cost_model.workloads.energy import power_w
-from recommender.cost_model.workloads.layouts import complete_columns, shares, stage_layers, trained
+from recommender.cost_model.workloads.layouts import (
+    complete_columns,
+    expert_copies,
+    recomputed,
+    shares,
+    spread,
+    stage_layers,
+    trained,
+)
 from recommender.cost_model.workloads.networks import (
     BACKWARD,
     convolutions_us,
@@ -89,7 +97,7 @@ def training_step(
         settings=s,
         attention_parts=cp,
     )
-    cube, vector, kernels, redo = _passes(work, s)
+    cube, vector, kernels, redo = _passes(work, s, recomputed(model, s))
     back = _products_back(s)
     vector = vector + adapters_us(operators, device, model, tokens, s, redo)
     kernels = kernels + adapter_kernels(model, s, redo)
@@ -147,7 +155,7 @@ def training_step(
     )
 
 
-def _passes(work: BlockWork, s: Columns) -> tuple[Floats, Floats, Floats, Floats]:
+def _passes(work: BlockWork, s: Columns, share: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Matrix time, vector time and kernels of all passes of a block, and the forward passes repeated."""
     again = s["recompute"]
     full, selective, products = (
@@ -155,9 +163,9 @@ def _passes(work: BlockWork, s: Columns) -> tuple[Floats, Floats, Floats, Floats
     )
     flash = s["flash_attention"] > 0
     # fused attention keeps nothing that selective recomputation would drop, so it repeats the vector work
-    redo_attention = np.where(full | (selective & ~flash), 1.0, 0.0)
-    redo = np.where(full, 1.0, np.where(products, 0.5, 0.0))
-    redo_vector = np.where(full | products, 1.0, np.where(selective, 0.5, 0.0))
+    redo_attention = np.where(full, share, np.where(selective & ~flash, 1.0, 0.0))
+    redo = share * np.where(full, 1.0, np.where(products, 0.5, 0.0))
+    redo_vector = np.where(full | products, share, np.where(selective, 0.5, 0.0))
     back = _products_back(s)
     cube = (work.cube_us + work.experts_us) * (1 + back + redo)
     cube = cube + work.attention_us * (1 + ATTENTION_BACKWARD + redo_attention)
@@ -200,8 +208,7 @@ def _gradients(
     group = dp * cp
     total = collective_us(network, operators, "all_reduce", dense * 2, group, tp)
     if model.experts:
-        copies = np.maximum(np.floor(group * tp / np.maximum(s["expert_parallel"], tp)), 1)
-        total = total + collective_us(network, operators, "all_reduce", routed * 2, copies, tp)
+        total = total + collective_us(network, operators, "all_reduce", routed * 2, expert_copies(s), tp)
     # ZeRO 3 gathers weights in forward and backward pass of every micro-batch and scatters gradients once
     gather = collective_us(network, operators, "all_gather", sum(shares(model, s)) * 2 / group, group, tp)
     total = np.where(s["zero_stage"] >= 3, 2 * count * gather + total / 2, total)
@@ -211,10 +218,8 @@ def _gradients(
 
 
 def _update(operators: Operators, device: Device, model: ModelSizes, s: Columns) -> Floats:
-    dense, routed = trained(model, s)
-    shards = np.where(s["zero_stage"] >= 1, s["data_parallel"] * s["context_parallel"], 1.0)
     passes = np.where(s["fused_optimizer"] > 0, 1.0, UNFUSED_OPTIMISER)
-    return stream_us(operators, device, (dense + routed) / shards * OPTIMISER_BYTES * passes, 10.0)
+    return stream_us(operators, device, spread(model, s, stage=1) * OPTIMISER_BYTES * passes, 10.0)
 
 
 def _offload(
@@ -237,10 +242,8 @@ def _offload(
         "measured_host_link_bandwidth_bytes_per_s",
         "pcie_bandwidth_bytes_per_s",
     )
-    dense, routed = trained(model, s)
-    shards = np.where(s["zero_stage"] >= 1, s["data_parallel"] * s["context_parallel"], 1.0)
     count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
-    states = 2 * HOST_STATE_BYTES * (dense + routed) / shards / up * 1e6 / count
+    states = 2 * HOST_STATE_BYTES * spread(model, s, stage=1) / up * 1e6 / count
     kept = 2 * layers * layer_activation(model, s, tokens) / up * 1e6
     moved = np.where(kinds == CHOICES["offload"].index("activations"), kept, zero)
     hidden = np.minimum(moved, stage_us)

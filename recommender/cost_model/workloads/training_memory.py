@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.settings.plans import CHOICES, Columns
-from recommender.cost_model.workloads.layouts import shares, stage_layers, trained
+from recommender.cost_model.workloads.layouts import (
+    expert_copies,
+    recomputed,
+    shares,
+    spread,
+    stage_layers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,16 +118,15 @@ def _inner_widths(model: ModelSizes) -> tuple[float, float]:
 def memory_parts(model: ModelSizes, s: Columns, tokens: Floats, *, ascend: bool = True) -> dict[str, Floats]:
     """Bytes on the fullest device, the first stage of the pipeline."""
     zero, ranks = s["zero_stage"], s["data_parallel"] * s["context_parallel"]
-    learned, count = sum(trained(model, s)), s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
+    count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
     activations = _activations(model, s, tokens, count)
     of_host, of_optimizer = (s["offload"] == CHOICES["offload"].index(n) for n in ("parameters", "optimizer"))
     pure = s["pure_bf16"] > 0
     states = np.zeros_like(tokens)
     for place, (wide, narrow) in enumerate(STATES.values()):
         states = np.where(s["optimizer_kind"] == place, np.where(pure, narrow, wide + MASTER_BYTES), states)
-    states = learned * np.where(zero >= 1, states / ranks, states)
-    gradients = learned * np.where(pure, GRADIENT_BYTES / 2, GRADIENT_BYTES)
-    gradients = np.where(zero >= 2, gradients / ranks, gradients)
+    states = states * spread(model, s, stage=1)
+    gradients = np.where(pure, GRADIENT_BYTES / 2, GRADIENT_BYTES) * spread(model, s, stage=2)
     # PyTorch makes gradients while activations go, Megatron and DeepSpeed have a buffer for them
     gradients = np.where(pure & (count <= 1), np.maximum(gradients - activations, 0.0), gradients)
     # offloaded states take the gradients along where replicas share them (ZeRO-Offload)
@@ -148,7 +153,8 @@ def _weights(model: ModelSizes, s: Columns, ranks: Floats) -> Floats:
     owned = block * (dense + routed - ends) + end * (ends + lost / s["pipeline_parallel"])
     blocks = np.maximum(stage_layers(model, s), 1.0)
     gathered = GATHERED_BLOCKS * block * (dense + routed - ends) / blocks + end * ends
-    kept = np.where(s["offload"] == CHOICES["offload"].index("parameters"), 0.0, owned / ranks)
+    kept = (owned - block * routed) / ranks + block * routed / expert_copies(s)
+    kept = np.where(s["offload"] == CHOICES["offload"].index("parameters"), 0.0, kept)
     return np.where((s["zero_stage"] >= 3) & (ranks > 1), np.minimum(kept + gathered, owned), owned)
 
 
@@ -159,7 +165,8 @@ def _activations(model: ModelSizes, s: Columns, tokens: Floats, count: Floats) -
     kept, again = one, np.zeros_like(tokens)
     for name in ("full", "products"):
         chosen = s["recompute"] == CHOICES["recompute"].index(name)
-        kept = np.where(chosen, layer_activation(model, s, tokens, name), kept)
+        share = recomputed(model, s)
+        kept = np.where(chosen, share * layer_activation(model, s, tokens, name) + (1 - share) * one, kept)
         again = np.where(chosen, one, again)
     alive = np.minimum(pp * np.where(chunks > 1, 1 + (pp - 1) / (pp * chunks), 1.0), np.maximum(count, 1))
     away = s["offload"] == CHOICES["offload"].index("activations")

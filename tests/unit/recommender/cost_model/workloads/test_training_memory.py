@@ -121,3 +121,17 @@ def test_experts_may_be_split_apart_from_attention() -> None:
     assert follows["weights"] == pytest.approx(whole["weights"] - routed * (1 / 2 - 1 / 4))
     with pytest.raises(InputError, match="its tensor split must divide"):
         parts("qwen3-30b-a3b", **told, etp=8)
+
+
+def test_blocks_that_are_not_computed_again_keep_all() -> None:
+    full, eight, none = (parts(recompute="full", recompute_layers=n)["activations"] for n in (0, 8, 1e-9))
+    assert (eight - full) / (none - full) == pytest.approx(24 / 32)
+
+
+def test_states_of_experts_are_spread_over_the_copies_of_experts_alone() -> None:
+    apart, twice = (parts("qwen3-30b-a3b", devices, ep=8, zero_stage=1) for devices in (8, 16))
+    mixture = model("qwen3-30b-a3b")
+    dense = mixture.parameters - mixture.routed_parameters
+    assert apart["optimizer"] == pytest.approx(12 * (dense / 8 + mixture.routed_parameters / 8))
+    assert twice["optimizer"] == pytest.approx(12 * (dense / 16 + mixture.routed_parameters / 16))
+    assert apart["gradients"] == twice["gradients"]
