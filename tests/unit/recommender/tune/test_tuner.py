@@ -73,8 +73,14 @@ class Machine:
         says = "other" if set(self.other_answers) & set(edits.flags) else "as ever"
         kept = not set(self.misses) & {*edits.flags, "always"}
         share = 0.95 if kept else 0.5 + 0.1 * len(edits.flags)
-        told = {"kept": kept, "nearest": share, "disturbed": self.disturbed, "answers": (says,) * 8}
-        return TuneResult(value=value, cost_s=1.0, **told)
+        return TuneResult(
+            value=value,
+            cost_s=1.0,
+            kept=kept,
+            nearest=share,
+            disturbed=self.disturbed,
+            answers=(says,) * 8,
+        )
 
 
 def change(name: str) -> TuneChange:
@@ -157,6 +163,15 @@ def test_a_failure_and_a_fault_of_quality_are_losses(tmp_path: Path) -> None:
     assert found.steps[1].result.reason == "out of memory"
     assert found.steps[2].quality is not None
     assert found.steps[2].quality.is_fault
+
+
+def test_what_noise_may_have_hidden_is_tried_once_more_on_the_last_best(tmp_path: Path) -> None:
+    machine = Machine(noise=0.0)
+    found = tune(tmp_path, machine, ("--same", "--good", "--small"))
+    assert [step.name for step in found.steps[1:]] == ["--same", "--good", "--small", "--same"]
+    assert machine.seen[4] == ("--good", "--small", "--same")
+    alone = tune(tmp_path / "alone", Machine(noise=0.0), ("--same",))
+    assert [step.name for step in alone.steps[1:]] == ["--same"]  # on the same script it would be the same
 
 
 def test_more_tokens_beyond_the_limits_are_no_gain(tmp_path: Path) -> None:
