@@ -46,6 +46,7 @@ def show_ledger(run: RunLedger, *, is_full: bool) -> None:
     output.table(("what", "why", "ms", "share"), rows)
     for item in unusual_steps(run)[:SHOWN]:
         which = "warm-up" if item.is_warm_up else f"{len(item.steps)} of {item.of} steps"
+        which += f" ({item.course})" if item.course else ""
         rank = f"rank {item.rank}: " if item.rank is not None else ""
         what, why = _named(item.account)
         say(

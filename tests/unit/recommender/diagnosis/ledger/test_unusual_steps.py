@@ -39,3 +39,17 @@ def test_a_long_first_step_is_the_warm_up() -> None:
 @pytest.mark.parametrize("free", [(10, 12, 30, 11, 10), (10, 600)])
 def test_ordinary_spread_and_too_few_steps_are_nothing(free: tuple[float, ...]) -> None:
     assert unusual_steps(run(*free)) == []
+
+
+@pytest.mark.parametrize(
+    ("free", "course", "steps"),
+    [
+        ([10, 400] * 5, "every 2nd", ("1", "3", "5", "7", "9")),
+        ([10, 11, 12, 10, 500, 510, 505, 500], "since step 4", ("4", "5", "6", "7")),
+        ([100 * number for number in range(10)], "growing", ("5", "6", "7", "8", "9")),
+    ],
+)
+def test_a_course_over_time_is_told(free: list[float], course: str, steps: tuple[str, ...]) -> None:
+    """The spread grows with such a fault, so that no step stands out by it."""
+    [found] = unusual_steps(run(*free))
+    assert (found.course, found.steps, found.account) == (course, steps, GAP)
