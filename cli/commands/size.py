@@ -48,7 +48,9 @@ def size(
     k: NumberOption = 5,
     as_json: JsonOption = False,
 ) -> None:
-    """Size a service: the devices for a rate, or the best trade-offs; say whether training fits.
+    """Size a service: the devices for a rate, or the best trade-offs.
+
+    Of training it says whether it fits.
 
     Example: tunegraph size --model qwen3-32b --phase serving --hardware 910B3 --rate 20/s
     """
