@@ -39,6 +39,10 @@ ROUNDING = 0.005
 """Share of a step by which gaps between kernels may exceed its free time: the tables round. Beyond it the
 table of kernels is cut, and where the device was idle is not known."""
 
+OFF = 0.1
+"""Part of the free time by which gaps may exceed it besides: they are scaled to it. Assumed: a table that is
+cut leaves out more."""
+
 EXACT = 1e-4
 """Share by which kernels and the table may differ through the rounding of times to nanoseconds."""
 
@@ -319,7 +323,7 @@ def _book_gaps(
     # A jump of the clock is no time of a step that is counted from its kernels.
     gap_us = np.where(shares.gap_us > JUMP * length[at], 0.0, shares.gap_us)
     between = _sums(at, gap_us, len(steps))
-    fits = between + copies <= free + ROUNDING * length
+    fits = between + copies <= (1 + OFF) * free + ROUNDING * length
     kept = np.where(fits, np.minimum(1.0, np.divide(free, between + copies, out=np.ones_like(free),
                                                     where=between + copies > 0)), 0.0)  # fmt: skip
     copy_us = copies * kept
