@@ -77,12 +77,6 @@ def stage_layers(model: ModelSizes, s: Columns) -> Floats:
     return np.asarray(np.ceil(model.layers / pieces) * s["virtual_stages"])
 
 
-def recomputed(model: ModelSizes, s: Columns) -> Floats:
-    """Share of the blocks of a stage that are computed again, where their recomputation is told at all."""
-    told, blocks = s["recompute_layers"] * s["virtual_stages"], stage_layers(model, s)
-    return np.where(told > 0, np.minimum(told / np.maximum(blocks, 1.0), 1.0), 1.0)
-
-
 def _held(model: ModelSizes, s: Columns) -> Floats:
     """Share of the blocks in the longest stage; all of a network without blocks."""
     return stage_layers(model, s) / model.layers if model.layers else np.ones_like(s["pipeline_parallel"])
@@ -93,26 +87,13 @@ def shares(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
     tp, held = s["tensor_parallel"], _held(model, s)
     routed = model.routed_parameters
     dense = (model.parameters - routed) * held / tp
-    return dense, routed * held / _cut(s)
+    return dense, routed * held / expert_cut(s)
 
 
-def _cut(s: Columns) -> Floats:
+def expert_cut(s: Columns) -> Floats:
     """Devices that share an expert layer: as told (etp), else the wider of expert and tensor parallelism."""
     ep, etp = s["expert_parallel"], s["etp"]
     return np.where(etp > 0, ep * etp, np.maximum(ep, s["tensor_parallel"]))
-
-
-def spread(model: ModelSizes, s: Columns, *, stage: int) -> Floats:
-    """Trained parameters whose states (stage 1) or gradients (stage 2) a device keeps."""
-    dense, routed = trained(model, s)
-    apart = dense / (s["data_parallel"] * s["context_parallel"]) + routed / expert_copies(s)
-    return np.where(s["zero_stage"] >= stage, apart, dense + routed)
-
-
-def expert_copies(s: Columns) -> Floats:
-    """Replicas of a device's experts, over which their states may be spread."""
-    inside = s["data_parallel"] * s["context_parallel"] * s["tensor_parallel"]
-    return np.maximum(np.floor(inside / _cut(s)), 1.0)
 
 
 def trained(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:

@@ -19,15 +19,7 @@ from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_us
 from recommender.cost_model.workloads.block import BlockWork, forward, stream_us
 from recommender.cost_model.workloads.energy import power_w
-from recommender.cost_model.workloads.layouts import (
-    complete_columns,
-    expert_copies,
-    recomputed,
-    shares,
-    spread,
-    stage_layers,
-    trained,
-)
+from recommender.cost_model.workloads.layouts import complete_columns, shares, stage_layers, trained
 from recommender.cost_model.workloads.networks import (
     BACKWARD,
     convolutions_us,
@@ -35,7 +27,13 @@ from recommender.cost_model.workloads.networks import (
 )
 from recommender.cost_model.workloads.products import products_us
 from recommender.cost_model.workloads.steps import SPREAD, Steps
-from recommender.cost_model.workloads.training_memory import layer_activation, memory_parts
+from recommender.cost_model.workloads.training_memory import (
+    expert_copies,
+    layer_activation,
+    memory_parts,
+    recomputed,
+    spread,
+)
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes

@@ -15,13 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.settings.plans import CHOICES, Columns
-from recommender.cost_model.workloads.layouts import (
-    expert_copies,
-    recomputed,
-    shares,
-    spread,
-    stage_layers,
-)
+from recommender.cost_model.workloads.layouts import expert_cut, shares, stage_layers, trained
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +48,25 @@ RESERVED_BYTES = 4.5e9  # 3.2 to 4.4 GB in use on idle devices (npu-smi), and co
 GPU_RESERVED_BYTES = 1.343e9
 """In use once a GPU has loaded its kernels (https://huggingface.co/docs/transformers/model_memory_anatomy)."""
 GATHERED_BLOCKS = 2.0  # of weights that are spread over replicas: the one that runs, and the next
+
+
+def recomputed(model: ModelSizes, s: Columns) -> Floats:
+    """Share of the blocks of a stage that are computed again, where their recomputation is told at all."""
+    told, blocks = s["recompute_layers"] * s["virtual_stages"], stage_layers(model, s)
+    return np.where(told > 0, np.minimum(told / np.maximum(blocks, 1.0), 1.0), 1.0)
+
+
+def spread(model: ModelSizes, s: Columns, *, stage: int) -> Floats:
+    """Trained parameters whose states (stage 1) or gradients (stage 2) a device keeps."""
+    dense, routed = trained(model, s)
+    apart = dense / (s["data_parallel"] * s["context_parallel"]) + routed / expert_copies(s)
+    return np.where(s["zero_stage"] >= stage, apart, dense + routed)
+
+
+def expert_copies(s: Columns) -> Floats:
+    """Replicas of a device's experts, over which their states may be spread."""
+    inside = s["data_parallel"] * s["context_parallel"] * s["tensor_parallel"]
+    return np.maximum(np.floor(inside / expert_cut(s)), 1.0)
 
 
 def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: str = "none") -> Floats:
