@@ -198,6 +198,6 @@ def test_no_expression_is_slow(part: int) -> None:
 
 
 @pytest.mark.usefixtures("alarm")
-@pytest.mark.parametrize("text", [r"(a|a)*b", r"\s+$", r"(\w+)*=", r"a.*b.*c", r"x*y"])
+@pytest.mark.parametrize("text", [r"(a|a)*b", r"\s+$", r"(\w+)*=", r"a.*b.*c"])
 def test_slow_expressions_are_seen(text: str) -> None:
     assert worst(Expression("here", text, 0, frozenset({"search"}))) is not None

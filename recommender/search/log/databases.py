@@ -20,8 +20,15 @@ from kg.nouns.values import digest
 
 SERVERS = ("postgresql", "postgres")
 """Schemes of databases that many machines share."""
-_TABLES = ("trials", "trial_params", "trial_values", "trial_user_attributes", "study_user_attributes")
-"""Beside that of studies: what Optuna would make anew, empty, where it is lost."""
+_TABLES = (
+    "studies",
+    "trials",
+    "trial_params",
+    "trial_values",
+    "trial_user_attributes",
+    "study_user_attributes",
+)
+"""What Optuna would make anew, empty, where it is lost."""
 _HIDDEN = "***"
 _USER = re.compile(r"(://[^/?#:@]*):(.*)@")
 _QUERY = re.compile(r"([?&](?:ssl)?(?:password|passwd|pwd)=)([^&\s#]*)", re.IGNORECASE)
@@ -126,13 +133,13 @@ def open_database(storage: str, *, create: bool) -> Any:
         ) from None
     try:
         there = sql.inspect(engine)
-        has_studies = there.has_table("studies")
-        if lost := [name for name in _TABLES if has_studies and not there.has_table(name)]:
+        is_made = there.has_table("alembic_version")  # the last that Optuna makes
+        if lost := [name for name in _TABLES if is_made and not there.has_table(name)]:
             raise WorkspaceError(
                 f"{hide_password(storage)} has lost the table {lost[0]}",
                 hint="restore the database; nothing is created in its place",
             )
-        if not create and not has_studies:
+        if not create and not there.has_table("studies"):
             raise InputError(
                 f"no search at {hide_password(storage)}", hint="begin one: tunegraph search run FILE"
             )

@@ -151,7 +151,9 @@ def test_one_worker_at_a_time_chooses_in_sqlite(tmp_path: Path) -> None:
     assert entered == ["first", "other"]
 
 
-@pytest.mark.parametrize("table", ["trials", "trial_values", "trial_params", "study_user_attributes"])
+@pytest.mark.parametrize(
+    "table", ["studies", "trials", "trial_values", "trial_params", "study_user_attributes"]
+)
 def test_a_lost_table_is_refused_and_not_made(table: str, tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'search.db'}"
     open_database(address, create=True)
