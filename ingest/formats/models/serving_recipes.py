@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case
 
 _TITLE = re.compile(
-    r"(?<!\S)(?P<model>\S++)\s++(?P<input>[\d_.]++[kK]?)-(?P<output>[\d_.]++[kK]?)\s++(?P<tpot>[\d_.]++)\s*+ms\s+on\s+"
+    r"(?<!\S)(?P<model>\S++)\s++(?P<input>[\d_.]++[kK]?)-(?P<output>[\d_.]++[kK]?)\s++(?P<tpot>[\d_.]++)\s*+ms\s++on\s++"
     r"(?P<machine>.{1,80}?)\s++(?P<count>\d++)\s++Cards?\s++(?P<mode>.{1,80}? Mode)\b"
 )
 _FACT = re.compile(r"(Hardware|DeployMode|TPOT|Model|Dataset|Input Output Length)\s*:\s*(.+)")

@@ -38,13 +38,13 @@ LONGEST_LINE = 20_000
 """Characters of a line of text that are looked at."""
 _BOX = re.compile("[|\u2502\u2503]")
 _RULE = re.compile("[-+=\\s|:\u2500-\u257f]*")
-_LABEL = re.compile(r"^\s*(?P<label>[^:]{2,80}?)\s*:\s+(?P<value>\S.*?)\s*$")
+_LABEL = re.compile(r"^\s*+(?P<label>[^:\s][^:]{0,78}?[^:\s])\s*:\s++(?P<value>\S(?:.*\S)?)\s*$")
 _NUMBER = re.compile(r"(?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|NaN|inf)")
-_SPREAD = re.compile(r"\s*(?:\u00b1|\+/-)\s*")
+_SPREAD = re.compile(r"(?<!\s)\s*+(?:\u00b1|\+/-)\s*+")
 _RATE = re.compile(r"([\d.,]+) ((?:\w+ )*\w+/s)$")
 _OPTION = re.compile(r"(?<=\s)--?([a-z][\w-]*)(?:=|\s+)('[^']*'|\"[^\"]*\"|[^\s-]\S*)")
-_ARGUMENT = re.compile(r"(\w+)=('[^']*'|\"[^\"]*\"|[^,()\s]+)")
-_DOTTED = re.compile(r"(\w+) \.{3,} ('[^']*'|\S+)")
+_ARGUMENT = re.compile(r"(?<!\w)(\w++)=('[^']*'|\"[^\"]*\"|[^,()\s]+)")
+_DOTTED = re.compile(r"(?<!\w)(\w++) \.{3,}+ ('[^']*'|\S+)")
 _JSON = re.compile(r"\s*(\[\s*)?\{\s*\"")
 _STATISTICS = frozenset(
     ["avg", "average", "mean", "min", "max", "median", "value", "p50", "p75", "p90", "p95", "p99", "std"]

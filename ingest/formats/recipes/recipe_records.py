@@ -40,7 +40,6 @@ AUTHORITIES = {
 GENERATIONS = {"A2": "Atlas A2", "A3": "Atlas A3", "A2/A3": "dav-c220"}
 """Short names of Ascend generations, which alone name other things too, as the graph has them."""
 
-_PARENTHESES = re.compile(r"\s*\(.*\)$")
 _PERMALINK = re.compile(r"https://github\.com/([^/]+/[^/]+)/blob/([0-9a-f]{40})/([^#]+)")
 
 
@@ -146,7 +145,7 @@ def _hardware(raw: dict[str, Any], records: Records, faults: list[str]) -> tuple
     """Id, as exact as the source states it, and published name."""
     text = _text(raw, "hardware", faults)
     reported = _text(raw, "reported_hardware", faults) or text
-    plain = _PARENTHESES.sub("", text)
+    plain = text.partition("(")[0].rstrip() if text.endswith(")") else text
     stated = None if raw.get("hardware_guess") else raw.get("hardware_id")
     for name in (stated, GENERATIONS.get(plain, plain), raw.get("hardware_id"), records.context.hardware):
         if isinstance(name, str) and name:

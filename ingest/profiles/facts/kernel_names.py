@@ -24,9 +24,9 @@ SHORT = 60
 """Characters that are kept of a name which stands for no known operator."""
 
 _PRODUCT = re.compile(
-    r"(?i)gemm|gemv|^Cijk_|s?cudnn_.*(?:relu|conv|nhwc|interior|small|medium|large)|"
+    r"(?i)gemm|gemv|^Cijk_|s?cudnn_.{0,300}(?:relu|conv|nhwc|interior|small|medium|large)|"
     r"xmma_|(?:f|d|w)(?:prop|grad)_|wgrad_alg|dgrad_engine|implicit_convolve|winograd|conv2d_grouped|"
-    r"cutlass.*(?:tensorop|simt)|igemm|naive_conv|nvjet_",
+    r"cutlass.{0,300}(?:tensorop|simt)|igemm|naive_conv|nvjet_",
 )
 _CONVOLUTION = re.compile(r"(?i)cudnn|conv|fprop|dgrad|wgrad|winograd|implicit_gemm|igemm_(?:fwd|bwd|wrw)")
 _TENSILE = re.compile(r"^Cijk_[A-Za-z]+_[A-Za-z]+_([A-Z0-9]+)")

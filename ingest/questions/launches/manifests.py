@@ -28,7 +28,9 @@ _PROGRAM = re.compile(r"^\[program:", re.MULTILINE)
 _MAKE = re.compile(r"^([A-Za-z_]\w*)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
 _RECIPE = re.compile(r"^[\w.-]+[ \t]*:(?!=)[^\n]*\n(?=\t)", re.MULTILINE)
 _SEPARATOR = re.compile(r",(?=[A-Za-z_]\w*=)")
-_ENV_LINE = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=(.*?)(?:[ \t]+#.*)?$", re.MULTILINE)
+_ENV_LINE = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=(.*?)(?:(?<![ \t])[ \t]++#.*)?$", re.MULTILINE
+)
 _DOCKERFILE = re.compile(r"^(FROM|ENV|CMD|ENTRYPOINT)\s+(.*)$", re.MULTILINE)
 
 
