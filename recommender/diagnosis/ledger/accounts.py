@@ -22,6 +22,7 @@ from recommender.diagnosis.ledger.sweep import share_time
 from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.groups import rank_name, stage_of
 from recommender.diagnosis.rank.host_calls import WAITS, spent_us
+from recommender.diagnosis.rank.view import LONG_GAP_US
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -327,7 +328,12 @@ def _book_gaps(
     kept = np.where(fits, np.minimum(1.0, np.divide(free, between + copies, out=np.ones_like(free),
                                                     where=between + copies > 0)), 0.0)  # fmt: skip
     copy_us = copies * kept
-    located = gap_us * kept[at]
+    # Where the table of kernels is cut its long gaps tell nothing: what the short ones leave is one gap.
+    short = np.where(gap_us <= LONG_GAP_US, gap_us, 0.0)
+    sums = _sums(at, short, len(steps))
+    part = np.minimum(1.0, np.divide(free, sums, out=np.zeros_like(free), where=sums > 0))
+    located = np.where(fits[at], gap_us * kept[at], short * part[at])
+    left = np.where(fits, 0.0, np.maximum(0.0, free - sums * part))
     edge = np.where(fits, np.maximum(0.0, free - between * kept - copy_us), 0.0)
     if copy_us.any():
         book.column(Account(FREE, GAP, reasons.COPY))[:] += copy_us
@@ -337,8 +343,7 @@ def _book_gaps(
     for reason, us in ((reasons.BEFORE, before), (reasons.AFTER, edge - before)):
         if us[~counted].any():
             book.column(Account(FREE, GAP, reason))[:] += np.where(counted, 0.0, us)
-    # Where the table of kernels is cut its gaps tell nothing: the free time of the step is one gap.
-    inside, cut, lead = located > 0, np.flatnonzero(~fits & (free > 0)), np.flatnonzero(counted)
+    inside, cut, lead = located > 0, np.flatnonzero(left > 0), np.flatnonzero(counted)
     first_ns = np.pad(shares.first_ns, (0, len(steps) - len(shares.first_ns)))
     gaps = Gaps(
         start_ns=np.concatenate(
@@ -348,7 +353,7 @@ def _book_gaps(
                 first_ns[lead] - np.rint(edge[lead] * 1e3).astype(np.int64),
             ]
         ),
-        length_us=np.concatenate([located[inside], free[cut], edge[lead]]),
+        length_us=np.concatenate([located[inside], left[cut], edge[lead]]),
         step=np.concatenate([at[inside], cut, lead]),
         leads=np.concatenate(
             [np.zeros(int(inside.sum()) + len(cut), np.bool_), np.ones(len(lead), np.bool_)]
