@@ -1,13 +1,17 @@
 """Connections without a whole request keep nobody out, and are closed."""
 
+import asyncio
 import socket
 import time
 from contextlib import ExitStack
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from recommender.service import server
+from recommender.service.app import while_there
+from recommender.service.problem_details import RefusedError
 
 
 def half(client: httpx.Client, text: bytes = b"GET /v1/kb/stats HTTP/1.1\r\nHost: x\r\nX") -> socket.socket:
@@ -58,3 +62,30 @@ def test_a_slow_body_is_no_half_request(client: httpx.Client, monkeypatch: pytes
         time.sleep(0.5)
         slow.sendall(b"}")
         assert slow.recv(4096).startswith(b"HTTP/1.1 400")
+
+
+def test_work_is_cancelled_when_its_client_leaves() -> None:
+    messages: list[dict[str, object]] = [
+        {"type": "http.request", "body": b"", "more_body": False},
+        {"type": "http.disconnect"},
+    ]
+    ended: list[str] = []
+
+    async def receive() -> dict[str, object]:
+        await asyncio.sleep(0.01)
+        return messages.pop(0)
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    async def run() -> None:
+        with pytest.raises(RefusedError):
+            await while_there(Request({"type": "http", "headers": []}, receive), work())
+        await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert ended == ["cancelled"]
