@@ -44,7 +44,7 @@ compiled; a choice between the usual spread of some per cent and compilations of
 _FEW = 3
 """Steps with a median; of fewer the last is what the others are held against."""
 _CLOCK = re.compile(r"(?:(\d+) days?, )?(\d+):(\d\d):(\d\d)")
-_PARTS = re.compile(r"([\d.]+) ?(d|h|m|s)")
+_PARTS = re.compile(r"(?<![\d.])([\d.]++) ?(d|h|m|s)")
 _SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 
 

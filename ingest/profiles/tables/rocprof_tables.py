@@ -44,7 +44,7 @@ _WAYS = {
     "HOST_TO_HOST": "HtoH",
 }
 _PART = re.compile(
-    r"_?results$|_?(kernel|memory_copy|hip_api|hip_runtime|hip_compiler_api|hsa_\w+|marker_api|rccl_api|rccl|hip)_trace$"
+    r"_?results$|_?(kernel|memory_copy|hip_api|hip_runtime|hip_compiler_api|hsa_\w{1,60}|marker_api|rccl_api|rccl|hip)_trace$"
 )
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FRAME, SAVING = "frame", "save"
 """Levels of calls: a frame that tells a setting, and one that writes a checkpoint."""
-_SHAPE = re.compile(r"(?:.*(?:site|dist)-packages/)?([^<>]*)\(\d+\): (.+)")
+_SHAPE = re.compile(r"(?:.*(?:site|dist)-packages/)?+([^<>]*)\(\d+\): (?s:(.+))")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _BUILT_IN = re.compile(r"<built-in (?:method|function) (\S*)(?: of (\S+)(?: \S+)*)?>")
 _KEPT = tuple(
