@@ -50,9 +50,17 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_budgets_end_work_and_the_next_is_answered(path: Path) -> None:
     async def run() -> None:
         lane = Lane(path, path.parent, SMALL, workers=1)
-        for work, says in ((spin, "0.5 CPU s"), (fill, "256 MiB"), (die, "budget"), (refuse, "nothing of")):
+        for work, says in (
+            (spin, "0.5 CPU s"),
+            (fill, "more than 256 MiB"),
+            (die, "budget"),
+            (refuse, "nothing of"),
+        ):
+            assert await lane.run(count, 6) == 6  # the worker is there
+            begun = time.monotonic()
             with pytest.raises(InputError, match=says):
                 await lane.run(work)
+            assert time.monotonic() - begun < 0.9 * SMALL.seconds  # no wall clock ended it
             assert await lane.run(count, 7) == 7
         quick = Lane(path, path.parent, Budget(seconds=0.2, cpu_seconds=9, memory_bytes=1 << 30), workers=1)
         with pytest.raises(InputError, match=r"0\.2 s"):
