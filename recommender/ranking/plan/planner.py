@@ -308,7 +308,8 @@ def _is_below_load(item: AgreedSetting, starts: Starts) -> bool:
     """Whether a setting admits fewer requests at once than the start is priced with."""
     if starts.question is None or size_of(plain_key(item.key)) != "batch" or not item.value.isdecimal():
         return False
-    return int(item.value) < float(starts.question.settings.get("batch", 0))
+    load = starts.question.settings.get("batch")
+    return isinstance(load, int | float) and int(item.value) < load
 
 
 def _names(item: AgreedSetting) -> tuple[str, ...]:

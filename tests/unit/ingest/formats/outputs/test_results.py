@@ -240,5 +240,5 @@ def test_runs_of_a_sweep_differ_in_what_it_varied(tmp_path: Path, names: NameRes
     cases = [item for item in read([tmp_path], names, hardware=H100) if isinstance(item, Case)]
     rates = [case for case in cases if case.measurement.metric == "throughput"]
     assert [dict(case.configuration) for case in rates] == [{"max_num_seqs": 32}, {"max_num_seqs": 64}]
-    cases, _ = taken(tmp_path / "of_both.json", json.dumps(runs[0]), names, script=SCRIPT)
-    assert dict(cases["throughput"].configuration) == {"tensor_parallel_size": 4, "max_num_seqs": 32}
+    both, _ = taken(tmp_path / "of_both.json", json.dumps(runs[0]), names, script=SCRIPT)
+    assert dict(both["throughput"].configuration) == {"tensor_parallel_size": 4, "max_num_seqs": 32}
