@@ -1,6 +1,8 @@
 """The network of causes: posteriors that are exact on trees, and what explains what away."""
 
 import math
+import random
+import statistics
 from itertools import combinations, product
 
 import pytest
@@ -57,15 +59,19 @@ def test_on_a_tree_they_are_those_of_the_sum_over_everything(
         assert posterior.on.get(name, 0.0) == pytest.approx(chance, abs=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.lists(strengths, min_size=10, max_size=10), st.lists(ratios, min_size=5, max_size=5))
-def test_with_loops_they_are_near_it(weights: list[float], found: list[float]) -> None:
-    """Of 75 random networks of five nodes and ten edges half were within .011, the worst within .11."""
-    edges = [Edge(a, b, w) for (a, b), w in zip(combinations(NAMES, 2), weights, strict=True) if w]
-    seen = dict(zip(NAMES, found, strict=True))
-    posterior = infer(CauseNetwork(edges, dict.fromkeys(NAMES, ""), {}), seen, rate=RATE)
-    for name, chance in by_hand(edges, seen).items():
-        assert posterior.on.get(name, 0.0) == pytest.approx(chance, abs=0.2)
+def test_with_loops_most_are_near_it() -> None:
+    """Messages are no sum over everything where edges close loops: what is lost is bounded in drawn networks."""
+    drawn = random.Random(47)
+    errors = []
+    for _ in range(20):
+        pairs = [(a, b, drawn.choice([0.0, 0.2, 0.5, 0.8])) for a, b in combinations(NAMES, 2)]
+        edges = [Edge(a, b, weight) for a, b, weight in pairs if weight]
+        seen = {name: drawn.choice([0.2, 1.0, 4.0, 40.0]) for name in NAMES}
+        posterior = infer(CauseNetwork(edges, dict.fromkeys(NAMES, ""), {}), seen, rate=RATE)
+        exact = by_hand(edges, seen)
+        errors.append(max(abs(posterior.on.get(name, 0.0) - exact[name]) for name in NAMES))
+    assert statistics.median(errors) < 0.05
+    assert max(errors) < 0.2
 
 
 def test_a_cause_that_is_seen_explains_another_away() -> None:
