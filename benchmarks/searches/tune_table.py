@@ -6,13 +6,13 @@ tokens for four users a second of the server's own processor time, one number a 
 is quiet.
 """
 
+import argparse
 import itertools
 import json
 import math
 import os
 import random
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -159,5 +159,15 @@ def _terms(cell: Cell) -> list[float]:
     return [1.0, *itertools.chain.from_iterable(own), *pairs]
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the table with the server of the first argument."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("server", type=Path, help="llama-server")
+    measure(parser.parse_args(arguments).server, ROUNDS)
+    return 0
+
+
 if __name__ == "__main__":
-    measure(Path(sys.argv[1]), ROUNDS)
+    raise SystemExit(main())

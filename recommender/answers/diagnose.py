@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kg.rows.gains import RowGain
     from kg.triples.graph import GraphStore
     from kg.triples.names import Names
-    from recommender.diagnosis.baseline import Baseline
+    from recommender.diagnosis.baseline import JobBaseline
     from recommender.retrieval.past_cases import PastCase
 
 
@@ -104,7 +104,7 @@ def diagnose_profile(
     profile: Profile,
     *,
     before: Profile | None = None,
-    usual: Baseline | None = None,
+    usual: JobBaseline | None = None,
     least: float = SIGNIFICANT_SHARE,
     allowed: Allowed | None = None,
     gains: Iterable[RowGain] = (),

@@ -21,7 +21,7 @@ from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, name_of
 from recommender.green.power_curve import clock_steps
-from recommender.ranking.starts.training_fit import fit_of_question, with_length
+from recommender.ranking.feasibility.training_fit import fit_of_question, with_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -182,13 +182,11 @@ class Recommender:
         apart = beside(problem, planned.starts)
         plan = planned.plan
         if apart is not None:  # what is priced is not advised as a document has it
-            kept = tuple(one for one in plan.changes if one.strategy != SEPARATION)
-            plan = replace(
-                plan, changes=kept, further=tuple(one for one in plan.further if one.strategy != SEPARATION)
-            )
-        moved = None if apart is None else separation_change(problem, planned.starts, apart, self.version)
-        if moved is not None:
-            plan = replace(plan, changes=_inserted(moved, plan.changes, k))
+            changes = [one for one in (*plan.changes, *plan.further) if one.strategy != SEPARATION]
+            moved = separation_change(problem, planned.starts, apart, self.version)
+            if moved is not None:
+                changes.insert(_place(moved, changes), moved)
+            plan = replace(plan, changes=tuple(changes[:k]), further=tuple(changes[k:]))
         recommendations = [_with_warnings(item, rules) for item in plan.changes]
         open_ended = {change.id for change in plan.changes if change.provided or change.against}
         unconditional = [item for item in recommendations if item.id not in open_ended]
@@ -241,13 +239,12 @@ class Recommender:
         return self.strategies.has_one_for(case.configuration)
 
 
-def _inserted(change: Change, others: Sequence[Change], k: int) -> tuple[Change, ...]:
-    """Changes with one more, in front of the first that gains less."""
+def _place(change: Change, others: Sequence[Change]) -> int:
+    """Where a change stands among others: before the first that gains less."""
     gained = change.gain.expected if change.gain is not None else 0.0
-    place = next(
+    return next(
         (at for at, one in enumerate(others) if one.gain is None or one.gain.expected < gained), len(others)
     )
-    return (*others[:place], change, *others[place:])[:k]
 
 
 def _with_warnings(item: Change, rules: QuestionFeasibility) -> Change:

@@ -32,7 +32,7 @@ Key = tuple[str, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class JobBaseline:
     """The medians of the last runs of a job, in a step.
 
     Attributes:
@@ -50,7 +50,7 @@ class Baseline:
     losses: Mapping[Key, SoftEvidence]
 
     @classmethod
-    def read(cls, folder: Path, name: str) -> Baseline | None:
+    def read(cls, folder: Path, name: str) -> JobBaseline | None:
         """The baseline of a job; None before its first run.
 
         Raises:
@@ -69,7 +69,7 @@ class Baseline:
             ) from fault
 
     @classmethod
-    def _of(cls, name: str, runs: Sequence[Mapping[str, Any]]) -> Baseline | None:
+    def _of(cls, name: str, runs: Sequence[Mapping[str, Any]]) -> JobBaseline | None:
         if not runs:
             return None
         steps: dict[int | None, list[float]] = {}

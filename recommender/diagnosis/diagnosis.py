@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ingest.profiles.facts.run import Missing, Profile
     from recommender.diagnosis.analysis import Evidence
-    from recommender.diagnosis.baseline import Baseline
+    from recommender.diagnosis.baseline import JobBaseline
     from recommender.diagnosis.causes.findings import LikelyCause, Refuted
     from recommender.diagnosis.causes.network import CauseNetwork
     from recommender.diagnosis.evidence import SoftEvidence
@@ -229,7 +229,7 @@ def diagnose(
     *,
     least: float = SIGNIFICANT_SHARE,
     before: Profile | None = None,
-    usual: Baseline | None = None,
+    usual: JobBaseline | None = None,
 ) -> Diagnosis:
     """The causes of lost time in a run; with ``before`` or ``usual``, of the time it lost since then.
 
@@ -282,7 +282,7 @@ def diagnose(
 
 
 def _unusual(
-    now: Sequence[View], found: Evidence, usual: Baseline, ledger: RunLedger
+    now: Sequence[View], found: Evidence, usual: JobBaseline, ledger: RunLedger
 ) -> dict[str, SoftEvidence]:
     """The evidence beyond what the last runs of a job lost in as many steps."""
     steps = {view.rank.rank: len(view.rank.steps) for view in now}

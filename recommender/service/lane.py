@@ -34,7 +34,7 @@ STARTING_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class WorkBudget:
     """The room of one piece of work; choices.
 
     Attributes:
@@ -48,10 +48,10 @@ class Budget:
     memory_bytes: int
 
 
-QUESTION = Budget(seconds=30.0, cpu_seconds=10.0, memory_bytes=2 << 30)
+QUESTION = WorkBudget(seconds=30.0, cpu_seconds=10.0, memory_bytes=2 << 30)
 """Twice the 5 CPU s in which any question is answered or refused, for a machine half as fast."""
-DIAGNOSIS = Budget(seconds=120.0, cpu_seconds=60.0, memory_bytes=4 << 30)
-WRITE = Budget(seconds=3600.0, cpu_seconds=3600.0, memory_bytes=8 << 30)
+DIAGNOSIS = WorkBudget(seconds=120.0, cpu_seconds=60.0, memory_bytes=4 << 30)
+WRITE = WorkBudget(seconds=3600.0, cpu_seconds=3600.0, memory_bytes=8 << 30)
 
 
 class Lane:
@@ -64,7 +64,7 @@ class Lane:
         workers: Processes; two, so that one costly question does not stop the others.
     """
 
-    def __init__(self, path: Path, cache: Path, budget: Budget = QUESTION, *, workers: int = 2) -> None:
+    def __init__(self, path: Path, cache: Path, budget: WorkBudget = QUESTION, *, workers: int = 2) -> None:
         self._place = (path, cache)
         self._budget = budget
         self._free: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
@@ -121,7 +121,7 @@ class Lane:
 class _Worker:
     """One process."""
 
-    def __init__(self, path: Path, cache: Path, budget: Budget) -> None:
+    def __init__(self, path: Path, cache: Path, budget: WorkBudget) -> None:
         spawning = multiprocessing.get_context("spawn")
         self._pipe, other = spawning.Pipe()
         self.process = spawning.Process(target=_work, args=(other, path, cache, budget), daemon=True)
@@ -151,7 +151,7 @@ def _warm(workspace: Workspace) -> None:
     _ = workspace.snapshot.recommender
 
 
-def _work(pipe: Connection, path: Path, cache: Path, budget: Budget) -> None:
+def _work(pipe: Connection, path: Path, cache: Path, budget: WorkBudget) -> None:
     """Do orders until the pipe ends; a timer ends the process where one takes too much processor time."""
     from recommender.workspace.workspace import Workspace
 

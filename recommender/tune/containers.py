@@ -23,7 +23,7 @@ _ANSWER_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerLaunch:
+class ContainerCommand:
     """A ``docker run`` of a script.
 
     Attributes:
@@ -36,7 +36,7 @@ class ContainerLaunch:
     port: int
 
     @classmethod
-    def of(cls, words: Sequence[str], inner: Sequence[str], usual_port: int) -> ContainerLaunch | None:
+    def of(cls, words: Sequence[str], inner: Sequence[str], usual_port: int) -> ContainerCommand | None:
         """Read a command; None if it runs no container.
 
         Args:

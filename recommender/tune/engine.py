@@ -18,7 +18,7 @@ GRACE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine(JsonNoun):
+class EngineDriver(JsonNoun):
     """One engine.
 
     Attributes:
@@ -41,11 +41,11 @@ class Engine(JsonNoun):
 
 
 @cache
-def engine_of(program: str) -> Engine | None:
+def engine_of(program: str) -> EngineDriver | None:
     """The engine of a program; None for one that has no row."""
     table: dict[str, dict[str, Any]] = yaml.safe_load(data.text("tune/engines.yaml"))
     row = table.get(program)
     if row is None:
         return None
     row = {**table[row["as"]], **row} if "as" in row else row
-    return Engine.from_json({"id": program, **{key: row[key] for key in row.keys() - {"as", "source"}}})
+    return EngineDriver.from_json({"id": program, **{key: row[key] for key in row.keys() - {"as", "source"}}})

@@ -10,13 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recommender.measuring.device_memory import HeldMemory
 from recommender.measuring.guardian import guard
 from recommender.measuring.marks import MARK, end_marked, marked, new_mark
 from recommender.measuring.masking import masked
 from recommender.measuring.outcome import CancelledError
 from recommender.measuring.process import spawn
 from recommender.tune.containers import LABEL
-from recommender.tune.device_memory import DeviceMemory
 from recommender.tune.ports import is_held_by
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from ingest.questions.patches.script_edits import ScriptEdits
-    from recommender.tune.containers import ContainerLaunch
+    from recommender.tune.containers import ContainerCommand
     from recommender.tune.launch_script import LaunchScript
 
 _TICK_S = 0.05
@@ -56,8 +56,8 @@ class EngineProcess:
     mark: str
     log: Path
     grace_s: float
-    before: DeviceMemory
-    container: ContainerLaunch | None = None
+    before: HeldMemory
+    container: ContainerCommand | None = None
 
     @classmethod
     def start(
@@ -69,7 +69,7 @@ class EngineProcess:
         log: Path,
         mark: str,
         grace_s: float,
-        container: ContainerLaunch | None = None,
+        container: ContainerCommand | None = None,
     ) -> EngineProcess:
         """Start a command.
 
@@ -86,7 +86,7 @@ class EngineProcess:
             InputError: It cannot be started at all.
         """
         guard(grace_s, "" if container is None else container.runtime)
-        before = DeviceMemory.now()
+        before = HeldMemory.now()
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

@@ -18,8 +18,8 @@ from kg.errors import InputError, UnknownEntityError
 from kg.nouns.setting import SettingPlace
 from recommender.measuring.marks import end_marked
 from recommender.measuring.masking import masked
-from recommender.tune.containers import LABEL, ContainerLaunch
-from recommender.tune.engine import Engine, engine_of
+from recommender.tune.containers import LABEL, ContainerCommand
+from recommender.tune.engine import EngineDriver, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,12 +51,12 @@ class LaunchScript:
     text: str
     path: Path
     folder: Path
-    engine: Engine
+    engine: EngineDriver
     is_server: bool = True
     program: str = ""
     model: str = ""
     settings: tuple[RunningSetting, ...] = ()
-    container: ContainerLaunch | None = None
+    container: ContainerCommand | None = None
 
     @classmethod
     def read(
@@ -87,7 +87,7 @@ class LaunchScript:
                     hint="--ready http://127.0.0.1:8000/health tells where it answers; or --train",
                 )
             _refuse_outside(path, text.split())
-            return cls(text=text, path=path, folder=folder, engine=Engine(), is_server=not trains)
+            return cls(text=text, path=path, folder=folder, engine=EngineDriver(), is_server=not trains)
         if len(launches) > 1:
             listed = "; ".join(f"{number} {one}" for number, one in enumerate(launches, 1))
             raise InputError(
@@ -103,7 +103,7 @@ class LaunchScript:
         is_server = launch.started.signs.reader == "server" and not trains
         engine = engine_of(program)
         if engine is None:
-            engine = Engine(id=program)
+            engine = EngineDriver(id=program)
             if is_server and not ready:
                 raise InputError(
                     f"{path}: where {program} answers is not known here",
@@ -120,7 +120,7 @@ class LaunchScript:
             settings=running_settings(text),
         )
         words = launch.command.words
-        container = ContainerLaunch.of(words, launch.started.words, found.stated_port)
+        container = ContainerCommand.of(words, launch.started.words, found.stated_port)
         if container is None:
             _refuse_outside(path, words)
         elif is_server and not container.port:

@@ -51,10 +51,10 @@ class ProfileDesk(Desk):
         """
         from kg.rows.gains import gains
         from recommender.answers.diagnose import diagnose_profile, keep_in_job, present_of, profile_at
-        from recommender.diagnosis.baseline import Baseline
+        from recommender.diagnosis.baseline import JobBaseline
 
         folder = self.workspace.layout.root / JOBS
-        usual = Baseline.read(folder, job) if job else None
+        usual = JobBaseline.read(folder, job) if job else None
         run = profile_at(profile)
         answer = diagnose_profile(
             self.graph,

@@ -80,7 +80,7 @@ class DeployedProgram:
         image = known.get("image_of", {}).get(maker, known["image"]).format(version=start.version) + on_a3
         return cls(image=image, maker=maker, router=known.get("router", {}))
 
-    def router_words(self, addresses: Sequence[Address]) -> Iterator[str]:
+    def router_words(self, addresses: Sequence[EngineAddress]) -> Iterator[str]:
         """The command of what stands before engines, its options one by one.
 
         A word of its options that names nothing of an engine stands once, before those of all engines.
@@ -103,7 +103,7 @@ class DeployedProgram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class EngineAddress:
     """Where an engine is met.
 
     Attributes:
@@ -134,10 +134,10 @@ class EnginePlace:
     is_shared: bool = False
 
     @property
-    def address(self) -> Address:
+    def address(self) -> EngineAddress:
         """Where those on the same server meet it."""
         role = self.engine.role
-        return Address(
+        return EngineAddress(
             role=role, host="127.0.0.1", port=_PORTS[role] + self.place, bootstrap=_BOOTSTRAP + self.place
         )
 

@@ -19,8 +19,8 @@ from recommender.answers.deploying.commands import (
     MODEL,
     NIXL_HOST,
     PORT,
-    Address,
     DeployedProgram,
+    EngineAddress,
     EnginePlace,
 )
 from recommender.answers.deploying.manifests import compose, kubernetes
@@ -125,7 +125,7 @@ def _script(engine: Engine, server: int) -> str:
 
 def _router_script(engines: Sequence[Engine], program: DeployedProgram) -> str:
     addresses = [
-        Address(
+        EngineAddress(
             role=one.role, host=f'"${{{one.role.upper()}_{place}:?address of {one.role} engine {place}}}"'
         )
         for one in engines

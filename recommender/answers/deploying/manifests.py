@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from recommender.answers.deploying.commands import MODEL, NIXL_HOST, PORT, RESOURCES, Address, EnginePlace
+from recommender.answers.deploying.commands import (
+    MODEL,
+    NIXL_HOST,
+    PORT,
+    RESOURCES,
+    EngineAddress,
+    EnginePlace,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +63,7 @@ def _service_of(one: EnginePlace, devices: range, program: DeployedProgram) -> d
     return service | {"devices": [*(f"/dev/davinci{number}" for number in devices), *_OF_ASCEND]}
 
 
-def _routing(program: DeployedProgram, addresses: Sequence[Address]) -> str:
+def _routing(program: DeployedProgram, addresses: Sequence[EngineAddress]) -> str:
     return program.installing + " ".join(program.router_words(addresses))
 
 
@@ -141,7 +148,7 @@ def _template(
 def _router(engines: Sequence[Engine], program: DeployedProgram) -> list[dict[str, Any]]:
     """What stands before engines of either role; each is met under the name of its pod."""
     addresses = [
-        Address(role=one.role, host=f"{one.role}-{place}.{one.role}")
+        EngineAddress(role=one.role, host=f"{one.role}-{place}.{one.role}")
         for one in engines
         for place in range(one.instances)
     ]

@@ -21,6 +21,7 @@ from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.assumed import assumed_count
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.measured.correction import RunCorrection
+from recommender.ranking.feasibility.training_fit import TrainingFit, fit_of, refuse_inference_chips
 from recommender.ranking.measured.exact_runs import words_of
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import StartConfiguration
@@ -57,7 +58,6 @@ from recommender.ranking.starts.support import (
     weights_of,
     why_not_judged,
 )
-from recommender.ranking.starts.training_fit import TrainingFit, fit_of, refuse_inference_chips
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

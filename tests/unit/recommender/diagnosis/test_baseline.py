@@ -11,7 +11,7 @@ from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
 from ingest.profiles.folders import read_profile
 from kg.errors import InputError
 from recommender.diagnosis.analysis import evidence_by_rank
-from recommender.diagnosis.baseline import LAST, Baseline, keep_run
+from recommender.diagnosis.baseline import LAST, JobBaseline, keep_run
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 
 WORLD = WORLDS["trains on A100"]
@@ -19,7 +19,7 @@ WORLD = WORLDS["trains on A100"]
 
 def run(folder: Path, world: World, seed: int, *, keep: bool = True) -> Diagnosis:
     profile = read_profile(write(world, np.random.default_rng(seed), folder / "run.pt.trace.json"))
-    found = diagnose(profile, NETWORK, THRESHOLDS, usual=Baseline.read(folder, "job"))
+    found = diagnose(profile, NETWORK, THRESHOLDS, usual=JobBaseline.read(folder, "job"))
     if keep:
         losses = evidence_by_rank(list(found.views), THRESHOLDS)
         keep_run(folder, "job", found.views, found.ledger, losses)
@@ -34,7 +34,7 @@ def altered(change: of_traces.Change) -> World:
 
 
 def test_what_is_new_is_named_without_a_folder_beside_it(tmp_path: Path) -> None:
-    assert Baseline.read(tmp_path, "job") is None
+    assert JobBaseline.read(tmp_path, "job") is None
     assert [run(tmp_path, WORLD, seed).findings for seed in (1, 2, 3)] == [(), (), ()]
     for change, node in ((of_traces.starved, "slow-dataloader"), (of_traces.low_clock, "frequency-drop")):
         found = run(tmp_path, altered(change), 4, keep=False)
@@ -59,10 +59,10 @@ def test_only_the_last_runs_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../x", "", ".x", "a/b"])
 def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="no name of a job"):
-        Baseline.read(tmp_path, name)
+        JobBaseline.read(tmp_path, name)
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "job.jsonl").write_text('{"steps": [1]}\n')
     with pytest.raises(InputError, match="cannot be read"):
-        Baseline.read(tmp_path, "job")
+        JobBaseline.read(tmp_path, "job")

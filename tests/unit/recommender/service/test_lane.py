@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kg.errors import InputError, UnknownEntityError
-from recommender.service.lane import Budget, Lane
+from recommender.service.lane import Lane, WorkBudget
 from recommender.workspace.workspace import Workspace
 
-SMALL = Budget(seconds=20.0, cpu_seconds=0.5, memory_bytes=256 << 20)
+SMALL = WorkBudget(seconds=20.0, cpu_seconds=0.5, memory_bytes=256 << 20)
 
 
 def spin(_: Workspace) -> None:
@@ -62,7 +62,9 @@ def test_budgets_end_work_and_the_next_is_answered(path: Path) -> None:
                 await lane.run(work)
             assert time.monotonic() - begun < 0.9 * SMALL.seconds  # no wall clock ended it
             assert await lane.run(count, 7) == 7
-        quick = Lane(path, path.parent, Budget(seconds=0.2, cpu_seconds=9, memory_bytes=1 << 30), workers=1)
+        quick = Lane(
+            path, path.parent, WorkBudget(seconds=0.2, cpu_seconds=9, memory_bytes=1 << 30), workers=1
+        )
         with pytest.raises(InputError, match=r"0\.2 s"):
             await quick.run(sleep, path.parent / "pid")
         await quick.close()

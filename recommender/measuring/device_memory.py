@@ -31,7 +31,7 @@ _HOLDERS = ("nvidia-smi", "--query-compute-apps=pid,name,used_memory", "--format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceMemory:
+class HeldMemory:
     """Memory that is held, by device, and of the shared memory.
 
     Attributes:
@@ -45,7 +45,7 @@ class DeviceMemory:
     shared: tuple[int, int]
 
     @classmethod
-    def now(cls) -> DeviceMemory:
+    def now(cls) -> HeldMemory:
         """Read it from the tool of the vendor, where there is one."""
         tool = next((name for name in _TOOLS if shutil.which(name)), "")
         text = _said(_TOOLS[tool]).replace(",", "/") if tool else ""
@@ -60,7 +60,7 @@ class DeviceMemory:
             WorkspaceError: More is, for so long.
         """
         until = time.monotonic() + longest_s
-        while told := self._beyond(DeviceMemory.now()):
+        while told := self._beyond(HeldMemory.now()):
             if time.monotonic() > until or cancel.wait(_TICK_S):
                 break
         if told and not cancel.is_set():
@@ -68,7 +68,7 @@ class DeviceMemory:
                 f"{told} after its server was ended", hint="end what holds it, then --resume"
             )
 
-    def _beyond(self, now: DeviceMemory) -> str:
+    def _beyond(self, now: HeldMemory) -> str:
         """What is held more than here, and by whom; empty for nothing."""
         for number, (before, (held, whole)) in enumerate(zip(self.used, now.used, strict=False)):
             if held - before[0] > _SPARE * whole:

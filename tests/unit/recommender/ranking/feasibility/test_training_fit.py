@@ -8,7 +8,7 @@ from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import InputError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
-from recommender.ranking.starts.training_fit import fit_of, refuse_inference_chips
+from recommender.ranking.feasibility.training_fit import fit_of, refuse_inference_chips
 
 
 @pytest.fixture(scope="module")

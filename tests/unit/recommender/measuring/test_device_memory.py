@@ -9,7 +9,7 @@ from threading import Event, Timer
 import pytest
 
 from kg.errors import WorkspaceError
-from recommender.tune.device_memory import DeviceMemory
+from recommender.measuring.device_memory import HeldMemory
 
 NVIDIA = """#!/bin/sh
 case "$1" in
@@ -35,7 +35,7 @@ def put(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_memory_that_stays_held_names_its_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     used = put(tmp_path, "nvidia-smi", NVIDIA, monkeypatch)
     used.write_text("100, 81559\n5, 81559\n")
-    before = DeviceMemory.now()
+    before = HeldMemory.now()
     assert before.used == ((100, 81559), (5, 81559))
     used.write_text("100, 81559\n30005, 81559\n")
     with pytest.raises(WorkspaceError, match=r"device 1 still holds 30000 MiB more .*4711, python3"):
@@ -45,7 +45,7 @@ def test_memory_that_stays_held_names_its_holder(tmp_path: Path, monkeypatch: py
 def test_memory_that_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     used = put(tmp_path, "npu-smi", ASCEND, monkeypatch)
     used.write_text("3300")
-    before = DeviceMemory.now()
+    before = HeldMemory.now()
     assert before.used == ((3300, 65536),)
     used.write_text("60000")
     timer = Timer(0.3, lambda: used.write_text("3400"))
