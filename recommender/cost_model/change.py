@@ -74,6 +74,10 @@ class SettingsChange:
         return math.log(self.after.energy_per_unit_j / self.before.energy_per_unit_j)
 
 
+_DIVIDING = ("tensor_parallel", "pipeline_parallel", "context_parallel")
+"""Degrees whose product divides the devices of a training between its copies."""
+
+
 def modelled_gain(log_gain: float, spread: tuple[float, float] = GAIN_SPREAD) -> Gain:
     """A modelled log gain with its interval."""
     return Gain.around(log_gain, math.hypot(spread[0], spread[1] * log_gain))
@@ -91,7 +95,7 @@ def modelled_change(question: Question, configuration: Mapping[str, Value]) -> S
     base, layers = question.settings, int(question.model.layers) or None
     told = translate(configuration, question.phase, count=question.machine.count, layers=layers).settings
     rows = captured_rows(question.engine, question.version, configuration, {**base, **told})
-    after = {**rows, **told}
+    after = {**rows, **_copies(question, told), **told}
     off = {**OFF, **_of_engine(question)}
     before = {name: base.get(name, off.get(name)) for name in after}
     differing = {
@@ -105,6 +109,15 @@ def modelled_change(question: Question, configuration: Mapping[str, Value]) -> S
     new = {name: value for name, (_, value) in differing.items()}
     one, two = price(question, [old, new])
     return SettingsChange(settings=differing, before=one, after=two)
+
+
+def _copies(question: Question, told: Mapping[str, object]) -> dict[str, object]:
+    """The copies of a training that take the devices which a changed layout leaves them."""
+    base = question.settings
+    if question.phase != "training" or "data_parallel" not in base or not set(told) & set(_DIVIDING):
+        return {}
+    each = math.prod(int(float(str(told.get(name, base.get(name, 1))))) for name in _DIVIDING)
+    return {} if question.machine.count % each else {"data_parallel": question.machine.count // each}
 
 
 def _of_engine(question: Question) -> Mapping[str, object]:

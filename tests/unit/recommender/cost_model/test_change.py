@@ -91,3 +91,16 @@ def test_more_sequences_may_bring_the_step_into_a_graph() -> None:
     assert change is not None
     assert change.settings["captured_rows"] == (8, 16)
     assert change.after.results["step_time_s"] < change.before.results["step_time_s"] / 2
+
+
+def test_copies_of_a_training_take_the_devices_that_a_changed_layout_leaves() -> None:
+    asked = Question(
+        model=model("qwen3-8b"),
+        machine=machine_of("ascend-910b3", 8, "atlas-800t-a2"),
+        phase="training",
+        settings={"seq_len": 4096, "tensor_parallel": 4, "data_parallel": 2, "micro_batch": 1},
+    )
+    change = modelled_change(asked, {"tensor_model_parallel_size": 2})
+    assert change is not None
+    assert change.settings["data_parallel"] == (2, 4)
+    assert change.before.throughput > 0
