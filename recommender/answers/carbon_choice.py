@@ -272,7 +272,7 @@ def _points(
             continue
         if change is not None and change.after.fits is not False:
             found.append(
-                (f"start with {item.strategy or item.id}", _scaled(base, change.before, change.after))
+                (f"start with {item.strategy or item.title}", _scaled(base, change.before, change.after))
             )
     for name, point in found:
         yield name, 1.0, point
