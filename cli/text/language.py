@@ -25,7 +25,7 @@ LANGUAGES = ("en", "zh")
 _PLACE = re.compile(r"\{(\w+)\}")
 _COLUMNS = re.compile(r"( {2,})")
 _HEAD = re.compile(r"^(\d+\. |# |- |\+ |[A-Z]+ \d+ x )(?=\S)")
-LONGEST = 2_000
+LONGEST = 500
 """Letters of a text that is read by templates; ours are shorter."""
 _LIST = re.compile(r"(; )(?![^()]*\))")
 _NUMBER = r"[\d.,]+"
