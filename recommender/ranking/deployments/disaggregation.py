@@ -104,7 +104,8 @@ class Disaggregation(JsonNoun):
 def beside(problem: Problem, starts: Starts) -> Disaggregation | None:
     """Prefill and decode apart on the devices of the start of a question; None where it is not priced.
 
-    Under the load of the start, unless limits on times alone decide how many requests run at once.
+    Under the load of the start, unless limits on times alone decide how many requests run at once. Where
+    requests would wait for engines that decode, the two do not compare: the start holds all of its own.
     """
     base, price = starts.question, starts.price
     told = problem.workload.traits.get("disaggregated")
@@ -121,7 +122,9 @@ def beside(problem: Problem, starts: Starts) -> Disaggregation | None:
     at_once = starts.situation.at_once
     if at_once is None and not limited:
         at_once = float(str(price.settings.get("batch", 1))) * price.layout.dp
-    return best_disaggregation(base, starts.situation.framework.id, problem.limits, at_once)
+    found = best_disaggregation(base, starts.situation.framework.id, problem.limits, at_once)
+    holds = found is not None and found.decodes * found.decode.deployment.concurrency >= found.at_once
+    return found if holds else None
 
 
 def separation_change(problem: Problem, starts: Starts, apart: Disaggregation, version: str) -> Change | None:

@@ -38,7 +38,7 @@ def apart(shipped: Workspace, **more: object) -> Disaggregation:
 
 def test_no_more_devices_are_used_than_there_are_and_either_role_has_some(shipped: Workspace) -> None:
     for count in (2, 4, 6, 8):
-        found = apart(shipped, count=count, model="qwen3-8b")
+        found = apart(shipped, count=count, model="qwen3-8b", **TPOT)
         assert found.devices <= count
         assert found.prefills >= 1
         assert found.decodes >= 1
@@ -73,10 +73,7 @@ def test_a_limit_on_a_token_makes_it_the_first_change_and_no_limit_does_not(ship
     assert change.gain is not None
     assert change.gain.expected > 0
     assert str(found) in change.title
-    free, alone = begun(shipped)
-    slower = beside(free, alone)
-    assert slower is not None
-    assert separation_change(free, alone, slower, "1") is None
+    assert beside(*begun(shipped)) is None  # more requests than those that decode hold
 
 
 def test_a_told_load_is_the_one_under_way(shipped: Workspace) -> None:
