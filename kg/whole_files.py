@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -22,8 +23,10 @@ def write_bytes(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        error.filename = str(path)  # the name that was given, not that of the file beside it
         raise
 
 

@@ -6,9 +6,15 @@ size is therefore computed from the parser's events, and a document that is too 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 import yaml
 
 from ingest.files.content import ContentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAXIMUM_BYTES = 4 << 20
 MAXIMUM_VALUES = 200_000
@@ -30,9 +36,27 @@ def load_yaml(raw: bytes) -> object:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         raise ContentError(f"no UTF-8 at byte {fault.start + 1}") from fault
-    try:
+    with _told():
         check_yaml(text)
         content: object = yaml.load(text, Loader=LOADER)  # noqa: S506  a safe loader
+    return content
+
+
+def check_syntax(text: str) -> None:
+    """Read documents without making anything of them, whatever their tags.
+
+    Raises:
+        ContentError: One is no YAML, or too large.
+    """
+    with _told():
+        check_yaml(text)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What a parser raises as what is wrong, and where."""
+    try:
+        yield
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         place = f"line {mark.line + 1}: " if mark is not None else ""
@@ -43,7 +67,6 @@ def load_yaml(raw: bytes) -> object:
         if isinstance(fault, ContentError):
             raise
         raise ContentError(f"no YAML: {' '.join(str(fault).split())}"[:300]) from fault
-    return content
 
 
 def check_yaml(text: str) -> None:

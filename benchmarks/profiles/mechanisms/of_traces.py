@@ -15,8 +15,8 @@ from benchmarks.profiles import traced_runs as runs
 from benchmarks.profiles.traced_runs import Hook, Run, World, with_hook
 
 Change = Callable[[World, float, np.random.Generator], World | None]
-SAVE = "/opt/lib/python3.11/site-packages/torch/serialization.py(943): save"
-NEXT = "/opt/lib/python3.11/site-packages/torch/utils/data/dataloader.py(733): __next__"
+SAVE = "torch/serialization.py(943): save"
+NEXT = "torch/utils/data/dataloader.py(733): __next__"
 
 
 def _at(place: str, act: Callable[[Run, int], None]) -> Hook:
@@ -144,7 +144,7 @@ def compiled(world: World, cost: float, random: np.random.Generator) -> World:
     """Shapes differ: the compiler of the framework runs in each step."""
     mark = (
         "python_function",
-        "/opt/lib/python3.11/site-packages/torch/_dynamo/convert_frame.py(990): _compile",
+        "torch/_dynamo/convert_frame.py(990): _compile",
     )
     return with_hook(world, _at("forward", lambda run, step: run.pause(cost, mark)))
 

@@ -150,6 +150,15 @@ def _near_command(text: str) -> str:
     return next((names[0] for names in near if names), "")
 
 
+def _refuse_broken(text: str, place: str) -> None:
+    from ingest.files.safe_yaml import check_syntax  # a question without files needs no parser
+
+    try:
+        check_syntax(text)
+    except ContentError as fault:
+        raise InputError(f"{place}: {fault}") from fault
+
+
 def _listed(found: Sequence[Launch]) -> str:
     return "; ".join(f"{number} {launch}" for number, launch in enumerate(found, 1))
 
@@ -163,7 +172,13 @@ def _of_several(found: Sequence[Launch], chosen: Launch) -> str:
 
 
 def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list[str]]:
-    """The launches of a text in the first of its forms that has any, and notes on the text."""
+    """The launches of a text in the first of its forms that has any, and notes on the text.
+
+    Raises:
+        InputError: A file of YAML is broken; one that is a template may be.
+    """
+    if place.endswith((".yaml", ".yml")) and is_manifest(text) and "{{" not in text:
+        _refuse_broken(text, place)
     forms: tuple[tuple[LaunchForm, Callable[[str], Sequence[ShellCommand]]], ...] = (
         (
             LaunchForm.MANIFEST,

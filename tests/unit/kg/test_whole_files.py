@@ -45,3 +45,9 @@ def test_the_content_is_on_the_disk_before_the_name_is(
     write_bytes(target, b"new")
     [(name, content, was_there)] = synced
     assert (name.startswith(".a."), content, was_there) == (True, b"new", False)
+
+
+def test_a_fault_names_the_file_that_was_given(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file") as refused:
+        write_bytes(tmp_path / "none" / "a.txt", b"x")
+    assert refused.value.filename == str(tmp_path / "none" / "a.txt")

@@ -37,7 +37,7 @@ def test_settings_of_the_script_are_doubled_halved_and_taken_away() -> None:
 
 
 def test_paths_of_a_machine_are_left_alone() -> None:
-    assert names("export MIES_INSTALL_PATH=/opt/mindie\n./bin/mindieservice_daemon\n") == []
+    assert names("export MIES_INSTALL_PATH=mindie\n./bin/mindieservice_daemon\n") == []
 
 
 def test_what_changes_what_is_served_is_left_alone() -> None:

@@ -31,7 +31,7 @@ def test_a_server_gets_a_port_and_a_name_and_nothing_else() -> None:
 
 def test_an_engine_without_a_flag_of_its_port_keeps_its_own() -> None:
     script = read(
-        "export MIES_INSTALL_PATH=/opt/mindie\n./bin/mindieservice_daemon\n", ready="http://x:1025/health"
+        "export MIES_INSTALL_PATH=mindie\n./bin/mindieservice_daemon\n", ready="http://x:1025/health"
     )
     assert script.at(script.text, 12345, "ours")[1] in {0, 1025}
 

@@ -326,3 +326,15 @@ def test_a_misspelt_command_is_answered_with_its_program(command: str) -> None:
         read_launch(command, "c")
     assert refused.value.hint is not None
     assert refused.value.hint.startswith("did you mean ")
+
+
+BROKEN = 'services:\n  x:\n    image: vllm/vllm-openai:v0.9.2\n    command: ["--model", "a/B"\n  y: [\n'
+
+
+def test_a_broken_manifest_says_where_and_a_template_or_a_tag_is_none() -> None:
+    with pytest.raises(InputError, match=r"s\.yaml: line 5: no YAML"):
+        read_launches(BROKEN, "s.yaml")
+    whole = BROKEN.replace('"a/B"', '"a/B"]').replace("y: [", "y: !reset []")
+    assert [one.facts.question["model"] for one in read_launches(whole, "s.yaml")] == ["a/B"]
+    template = read_launches(BROKEN.replace("x:", "{{ x }}:"), "s.yaml")
+    assert [one.started.signs.id for one in template] == ["vllm"]
