@@ -121,6 +121,11 @@ def read_launch(
     """
     found, notes = _launches(text, place, beside)
     if not found:
+        if any(read_launches(here, place) for here in read_script(text).here_documents):
+            raise InputError(
+                f"{place}: no launch is found in it outside of a here-document",
+                hint="give the text of that as a file of its own",
+            )
         near = _near_command(text)
         raise InputError(
             f"{place}: no launch is found in it",

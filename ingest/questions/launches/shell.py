@@ -83,12 +83,14 @@ class Script:
         notes: Constructs that were not followed.
         used: Variables that the script itself reads.
         assignments: What it assigns, in order.
+        here_documents: Texts that are data for what reads them.
     """
 
     commands: tuple[ShellCommand, ...]
     notes: tuple[str, ...]
     used: frozenset[str] = frozenset()
     assignments: tuple[ShellAssignment, ...] = ()
+    here_documents: tuple[str, ...] = ()
 
 
 def read_script(text: str, environment: Mapping[str, str] | None = None) -> Script:
@@ -130,6 +132,7 @@ class _Reader:
         self.used: set[str] = set()
         self.spans: list[tuple[int, int]] = []
         self.assignments: list[ShellAssignment] = []
+        self.here_documents: list[str] = []
         self.notes: list[str] = []
         self.branches = 0
         self.end = 0
@@ -152,6 +155,7 @@ class _Reader:
             notes=tuple(dict.fromkeys(self.notes)),
             used=frozenset(self.used),
             assignments=tuple(self.assignments),
+            here_documents=tuple(self.here_documents),
         )
 
     def _command(self, words: list[str], start: int) -> ShellCommand | None:
@@ -243,6 +247,7 @@ class _Reader:
         if here:
             end = re.compile(rf"^\s*{here[1]}\s*$", re.MULTILINE).search(self.text, here.end())
             self.at = end.end() if end else len(self.text)
+            self.here_documents.append(self.text[here.end() : end.start() if end else None])
             return
         found = _REDIRECTION.match(self.text, self.at)
         self.at = found.end() if found else self.at + 1

@@ -338,3 +338,10 @@ def test_a_broken_manifest_says_where_and_a_template_or_a_tag_is_none() -> None:
     assert [one.facts.question["model"] for one in read_launches(whole, "s.yaml")] == ["a/B"]
     template = read_launches(BROKEN.replace("x:", "{{ x }}:"), "s.yaml")
     assert [one.started.signs.id for one in template] == ["vllm"]
+
+
+def test_a_launch_in_a_here_document_alone_is_told_so() -> None:
+    text = "cat > s.sh <<'EOF'\nvllm serve a/B\nEOF\nbash s.sh\n"
+    with pytest.raises(InputError, match="outside of a here-document"):
+        read_launch(text, "c")
+    assert read_launch(text + "vllm serve c/D\n", "c").question["model"] == "c/D"
