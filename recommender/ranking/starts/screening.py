@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -199,8 +200,11 @@ class Screen:
             return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
         stated = statement({item.key: item.value}, self.situation.framework.id).facts
         layers, stages = self.situation.number("layers"), self.situation.number("pp")
-        if (piece := positive(stated.get("stage_layers"))) and layers and stages and layers / stages % piece:
-            because = f"{layers / stages:g} layers of a stage do not divide by {piece}"
+        held = (
+            math.ceil(layers / stages) if layers and stages else 0
+        )  # a start fills stages up with empty layers
+        if held and (piece := positive(stated.get("stage_layers"))) and held % piece:
+            because = f"{held} layers of a stage do not divide by {piece}"
             return NotHere(strategy=item.key, because=because, fact="layers")
         said = stated.get("precision")
         if said in _OTHERS and canonical_precision(precision) == _OTHERS[said]:

@@ -210,6 +210,12 @@ def test_the_format_that_is_told_stays(told: str) -> None:
     [
         ("--num-layers-per-virtual-pipeline-stage", "8", {"pp": 2, "layers": 36}, "layers"),
         ("--num-layers-per-virtual-pipeline-stage", "9", {"pp": 2, "layers": 36}, ""),
+        (
+            "--num-layers-per-virtual-pipeline-stage",
+            "8",
+            {"pp": 4, "layers": 94},
+            "",
+        ),  # empty layers make them 96
         ("--sequence-parallel", "true", {"tp": 1}, "second tensor rank"),
         ("--sequence-parallel", "true", {"tp": 2}, ""),
         ("--overlap-p2p-communication-warmup-flush", "true", {"pp": 1}, "second pipeline stage"),
