@@ -92,7 +92,7 @@ def _show_others(answer: Answer, plan: Plan, *, verbose: bool) -> None:
         return
     start = plan.start.expected[0] if plan.start.expected else None
     is_even = start is not None and start.value < apart.throughput
-    said = "modelled to be as fast: to be tested" if is_even else _expected(apart.expected[0])
+    said = "modelled to be no faster than engines that do both" if is_even else _expected(apart.expected[0])
     say(f"Or prefill and decode apart, {apart}: {said}")
 
 

@@ -10,11 +10,13 @@ from kg.nouns.codec import Empty, JsonNoun, in_json
 from kg.nouns.layout import DEGREES
 from recommender.cost_model.layout_domain import with_count
 from recommender.cost_model.settings.plans import SERVING
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.starts.layout_options import LayoutQuestion, priced_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from kg.nouns.entities import Limit
     from kg.nouns.layout import ParallelLayout
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
@@ -75,7 +77,14 @@ class RatedDeployment:
 
 
 def rated_deployments(
-    base: Question, framework: str, counts: Sequence[int], most_at_once: float, role: str = ""
+    base: Question,
+    framework: str,
+    counts: Sequence[int],
+    most_at_once: float,
+    role: str = "",
+    *,
+    limits: tuple[Limit, ...] = (),
+    usable: float = USABLE_MEMORY,
 ) -> Iterator[RatedDeployment]:
     """Instances of every size at every load that fit, priced as a plan prices them.
 
@@ -85,6 +94,8 @@ def rated_deployments(
         counts: Numbers of devices of one instance.
         most_at_once: Requests at once that one instance gets at most.
         role: What the instances do; empty for prefill and decode.
+        limits: Bounds, of which those on memory are kept.
+        usable: Share of the memory that a server fills.
     """
     open_ = {*DEGREES.values(), "batch", "concurrency"}
     kept = {name: value for name, value in base.settings.items() if name not in open_}
@@ -95,6 +106,8 @@ def rated_deployments(
         asked = LayoutQuestion(
             question=with_count(replace(base, settings=kept), count),
             objective="throughput",
+            limits=limits,
+            usable=usable,
             loads=(1.0,) if role == PREFILL else tuple(sorted(loads)),  # a prompt after the other
         )
         for option in priced_options(asked):

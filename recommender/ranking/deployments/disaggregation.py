@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings
+from kg.terms.dialects import statement
 from kg.terms.meanings import table
 from kg.terms.metrics import priced_as
 from recommender.cost_model.change import modelled_gain
 from recommender.cost_model.machine import NETWORK_FACTS
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
 from recommender.ranking.start import ExpectedValue
 from recommender.ranking.starts.layout_options import LIMITED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from kg.nouns.entities import Limit, Problem
     from recommender.cost_model.question import Question
@@ -32,6 +34,60 @@ MOST_AT_ONCE = 256.0
 _LIMITED = {"ttft": "ttft", "tpot": "tpot", "tpot_p99": "tpot"}
 """Time by metric of a limit: no prefill comes between decode steps, so all tokens take as long. The tail of
 the first token is not modelled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentTerms:
+    """What engines are held to, whether they do both or are apart.
+
+    Attributes:
+        base: The decision for the question, whose settings all engines have.
+        program: Id of the engine.
+        limits: Bounds on the times of a request, and on memory.
+        at_once: Requests at once; None for as many as the limits let in.
+        usable: Share of the memory that a server fills.
+    """
+
+    base: Question
+    program: str
+    limits: tuple[Limit, ...] = ()
+    at_once: float | None = None
+    usable: float = USABLE_MEMORY
+
+    @classmethod
+    def of(cls, problem: Problem, starts: Starts) -> DeploymentTerms | None:
+        """Those of the start of a question: its load too, unless limits on times alone decide it."""
+        base, price = starts.question, starts.price
+        if base is None or price is None:
+            return None
+        at_once = starts.situation.at_once
+        if at_once is None and not any(limit.metric in LIMITED for limit in problem.limits):
+            at_once = float(str(price.settings.get("batch", 1))) * price.layout.dp
+        program = starts.situation.framework.id
+        share = statement(starts.situation.current or {}, program).facts.get("memory_share", USABLE_MEMORY)
+        return cls(
+            base=base,
+            program=program,
+            limits=problem.limits,
+            at_once=at_once,
+            usable=min(float(str(share)), 1.0),
+        )
+
+    def rated(self, most_devices: int, role: str = "") -> Iterator[RatedDeployment]:
+        """Instances for a role on divisors of all devices, and on powers of two, up to so many."""
+        devices = self.base.machine.count
+        counts = [size for size in range(1, most_devices + 1) if devices % size == 0 or not size & (size - 1)]
+        most = min(self.at_once or math.inf, MOST_AT_ONCE)
+        yield from rated_deployments(
+            self.base, self.program, counts, most, role, limits=self.limits, usable=self.usable
+        )
+
+    def allow(self, ttft_s: float, tpot_s: float) -> bool:
+        """Whether times of a request are within the limits."""
+        times = {"ttft": ttft_s, "tpot": tpot_s}
+        return all(
+            times[_LIMITED[item.metric]] <= item.maximum for item in self.limits if item.metric in _LIMITED
+        )
 
 
 def separates(program: str, base: Question) -> bool:
@@ -104,39 +160,40 @@ class Disaggregation(JsonNoun):
 def beside(problem: Problem, starts: Starts) -> Disaggregation | None:
     """Prefill and decode apart on the devices of the start of a question; None where it is not priced.
 
-    Under the load of the start, unless limits on times alone decide how many requests run at once. Where
-    requests would wait for engines that decode, the two do not compare: the start holds all of its own.
+    Where requests would wait for engines that decode, the two do not compare: the start holds all of its own.
     """
-    base, price = starts.question, starts.price
+    terms = DeploymentTerms.of(problem, starts)
     told = problem.workload.traits.get("disaggregated")
     limited = {limit.metric for limit in problem.limits} & LIMITED.keys()
-    if base is None or price is None or starts.situation.is_training or told is False:
+    if terms is None or starts.situation.is_training or told is False or limited - _LIMITED.keys():
         return None
-    if limited - _LIMITED.keys():
-        return None
+    base = terms.base
     is_mixed = starts.situation.phase == "serving" and base.settings.get("separation", "mixed") == "mixed"
-    if not (is_mixed and base.model.causal and separates(starts.situation.framework.id, base)):
+    if not (is_mixed and base.model.causal and separates(terms.program, base)):
         return None
     if priced_as(problem.objective, problem.workload.kind) != "throughput":
         return None
-    at_once = starts.situation.at_once
-    if at_once is None and not limited:
-        at_once = float(str(price.settings.get("batch", 1))) * price.layout.dp
-    found = best_disaggregation(base, starts.situation.framework.id, problem.limits, at_once)
+    found = best_disaggregation(terms)
     holds = found is not None and found.decodes * found.decode.deployment.concurrency >= found.at_once
     return found if holds else None
 
 
 def separation_change(problem: Problem, starts: Starts, apart: Disaggregation, version: str) -> Change | None:
-    """Prefill and decode apart as a change; None where it is not modelled to be clearly faster."""
-    price = starts.price
-    log_gain = math.log(apart.throughput / price.throughput) if price is not None else 0.0
+    """Prefill and decode apart as a change; None where it is not modelled to be clearly faster.
+
+    Than the start, and than engines that do both and are divided as freely: what another layout wins is no
+    gain of the separation.
+    """
+    terms, price = DeploymentTerms.of(problem, starts), starts.price
+    if terms is None or price is None:
+        return None
+    before = max(price.throughput, fastest_of_both(terms))
+    log_gain = math.log(apart.throughput / before)
     if log_gain < LEAST_LOG_GAIN:
         return None
     gain = modelled_gain(log_gain)
-    why = Support(
-        kind="modelled", says=f"the cost model prices both; moving a cache takes {apart.transfer_s:.2g} s"
-    )
+    says = f"engines that do both are priced to reach {before:,.0f} tokens/s, however they are divided"
+    why = Support(kind="modelled", says=f"{says}; moving a cache takes {apart.transfer_s:.2g} s")
     return Change(
         id=recommendation_id(problem, Settings(), version, "disaggregation"),
         title=f"Prefill and decode apart, {apart}",
@@ -149,32 +206,32 @@ def separation_change(problem: Problem, starts: Starts, apart: Disaggregation, v
     )
 
 
-def best_disaggregation(
-    base: Question, program: str, limits: Sequence[Limit], at_once: float | None
-) -> Disaggregation | None:
+def best_disaggregation(terms: DeploymentTerms) -> Disaggregation | None:
     """The fastest engines of either role within the limits of a question; None if there are none.
 
     Requests come in a closed loop: as many are under way as the engines that decode hold, or as are told.
-
-    Args:
-        base: The decision for the question, whose settings all engines have.
-        program: Id of the engine.
-        limits: Bounds on the times of a request.
-        at_once: Requests at once that the question tells.
     """
-    devices = base.machine.count
-    counts = [size for size in range(1, devices) if devices % size == 0 or not size & (size - 1)]
-    most = min(at_once or math.inf, MOST_AT_ONCE)
-    rated = {
-        role: _telling(rated_deployments(base, program, counts, most, role)) for role in (PREFILL, DECODE)
-    }
+    devices = terms.base.machine.count
+    rated = {role: _telling(terms.rated(devices - 1, role)) for role in (PREFILL, DECODE)}
     found = (
         one
         for prefill, decode in product(rated[PREFILL], rated[DECODE])
-        for one in _ratios(prefill, decode, devices, at_once)
-        if _keeps(one, limits)
+        for one in _ratios(prefill, decode, devices, terms.at_once)
+        if terms.allow(one.ttft_s, one.decode.tpot_s)
     )
     return max(found, key=lambda one: (one.throughput, -one.devices), default=None)
+
+
+def fastest_of_both(terms: DeploymentTerms) -> float:
+    """Output tokens a second of engines that do both, none of whose requests waits; 0 if there are none."""
+    devices, fastest = terms.base.machine.count, 0.0
+    for one in terms.rated(devices):
+        copies = devices // one.devices
+        seats = copies * one.deployment.concurrency
+        users = terms.at_once or seats
+        if users <= seats and terms.allow(one.ttft_s, one.tpot_s):
+            fastest = max(fastest, copies * one.throughput * users / seats)
+    return fastest
 
 
 def _telling(rated: Iterable[RatedDeployment]) -> list[RatedDeployment]:
@@ -227,8 +284,3 @@ def _together(
         ttft_s=users / pace - decoding_s,
         transfer_s=prefill.step.results["kv_transfer_s"],
     )
-
-
-def _keeps(one: Disaggregation, limits: Sequence[Limit]) -> bool:
-    times = {"ttft": one.ttft_s, "tpot": one.decode.tpot_s}
-    return all(times[_LIMITED[item.metric]] <= item.maximum for item in limits if item.metric in _LIMITED)

@@ -7,9 +7,11 @@ import pytest
 
 from kg.nouns.entities import Problem
 from recommender.ranking.deployments.disaggregation import (
+    DeploymentTerms,
     Disaggregation,
     beside,
     best_disaggregation,
+    fastest_of_both,
     separates,
     separation_change,
 )
@@ -36,6 +38,12 @@ def apart(shipped: Workspace, **more: object) -> Disaggregation:
     return found
 
 
+def terms(shipped: Workspace, **more: object) -> DeploymentTerms:
+    found = DeploymentTerms.of(*begun(shipped, **more))
+    assert found is not None
+    return found
+
+
 def test_no_more_devices_are_used_than_there_are_and_either_role_has_some(shipped: Workspace) -> None:
     for count in (2, 4, 6, 8):
         found = apart(shipped, count=count, model="qwen3-8b", **TPOT)
@@ -58,10 +66,9 @@ def test_limits_are_kept(shipped: Workspace) -> None:
     assert found.decode.tpot_s <= 0.020
     assert found.ttft_s <= 0.5
     assert found.throughput <= apart(shipped, **TPOT).throughput
-    _, starts = begun(shipped)
-    assert starts.question is not None
-    impossible, _ = begun(shipped, limits=["tpot<=1us"])
-    assert best_disaggregation(starts.question, "sglang", impossible.limits, None) is None
+    impossible = terms(shipped, limits=["tpot<=1us"])
+    assert best_disaggregation(impossible) is None
+    assert fastest_of_both(impossible) == 0
 
 
 def test_a_limit_on_a_token_makes_it_the_first_change_and_no_limit_does_not(shipped: Workspace) -> None:
@@ -74,6 +81,40 @@ def test_a_limit_on_a_token_makes_it_the_first_change_and_no_limit_does_not(ship
     assert change.gain.expected > 0
     assert str(found) in change.title
     assert beside(*begun(shipped)) is None  # more requests than those that decode hold
+
+
+def test_what_another_layout_wins_is_no_gain_of_the_separation(shipped: Workspace) -> None:
+    ascend = {"model": "qwen3-235b-a22b", "hardware": "ascend-910c", "count": 16, "software": {}}
+    for users in (8, 64):
+        problem, starts = begun(shipped, **ascend, traits={"concurrency": users})
+        found, held = beside(problem, starts), DeploymentTerms.of(problem, starts)
+        assert found is not None
+        assert held is not None
+        assert starts.price is not None
+        before = fastest_of_both(held)
+        assert before > 1.1 * starts.price.throughput  # recipes chose the start
+        change = separation_change(problem, starts, found, "1")
+        if users == 8:  # others that do both are as fast
+            assert change is None
+            continue
+        assert change is not None
+        assert change.gain is not None
+        assert change.gain.factor == pytest.approx(found.throughput / before)
+
+
+def test_engines_that_do_both_reach_what_the_start_does(shipped: Workspace) -> None:
+    for more in (TPOT, {"traits": {"concurrency": 16}}, {}):
+        _, starts = begun(shipped, **more)
+        assert starts.price is not None
+        assert fastest_of_both(terms(shipped, **more)) >= starts.price.throughput * (1 - 1e-9)
+
+
+def test_memory_is_as_little_as_the_start_may_fill(shipped: Workspace) -> None:
+    held = apart(shipped, limits=["tpot<=20ms", "peak_memory<=40GB"])
+    steps = held.prefill.step, held.decode.step
+    assert max(step.memory_bytes for step in steps) <= 40e9
+    assert max(step.memory_bytes for step in (apart(shipped, **TPOT).prefill.step,)) > 40e9
+    assert terms(shipped, current={"--mem-fraction-static": 0.5}).usable == 0.5
 
 
 def test_a_told_load_is_the_one_under_way(shipped: Workspace) -> None:
