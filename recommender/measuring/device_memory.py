@@ -76,11 +76,19 @@ class HeldMemory:
                 by = f", by {'; '.join(holders.splitlines())}" if holders else f"; {self.tool} tells by whom"
                 return f"device {number} still holds {held - before[0]} MiB more than before{by}"
         if now.shared[0] - self.shared[0] > _SPARE * now.shared[1]:
-            files = sorted(_SHARED.iterdir(), key=lambda path: -path.lstat().st_mtime)[:3]
+            files = sorted(_SHARED.iterdir(), key=_changed, reverse=True)[:3]
             names = ", ".join(str(path) for path in files)
             more = (now.shared[0] - self.shared[0]) / 2**20
             return f"{_SHARED} still holds {more:.0f} MiB more than before (newest: {names})"
         return ""
+
+
+def _changed(path: Path) -> float:
+    """When a file was changed; 0 where it is gone by now."""
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _said(command: tuple[str, ...]) -> str:

@@ -23,7 +23,12 @@ PORT = 8000
 """Port of an engine that has its server alone, and of what stands before several: vLLM's default."""
 MODEL = "/model"
 """Where an engine finds a checkpoint that the question does not name."""
-RESOURCES = {"nvidia": "nvidia.com/gpu", "huawei": "huawei.com/Ascend910"}
+_RESOURCES = {
+    "nvidia": "nvidia.com/gpu",
+    "ascend-dav-c220": "huawei.com/Ascend910",
+    "ascend-910-architecture": "huawei.com/Ascend910",
+    "ascend-310p-architecture": "huawei.com/Ascend310P",
+}
 """Devices as Kubernetes counts them: the device plugins of NVIDIA and of Ascend (MindCluster)."""
 NIXL_HOST, NIXL_PORT = "VLLM_NIXL_SIDE_CHANNEL_HOST", "VLLM_NIXL_SIDE_CHANNEL_PORT"
 _PORTS = {"": PORT, "prefill": 8100, "decode": 8200}
@@ -42,12 +47,12 @@ class DeployedProgram:
 
     Attributes:
         image: Of its containers.
-        maker: Of the devices.
+        resource: What Kubernetes counts the devices as.
         router: What stands before engines of either role: its command, options for an engine, needs.
     """
 
     image: str
-    maker: str
+    resource: str
     router: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
@@ -62,23 +67,24 @@ class DeployedProgram:
             InputError: Nothing is known of it.
         """
         start, programs = engine.start, table("launches")["programs"]
-        known, maker = programs.get(start.framework, {}), hardware[-1] if hardware else ""
+        known = programs.get(start.framework, {})
         if "image" not in known:
             able = ", ".join(sorted(name for name, one in programs.items() if "image" in one))
             raise InputError(
                 f"no files that deploy {start.framework} are known", hint=f"--software of {able}"
             )
-        if maker not in RESOURCES:
-            raise InputError(
-                f"files that deploy are for devices of NVIDIA and Ascend, not of {maker or 'others'}"
-            )
+        resource = next((_RESOURCES[one] for one in hardware if one in _RESOURCES), "")
+        if not resource:
+            raise InputError("files that deploy are for devices of NVIDIA and Ascend 910 and 310P")
         if any(item.where in {SettingPlace.YAML, SettingPlace.CODE} for item in start.settings):
             raise InputError(
                 "the settings of this start stand in a file of their own", hint="--format writes them"
             )
-        on_a3 = known.get("a3", "") if {"ascend-a3", "ascend-910c"} & set(hardware) else ""
-        image = known.get("image_of", {}).get(maker, known["image"]).format(version=start.version) + on_a3
-        return cls(image=image, maker=maker, router=known.get("router", {}))
+        images = known.get("image_of", {})
+        image = next((images[one] for one in hardware if one in images), known["image"])
+        return cls(
+            image=image.format(version=start.version), resource=resource, router=known.get("router", {})
+        )
 
     def router_words(self, addresses: Sequence[EngineAddress]) -> Iterator[str]:
         """The command of what stands before engines, its options one by one.

@@ -8,7 +8,6 @@ from recommender.answers.deploying.commands import (
     MODEL,
     NIXL_HOST,
     PORT,
-    RESOURCES,
     EngineAddress,
     EnginePlace,
 )
@@ -55,7 +54,7 @@ def _service_of(one: EnginePlace, devices: range, program: DeployedProgram) -> d
         "command": one.argv(), "environment": one.environment,
         "volumes": [f"${{MODEL_DIR:-{MODEL}}}:{MODEL}:ro"],
     }  # fmt: skip
-    if program.maker == "nvidia":
+    if program.resource.startswith("nvidia"):
         ids = [str(number) for number in devices]
         reserved = {"driver": "nvidia", "device_ids": ids, "capabilities": ["gpu"]}
         return service | {"deploy": {"resources": {"reservations": {"devices": [reserved]}}}}
@@ -132,7 +131,7 @@ def _template(
     each = one.engine.devices // one.engine.servers
     container = {
         "name": "engine", "image": program.image, "command": list(command), "env": environment,
-        "ports": [{"containerPort": PORT}], "resources": {"limits": {RESOURCES[program.maker]: each}},
+        "ports": [{"containerPort": PORT}], "resources": {"limits": {program.resource: each}},
         "volumeMounts": [
             {"name": "model", "mountPath": MODEL, "readOnly": True},
             {"name": "shm", "mountPath": _SHARED_MEMORY},

@@ -139,11 +139,33 @@ def test_a_file_that_does_not_start_what_was_decided_is_not_made(
         deployment_files([engine], H100, 8)
 
 
+@pytest.mark.parametrize(
+    ("hardware", "tag", "resource"),
+    [
+        ("ascend-910b3", "", "huawei.com/Ascend910"),
+        ("ascend-910c", "-a3", "huawei.com/Ascend910"),
+        ("ascend-310p", "-310p", "huawei.com/Ascend310P"),
+    ],
+)
+def test_images_and_devices_are_those_of_the_chip(
+    shipped: Workspace, hardware: str, tag: str, resource: str
+) -> None:
+    files = made(
+        shipped, hardware=hardware, model="qwen3-8b", count=4, limits=[], software={"vllm-ascend": ""}
+    )
+    container = documents(files, "kubernetes.yaml")[0]["spec"]["template"]["spec"]["containers"][0]
+    assert container["resources"]["limits"] == {resource: 4}
+    release = container["image"].removeprefix("quay.io/ascend/vllm-ascend:v")
+    assert release == release.partition("-")[0] + tag
+
+
 def test_programs_and_devices_without_such_files_are_refused(shipped: Workspace) -> None:
     with pytest.raises(InputError, match="no files that deploy"):
         made(shipped, software={"tensorrt-llm": ""})
     with pytest.raises(InputError, match="NVIDIA and Ascend"):
         made(shipped, software={"vllm": ""}, hardware="instinct-mi300x")
+    with pytest.raises(InputError, match="Ascend 910 and 310P"):
+        made(shipped, software={"vllm-ascend": ""}, hardware="ascend-950dt-9599", limits=[])
     problem, _ = shipped.problem({**ASKED, "model": "deepseek-r1", "count": 1})
     with pytest.raises(InputError, match="no files follow"):
         engine_of(shipped.recommend(problem))
