@@ -28,7 +28,7 @@ def main() -> None:
         answer = workspace.diagnose(Path(place), hardware="ascend-910b3")
         for finding in answer.diagnosis.findings:
             cause = finding.cause
-            print(f"{cause.node}, probability {cause.chance:.0%}: {finding.factor:.2f}x without it")
+            print(f"{cause.node}, probability {cause.chance:.0%}: at most {cause.ceiling:.2f}x without it")
 
 
 if __name__ == "__main__":

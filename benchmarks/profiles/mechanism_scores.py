@@ -123,7 +123,7 @@ def score(
 ) -> dict[str, Any]:
     """Strict figures, each with its number; None where nothing was asked.
 
-    Each cause that is named adds to ``claims`` its part of the time saved, and whether it was put in.
+    Each cause that is named adds to ``claims`` its part of the cost of all named, and whether it was put in.
     """
     alone: list[tuple[str, bool, bool]] = []
     claims = [] if claims is None else claims

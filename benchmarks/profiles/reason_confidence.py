@@ -3,7 +3,7 @@
     python -m benchmarks.profiles.reason_confidence --profiles DIR [--seed N] [--runs N]
 
 Faults by mechanism are put into all jobs of benchmarks/profiles/mechanism_scores.py, the jobs' own losses left in.
-Each named cause gives one row: the part of the time that all named repairs save which is its own, and whether
+Each named cause gives one row: the part of the cost of all named causes which is its own, and whether
 it is what was put in. Printed: the logistic curve of the one over the other for all jobs, and the nested figures: the
 rows of drawn jobs (``--all``: of each) are scored with the curve of the other jobs. ``--quick`` asks a drawn third of
 the mechanisms on two drawn jobs, one of them held out.
@@ -44,7 +44,7 @@ def fitted(parts: list[float], held: list[bool]) -> float:
 
 
 def confidence(slope: float, part: float, most: float) -> float:
-    """The confidence that a curve gives a part of the time saved, at most ``most``."""
+    """The confidence that a curve gives a part of the cost, at most ``most``."""
     return float(min(most, 1 / (1 + math.exp(-slope * (part - 0.5)))))
 
 

@@ -170,17 +170,18 @@ def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
     """The first line: how much, of what, where, what to do, and what it brings."""
     if not found.findings:
         return _nothing(found)
-    first = found.findings[0]
-    cause = first.cause
+    cause = found.findings[0].cause
     evidence = next((item for item in reversed(cause.evidence) if item.node == cause.node), None)
     where = "" if evidence is None or evidence.rank is None else f" on rank {evidence.rank}"
     name = found.labels.get(cause.node, cause.node)
     more = " more than before" if found.difference is not None else ""
-    todo = ""
+    remedy = ""
     if remedies:
-        todo = f"; {remedies[0].strategy.label}"
-        todo += f" ({remedies[0].settings[0]})" if remedies[0].settings else ""
-    return f"{cause.share:.0%} of the step{more}: {name}{where}{todo}; {first.factor:.2f}x without it"
+        remedy = f"; {remedies[0].strategy.label}"
+        remedy += f" ({remedies[0].settings[0]})" if remedies[0].settings else ""
+    return (
+        f"{cause.share:.0%} of the step{more}: {name}{where}{remedy}; at most {cause.ceiling:.2f}x without it"
+    )
 
 
 def _nothing(found: Diagnosis) -> str:
@@ -210,9 +211,6 @@ def _split(rank: Rank, path: str) -> list[tuple[object, ...]]:
     ]
 
 
-SHOWN_RATIO = 0.95
-"""Likelihood ratio of a fix test below which it is shown."""
-
 MOST_STEPS = 4
 """Steps shown of a rank; --json has all."""
 
@@ -223,21 +221,12 @@ def _cause(
     likely = item.cause
     names = labels if isinstance(labels, dict) else {}
     say(f"{place}. {names.get(likely.node, likely.node)}   [{likely.node}]")
-    replayed = ", replayed" if item.is_replayed else ""
     say_labelled(
         "cost",
         f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms); "
-        f"{item.factor:.2f}x without it{replayed}",
+        f"at most {likely.ceiling:.2f}x without it",
     )
     say_labelled("confidence", f"{item.confidence:.0%} that this is the reason")
-    if item.fix is not None and not item.fix.holds:
-        say_labelled("fix test", f"replayed without it, {item.fix.symptom} stays as it is")
-    if item.fix is not None and item.fix.modelled_us is not None and item.fix.measured_us is not None:
-        say_labelled(
-            "cost model",
-            f"these kernels took {item.fix.measured_us / 1e3:.2f} ms; "
-            f"their shapes need {item.fix.modelled_us / 1e3:.2f} ms, modelled",
-        )
     say_labelled("chain", " <- ".join(likely.chain))
     for evidence in reversed(likely.evidence):
         where = "; ".join(dict.fromkeys(map(str, evidence.places[:2])))

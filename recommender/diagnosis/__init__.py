@@ -1,1 +1,1 @@
-"""The causes of the time that a run loses, from its profile: evidence, odds, and the gain of a repair."""
+"""The causes of the time that a run loses, from its profile: evidence, odds and costs."""

@@ -17,23 +17,21 @@ from recommender.diagnosis.ledger.difference import subtract_ledgers
 from recommender.diagnosis.next_measurement import next_measurement
 from recommender.diagnosis.rank.comparison import doubts, pair_up
 from recommender.diagnosis.rank.groups import rank_name
-from recommender.diagnosis.repair.fix_tests import fix_test, weigh
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ingest.profiles.facts.run import Missing, Profile
     from recommender.diagnosis.analysis import Evidence
     from recommender.diagnosis.baseline import JobBaseline
-    from recommender.diagnosis.causes.findings import LikelyCause, Refuted
+    from recommender.diagnosis.causes.findings import LikelyCause
     from recommender.diagnosis.causes.network import CauseNetwork
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.ledger.accounts import RunLedger
     from recommender.diagnosis.ledger.difference import LedgerDifference
     from recommender.diagnosis.next_measurement import NextMeasurement
     from recommender.diagnosis.rank.view import View
-    from recommender.diagnosis.repair.fix_tests import EvidenceByNode, FixTest
     from recommender.diagnosis.thresholds import Thresholds
 
 
@@ -47,10 +45,10 @@ MOST = 0.98
 """Most that is said, of a cause that is named alone: by Laplace's rule of succession over the six jobs."""
 
 
-def parts(saved_us: Sequence[float]) -> tuple[float, ...]:
-    """The part of each in the time that all named repairs are likely to save; 0 where nothing is saved."""
-    total = sum(saved_us)
-    return tuple(us / total if total > 0 else 0.0 for us in saved_us)
+def parts(lost_us: Sequence[float]) -> tuple[float, ...]:
+    """The part of each in the time that all named causes are likely to cost; 0 where they cost none."""
+    total = sum(lost_us)
+    return tuple(us / total if total > 0 else 0.0 for us in lost_us)
 
 
 def confidence_of(part: float) -> float:
@@ -59,8 +57,6 @@ def confidence_of(part: float) -> float:
 
 
 MOST_CAUSES = 3
-MOST_TESTED = 5
-"""Causes whose repair is replayed: the costliest. Two more than are named, so that others can move up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,23 +65,11 @@ class Finding:
 
     Attributes:
         cause: Id, chain, chance and cost.
-        fix: The replay with the cause repaired; None where no replay has a meaning.
-        part: Part of the time that all named repairs are likely to save that is its own.
+        part: Its part of the time that all named causes are likely to cost.
     """
 
     cause: LikelyCause
-    fix: FixTest | None
     part: float = 1.0
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether the run was replayed without it, and its symptom eased."""
-        return self.fix is not None and self.fix.holds
-
-    @property
-    def factor(self) -> float:
-        """Factor of speed without it: of the replay, else as if it cost nothing and all else stayed."""
-        return self.fix.factor if self.fix is not None and self.fix.holds else self.cause.ceiling
 
     @property
     def confidence(self) -> float:
@@ -101,7 +85,7 @@ class Diagnosis:
         profile: The facts.
         views: Its ranks as the analysers saw them, with the numbers that they agree on.
         findings: At most three causes, the costliest first; empty for a healthy profile.
-        others: The significant causes beyond these, whose repair was not replayed.
+        others: The significant causes beyond these.
         evidence: The strongest evidence for each node.
         labels: English names of the nodes.
         patterns: Ids of the nodes that are bottlenecks; the others are settings and the like.
@@ -212,11 +196,7 @@ class Diagnosis:
             "lost_us": round(cause.lost_us, 3),
             "share": round(cause.share, 4),
             "ceiling": round(cause.ceiling, 4),
-            "gain": {
-                "factor": round(item.factor, 4),
-                "kind": "replayed" if item.is_replayed else "ceiling",
-            },
-            "fix_test": None if item.fix is None else item.fix.to_json(),
+            "gain": {"factor": round(cause.ceiling, 4), "kind": "ceiling"},
             "perhaps": [{"cause": name, "chance": round(chance, 4)} for name, chance in cause.perhaps],
             "evidence": plain(cause.evidence),
         }
@@ -249,19 +229,14 @@ def diagnose(
     else:
         found = evidence_by_rank(now, thresholds)
         evidence = strongest(found) if usual is None else _unusual(now, found, usual, ledger)
-    posterior = infer(network, ratios(evidence, least))
-    tested, others = _test_causes(
-        profile,
-        before,
-        thresholds,
-        lambda refuted: likely_causes(network, evidence, posterior, least, refuted),
-    )
+    causes = likely_causes(network, evidence, infer(network, ratios(evidence, least)), least)
+    named, others = causes[:MOST_CAUSES], causes[MOST_CAUSES:]
     return Diagnosis(
         profile=profile,
         views=tuple(now),
         findings=tuple(
-            Finding(cause=cause, fix=test, part=part)
-            for (cause, test), part in zip(tested, parts([_saved_us(*p) for p in tested]), strict=True)
+            Finding(cause=cause, part=part)
+            for cause, part in zip(named, parts([cause.weight_us for cause in named]), strict=True)
         ),
         others=tuple(others),
         evidence=evidence,
@@ -295,56 +270,6 @@ def _unusual(
     evidence = beyond(now, found, earlier, length)
     slower = usual.slower(ledger)
     return evidence if slower is None else {**evidence, slower.node: slower}
-
-
-def _test_causes(
-    profile: Profile,
-    before: Profile | None,
-    thresholds: Thresholds,
-    causes_without: Callable[[Refuted], list[LikelyCause]],
-) -> tuple[list[tuple[LikelyCause, FixTest | None]], list[LikelyCause]]:
-    """The causes to name with their fix tests, and the others: again without what a test refutes."""
-    by_rank: dict[int, EvidenceByNode] = {}
-    refuted: set[tuple[str, str]] = set()
-    causes: list[LikelyCause] = []
-    everything: list[LikelyCause] = []
-    tests: dict[str, FixTest | None] = {}
-    for _ in range(MOST_CAUSES):
-        everything = causes_without(frozenset(refuted))
-        causes = everything[:MOST_TESTED]
-        tests = {item.node: fix_test(profile, item, thresholds, by_rank, before) for item in causes}
-        new = {test.refuted for test in tests.values() if test and test.refuted} - refuted
-        if not new:
-            break
-        refuted |= new
-    named = _rank_causes(causes, tests)
-    nodes = {cause.node for cause, _ in named}
-    return named, [cause for cause in everything if cause.node not in nodes]
-
-
-def _rank_causes(
-    causes: Sequence[LikelyCause], tests: Mapping[str, FixTest | None]
-) -> list[tuple[LikelyCause, FixTest | None]]:
-    """The causes to name, each with its fix test, by the time that its replay saves.
-
-    One whose repair eases nothing stands behind those whose does; one that the test leaves less likely than
-    not is left out.
-    """
-    pairs = [(weigh(item, tests[item.node]), tests[item.node]) for item in causes]
-    pairs = [pair for pair in pairs if pair[0].chance >= LIKELY]
-    pairs.sort(key=lambda pair: (_fails(pair[1]), -_saved_us(*pair), pair[0].node))
-    return pairs[:MOST_CAUSES]
-
-
-def _saved_us(item: LikelyCause, test: FixTest | None) -> float:
-    """Time that a repair is likely to save: no more than its replay does, where there is one."""
-    if test is None or item.lost_us <= 0:
-        return item.weight_us
-    return item.weight_us * min(1.0, test.saved_us / item.lost_us)
-
-
-def _fails(test: FixTest | None) -> bool:
-    return test is not None and not test.holds
 
 
 def _rank(view: View) -> dict[str, object]:

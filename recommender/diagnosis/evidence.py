@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.nouns.codec import NOT_IN_JSON, OR_NULL, JsonNoun, in_json
-from recommender.diagnosis.rank.repairs import drop_kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ingest.profiles.facts.kernels import Floats
     from ingest.profiles.facts.place import FactPlace
-    from ingest.profiles.facts.run import Rank
     from recommender.diagnosis.rank.view import KernelView, View
 
 
@@ -41,9 +37,7 @@ class SoftEvidence(JsonNoun):
         readings: Metrics that it rests on.
         places: Files and rows that show it.
         rank: Number of the rank; None if the profile has none, or it is about all.
-        fixed: The rank's facts with the pattern repaired; None where a repair has no meaning of its own.
         is_setting: A fact about settings, which costs nothing by itself but explains what does.
-        lost_by_kernel_us: What each compute kernel of the rank loses, shape (n,); None if it is of none.
         level: Property of the job that the cost hangs on; None if it hangs on none. Where the property is
             what it was in an earlier run, more cost has another cause.
         beyond_us: What it costs beyond the mean of the other ranks that could lose it; None without such.
@@ -57,9 +51,7 @@ class SoftEvidence(JsonNoun):
     rank: int | None = None
     readings: tuple[MetricReading, ...] = ()
     places: tuple[FactPlace, ...] = ()
-    fixed: Callable[[Rank], Rank] | None = field(default=None, metadata=NOT_IN_JSON)
     is_setting: bool = field(default=False, metadata=NOT_IN_JSON)
-    lost_by_kernel_us: Floats | None = field(default=None, metadata=NOT_IN_JSON)
     level: float | None = field(default=None, metadata=NOT_IN_JSON)
     beyond_us: float | None = field(default=None, metadata=NOT_IN_JSON)
 
@@ -79,7 +71,6 @@ def step_evidence(
     places: tuple[FactPlace, ...],
     *,
     shown: float = 1.0,
-    fixed: Callable[[Rank], Rank] | None = None,
     level: float | None = None,
 ) -> SoftEvidence:
     """Evidence of lost time of the step that belongs to no single kernels."""
@@ -92,7 +83,6 @@ def step_evidence(
         readings=(reading,),
         places=places,
         rank=view.rank.rank,
-        fixed=fixed,
         level=level,
     )
 
@@ -104,13 +94,10 @@ def kernel_evidence(
     says: str,
     reading: MetricReading,
     *,
-    fixed: Callable[[Rank], Rank] | None = None,
     level: float | None = None,
 ) -> SoftEvidence:
-    """Evidence of time that compute kernels lose, microseconds, shape (n,): a repair shortens them by it."""
+    """Evidence of time that compute kernels lose, microseconds, shape (n,)."""
     total = float(np.nan_to_num(lost).sum())
-    if not lost.any():  # as most patterns find: one zero for all, or twenty columns of zeros are kept
-        lost = np.broadcast_to(np.float64(0), lost.shape)
     return SoftEvidence(
         node=node,
         shown=1.0,
@@ -120,8 +107,6 @@ def kernel_evidence(
         readings=(reading,),
         places=view.places(lost),
         rank=view.rank.rank,
-        fixed=fixed or (lambda rank: drop_kernels(rank, lost)),
-        lost_by_kernel_us=lost,
         level=level,
     )
 

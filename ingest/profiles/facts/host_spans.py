@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,15 +53,6 @@ class HostSpans:
                 of_kind[name] = float(overlap_us(start_ns, end_ns, *stretches).sum())
         best = max(of_kind, key=lambda name: of_kind[name], default=None)
         return best[1] if best is not None and of_kind[best] > 0 else ""
-
-    def without(self, gone: set[tuple[str, str]]) -> HostSpans:
-        """The spans less those of some kinds."""
-        kept = np.array([name not in gone for name in self.names], np.bool_)[self.codes]
-        return replace(self, codes=self.codes[kept], start_ns=self.start_ns[kept], end_ns=self.end_ns[kept])
-
-    def moved(self, by: Callable[[Integers], Integers]) -> HostSpans:
-        """The spans with each moment earlier by what ``by`` says of it."""
-        return replace(self, start_ns=self.start_ns - by(self.start_ns), end_ns=self.end_ns - by(self.end_ns))
 
 
 class SpanBuilder:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 LIKELY = 0.5
 """Chance from which a node is called a cause: more likely than not."""
-Refuted = frozenset[tuple[str, str]]
 PERHAPS = 3
 """Unseen causes that are named behind the deepest seen one."""
 
@@ -67,7 +66,6 @@ def likely_causes(
     evidence: Mapping[str, SoftEvidence],
     posterior: Posterior,
     least: float = SIGNIFICANT_SHARE,
-    refuted: Refuted = frozenset(),
 ) -> list[LikelyCause]:
     """Causes that are more likely than not and have evidence, the costliest first.
 
@@ -78,7 +76,6 @@ def likely_causes(
         evidence: Evidence by node.
         posterior: Chances of the nodes.
         least: Share of the step from which a cause is significant.
-        refuted: Edges (effect, cause) that no chain may use: repairing the cause did not ease the effect.
     """
     on = {
         node
@@ -88,9 +85,7 @@ def likely_causes(
     causes = []
     for node in on:
         deeper = [
-            edge.cause
-            for edge in network.causes(node)
-            if edge.cause in on and _can_explain(edge, evidence, refuted)
+            edge.cause for edge in network.causes(node) if edge.cause in on and _can_explain(edge, evidence)
         ]
         lost, share = _cost(network, node, evidence, on)
         left = 1.0
@@ -107,7 +102,7 @@ def likely_causes(
             lost = rest
         if significance(share, least) < LIKELY:
             continue
-        chain = _chain(network, node, on, evidence, refuted)
+        chain = _chain(network, node, on, evidence)
         causes.append(
             LikelyCause(
                 node=node,
@@ -130,14 +125,12 @@ IDLE = frozenset({"host-bound", "python-gc-high-latency"})
 """Causes that leave a rank idle: they do not make it compute longer, which is how a slow rank is measured."""
 
 
-def _can_explain(edge: Edge, evidence: Mapping[str, SoftEvidence], refuted: Refuted) -> bool:
+def _can_explain(edge: Edge, evidence: Mapping[str, SoftEvidence]) -> bool:
     """True if the cause can be behind this effect.
 
-    A rank waits in a collective for another rank that comes later, and it computes longer than the others
-    through something that happens on it: neither comes of what all ranks have alike.
+    A rank waits in a collective for another rank that comes later, and so longer than the others; it computes
+    longer than they do through something that happens on it: neither comes of what all ranks have alike.
     """
-    if (edge.effect, edge.cause) in refuted:
-        return False
     cause, effect = evidence.get(edge.cause), evidence.get(edge.effect)
     if cause is None or effect is None:
         return True
@@ -147,7 +140,8 @@ def _can_explain(edge: Edge, evidence: Mapping[str, SoftEvidence], refuted: Refu
         return edge.cause not in IDLE and cause.rank == effect.rank and is_local
     if edge.effect != WAIT or edge.cause not in LATE:
         return True
-    return cause.rank != effect.rank and beyond >= LOCAL_SHARE * min(cause.lost_us, effect.lost_us)
+    is_late = beyond >= LOCAL_SHARE * min(cause.lost_us, effect.lost_us) and _beyond(evidence, WAIT) > 0
+    return cause.rank != effect.rank and is_late
 
 
 WAIT = "collective-wait"
@@ -177,13 +171,13 @@ def _cost(
 
 
 def _chain(
-    network: CauseNetwork, node: str, on: set[str], evidence: Mapping[str, SoftEvidence], refuted: Refuted
+    network: CauseNetwork, node: str, on: set[str], evidence: Mapping[str, SoftEvidence]
 ) -> tuple[str, ...]:
     """The longest path from an effect that is on down to the node, the costlier of equals."""
     best: tuple[str, ...] = ()
     for edge in network.effects(node):
-        if edge.effect in on and _can_explain(edge, evidence, refuted):
-            path = _chain(network, edge.effect, on, evidence, refuted)
+        if edge.effect in on and _can_explain(edge, evidence):
+            path = _chain(network, edge.effect, on, evidence)
             cost = evidence[path[0]].lost_us if path[0] in evidence else 0.0
             best_cost = evidence[best[0]].lost_us if best and best[0] in evidence else -1.0
             if (len(path), cost) > (len(best), best_cost):

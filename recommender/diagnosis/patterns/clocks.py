@@ -8,7 +8,6 @@ import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
 from recommender.diagnosis.rank.compared import group_means
-from recommender.diagnosis.rank.repairs import steady_clock
 from recommender.diagnosis.rank.view import LEAST_US, KernelView
 
 if TYPE_CHECKING:
@@ -88,7 +87,6 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         lost,
         f"the clock of the cores is {mean:.0%} below its highest ({top:.0f} MHz) on average",
         MetricReading(metric="aicore_frequency_drop_share", value=mean, unit="1"),
-        fixed=lambda rank: steady_clock(rank, lost),
     )
 
 
@@ -123,5 +121,4 @@ def _all_alike(view: KernelView) -> Iterator[SoftEvidence]:
         lost,
         f"kernels of all kinds, as many as before, take {middle:.2f} times as long, as at a slower clock",
         MetricReading(metric="factor of the time of all kernels", value=middle, unit="1"),
-        fixed=lambda rank: steady_clock(rank, lost),
     )

@@ -9,7 +9,6 @@ import numpy as np
 from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.patterns.packets import LEAST_BYTES, NOMINAL_MB_MS
 from recommender.diagnosis.rank.collectives import places
-from recommender.diagnosis.rank.repairs import match_peer_rate
 from recommender.diagnosis.rank.view import exclusive_shares
 
 if TYPE_CHECKING:
@@ -75,7 +74,6 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         f"{lost / 1e3:.2f} ms of that nothing hides",
         MetricReading(metric="sdma_bandwidth_ratio", value=mean, unit="1"),
         places(slow),
-        fixed=lambda rank: match_peer_rate(rank, lost, {item.name for item in slow}),
     )
 
 

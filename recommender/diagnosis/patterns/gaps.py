@@ -27,8 +27,7 @@ from recommender.diagnosis.rank.host_calls import (
     spent_us,
 )
 from recommender.diagnosis.rank.program_signs import trains
-from recommender.diagnosis.rank.repairs import fill_idle_time
-from recommender.diagnosis.rank.view import LONG_GAP_US, PLACES, KernelView, exclusive_shares
+from recommender.diagnosis.rank.view import PLACES, KernelView, exclusive_shares
 from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
@@ -70,7 +69,6 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
         MetricReading(metric="free_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
         shown=1.0 if _is_reliable(view) else UNSURE,
-        fixed=lambda rank: fill_idle_time(rank, free, []),
     )
     yield from _copies(view)
     recorded = view.rank.layout in GPU_LAYOUTS and any(c.level == "runtime" for c in view.rank.calls)
@@ -92,9 +90,6 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
                 metric=f"time of gaps: {by_place if placed else reason}", value=lost * 1e-6, unit="s"
             ),
             tuple(call.place for call in calls[:3]) or tuple(step.place for step in view.rank.steps[:1]),
-            fixed=lambda rank, lost=lost, calls=calls, reason=reason: fill_idle_time(  # type: ignore[misc]  # bound now
-                rank, lost, calls, longest_us=LONG_GAP_US if reason == LAUNCH else None
-            ),
         )
     yield from _reads(view)
     yield from _dynamic(view, free)
@@ -199,7 +194,6 @@ def _dynamic(view: View, free: float) -> Iterator[SoftEvidence]:
         f"{dynamic:.0%} of operators have dynamic shapes; tiling and compiling take {spent / 1e3:.1f} ms",
         MetricReading(metric="dynamic_operator_share", value=dynamic, unit="1"),
         tuple(call.place for call in both[:3]),
-        fixed=lambda rank: fill_idle_time(rank, part, both),
         level=dynamic,
     )
 
@@ -245,5 +239,4 @@ def _copies(view: View) -> Iterator[SoftEvidence]:
             f"{int(copies.sum())} copies {where}, {bare_us / 1e3:.2f} ms of them beside no kernel",
             MetricReading(metric="copies", value=float(copies.sum()), unit="1"),
             (FactPlace(kernels.file, tuple(int(row) for row in kernels.rows[copies][:PLACES])),),
-            fixed=lambda rank, lost=lost: fill_idle_time(rank, lost, []),  # type: ignore[misc]  # bound now
         )

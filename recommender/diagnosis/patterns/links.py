@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.patterns.packets import LEAST_BYTES
 from recommender.diagnosis.rank.collectives import LOCAL, moving_us
-from recommender.diagnosis.rank.repairs import drop_local_copies, even_out_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,7 +42,6 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             shown=float(
                 thresholds.shows("communication-address-misalignment", "hccl_inner_copy_share", share)
             ),
-            fixed=lambda rank: drop_local_copies(rank, lost),
         )
 
 
@@ -77,5 +74,4 @@ def slow_links(
             MetricReading(metric="link_bandwidth_ratio_to_mean", value=ratio, unit="1"),
             (slowest.place,),
             shown=shown,
-            fixed=partial(even_out_links, saved_us=lost),
         )

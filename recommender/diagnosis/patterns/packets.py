@@ -8,7 +8,6 @@ import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.rank.collectives import LOCAL, moving_us, places
-from recommender.diagnosis.rank.repairs import hide_communication
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -77,7 +76,6 @@ def _packets(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         MetricReading(metric="small_packet_share", value=part, unit="1"),
         places(small),
         shown=float(thresholds.shows("small-packets", "small_packet_share", part)),
-        fixed=lambda rank: hide_communication(rank, small_exposed, [], transfers=True),
     )
     yield step_evidence(
         view,
@@ -87,7 +85,6 @@ def _packets(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         f"take {odd_us / 1e3:.2f} ms more than at the best rate",
         MetricReading(metric="transfer_bytes_remainder_512", value=1.0 if odd else 0.0, unit="1"),
         places(odd),
-        fixed=lambda rank: hide_communication(rank, odd_exposed, [], transfers=True),
     )
 
 
@@ -120,5 +117,4 @@ def _retransmission(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence
         else "nothing is moved over RDMA",
         MetricReading(metric="rdma_transmission_time", value=longest * 1e-3, unit="s"),
         places([c for c, _ in mine]),
-        fixed=lambda rank: hide_communication(rank, lost, [], transfers=True),
     )

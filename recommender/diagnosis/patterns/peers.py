@@ -12,7 +12,6 @@ from recommender.diagnosis.patterns.links import slow_links
 from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.groups import stage_of
 from recommender.diagnosis.rank.kinds import of_kind, volumes
-from recommender.diagnosis.rank.repairs import hide_communication
 from recommender.diagnosis.rank.view import KernelView
 
 if TYPE_CHECKING:
@@ -38,9 +37,7 @@ def find(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence
     if len(views) > 1 and links:
         longest = max(views, key=lambda view: view.total_us)
         if longest.total_us > 0:
-            yield from (
-                replace(item, rank=None, fixed=None) for item in slow_links(links, longest, thresholds)
-            )
+            yield from (replace(item, rank=None) for item in slow_links(links, longest, thresholds))
 
 
 def _stages(views: Sequence[View]) -> list[list[View]]:
@@ -72,7 +69,6 @@ def _longest_stage(stages: Sequence[Sequence[View]], thresholds: Thresholds) -> 
             MetricReading(metric="computing of the longest stage over the others", value=ratio, unit="1"),
         ),
         places=tuple(step.place for step in stages[worst][0].rank.steps[:2]),
-        fixed=lambda rank: hide_communication(rank, max(0.0, lost), []),
     )
 
 

@@ -6,14 +6,12 @@ its time if the busiest is relieved: then the next sets the pace.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
 from recommender.diagnosis.rank.kinds import is_data_movement, longest_of_chains, pair_counts
-from recommender.diagnosis.rank.repairs import shorten_kernels
 from recommender.diagnosis.rank.units import BUSY, pipe_use
 
 if TYPE_CHECKING:
@@ -152,7 +150,6 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
                 value=float(np.average(first[which], weights=lost[which])) if which.any() else 0.0,
                 unit="1",
             ),
-            fixed=partial(shorten_kernels, lost_us=lost, is_relieved=True),
         )
     yield from _unbound(view, thresholds, first, judged, own)
     yield from _cache(view, thresholds, own)
@@ -206,7 +203,6 @@ def _unbound(
             value=float(np.average(first, weights=lost)) if lost.any() else 0.0,
             unit="1",
         ),
-        fixed=partial(shorten_kernels, lost_us=lost, is_relieved=True),
     )
 
 
@@ -226,5 +222,4 @@ def _cache(view: KernelView, thresholds: Thresholds, own: Floats) -> Iterator[So
             value=float(np.average(np.nan_to_num(missed), weights=lost)) if lost.any() else 0.0,
             unit="1",
         ),
-        fixed=partial(shorten_kernels, lost_us=lost, is_relieved=True),
     )

@@ -8,7 +8,6 @@ from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.rank.collectives import idle_us, is_of, moving_us, places
 from recommender.diagnosis.rank.groups import CONTEXT, DATA, STAGES, TENSOR
 from recommender.diagnosis.rank.program_signs import is_fully_sharded
-from recommender.diagnosis.rank.repairs import hide_communication
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +38,6 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         f"communication that nothing hides is {share:.0%} of the step",
         MetricReading(metric="communication_not_overlapped_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
-        fixed=lambda rank: hide_communication(rank, exposed, []),
     )
     yield from _waits(view, thresholds)
     yield from _moving(view, bad)
@@ -63,7 +61,6 @@ def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             MetricReading(metric="collective_wait_share", value=share, unit="1"),
             places(shared),
             shown=float(thresholds.shows("collective-wait", "collective_wait_share", share)),
-            fixed=lambda rank: hide_communication(rank, waited, shared),
         )
     bubble = view.step_sum("bubble_us")
     still = max(sum(idle_us(c) for c in pairs) * view.exposed_share, bubble)
@@ -77,7 +74,6 @@ def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             MetricReading(metric="bubble_share", value=share, unit="1"),
             places(pairs),
             shown=float(thresholds.shows("pipeline-bubble", "bubble_share", share)),
-            fixed=lambda rank: hide_communication(rank, still, pairs),
         )
 
 
@@ -112,7 +108,6 @@ def _moving(view: View, bad: float) -> Iterator[SoftEvidence]:
                 MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
                 places(items),
                 shown=bad,
-                fixed=lambda rank, moving=moving: hide_communication(rank, moving, []),  # type: ignore[misc]  # bound now
             )
 
 
@@ -130,7 +125,6 @@ def _exchange(view: View, bad: float) -> Iterator[SoftEvidence]:
         MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
         places(mine),
         shown=bad,
-        fixed=lambda rank: hide_communication(rank, moving, []),
     )
     waited = sum(idle_us(c) for c in mine) * view.exposed_share
     yield step_evidence(
@@ -140,5 +134,4 @@ def _exchange(view: View, bad: float) -> Iterator[SoftEvidence]:
         f"ranks wait {waited / 1e3:.1f} ms for each other in all-to-all",
         MetricReading(metric="all-to-all wait share", value=waited / view.total_us, unit="1"),
         places(mine),
-        fixed=lambda rank: hide_communication(rank, waited, mine),
     )

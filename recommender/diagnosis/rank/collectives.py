@@ -10,7 +10,7 @@ from recommender.diagnosis.rank.view import PLACES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ingest.profiles.facts.run import Collective, Rank
+    from ingest.profiles.facts.run import Collective
 
 
 LOCAL = "LOCAL"
@@ -46,9 +46,3 @@ def places(items: Iterable[Collective]) -> tuple[FactPlace, ...]:
     for item in worst:
         rows.setdefault(item.place.file, []).extend(item.place.rows)
     return tuple(FactPlace(file, tuple(lines)) for file, lines in rows.items())
-
-
-def lateness_us(waiting: Rank, late: Rank) -> float:
-    """Microseconds by which a rank comes late to shared collectives: another waits so much longer there."""
-    mine, other = (sum(idle_us(c) for c in r.collectives if not c.is_p2p) for r in (waiting, late))
-    return max(0.0, mine - other)

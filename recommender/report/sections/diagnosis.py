@@ -175,7 +175,7 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
 def _cause(cause: Mapping[str, Any], words: Words) -> Markup:
     gain = cause["gain"]
     cost = words(
-        "Costs {share} of the step ({lost}), confidence {confidence}; {gain} without it.",
+        "Costs {share} of the step ({lost}), confidence {confidence}; at most {gain} without it.",
         share=percent(cause["share"]),
         lost=quantity(cause["lost_us"] * _MICRO, "s"),
         confidence=percent(cause["confidence"]),
@@ -185,34 +185,12 @@ def _cause(cause: Mapping[str, Any], words: Words) -> Markup:
         "div",
         tag("h3", name(cause["label"]), " ", tag("code", cause["cause"])),
         tag("p", cost),
-        _replay(cause.get("fix_test"), words),
         tag("p", words("Chain: {chain}", chain=" ← ".join(cause["chain"]))),
         tag("ul", *(_evidence(item, words) for item in cause["evidence"])),
         _perhaps(cause, words),
         _remedies(cause, words),
         class_="item",
     )
-
-
-def _replay(fix: Mapping[str, Any] | None, words: Words) -> Markup | None:
-    if not fix:
-        return None
-    said = words(
-        "Replayed without it: {factor}; {symptom} goes from {before} to {after} of the step.",
-        factor=times(fix["factor"]),
-        symptom=fix["symptom"],
-        before=percent(fix["symptom_share_before"]),
-        after=percent(fix["symptom_share_after"]),
-    )
-    eased = None if fix["symptom_eased"] else words("Not eased, so it stands behind those that are.")
-    modelled = None
-    if fix.get("kernels_measured_us") and fix.get("kernels_modelled_us") is not None:
-        modelled = words(
-            "These kernels took {measured}; their shapes need {modelled}, modelled.",
-            measured=quantity(fix["kernels_measured_us"] * _MICRO, "s"),
-            modelled=quantity(fix["kernels_modelled_us"] * _MICRO, "s"),
-        )
-    return tag("p", said, " ", eased, " ", modelled)
 
 
 def _evidence(item: Mapping[str, Any], words: Words) -> Markup:

@@ -94,8 +94,6 @@ def diagnosis(name: str = "MatMul") -> dict[str, Any]:
     cause = {
         "cause": "cast-traffic", "label": "Cast traffic", "chain": ["memory-bound", "cast-traffic"], "confidence": 0.9,
         "lost_us": 30.0, "share": 0.3, "ceiling": 1.4, "gain": {"factor": 1.4, "kind": "ceiling"},
-        "fix_test": {"factor": 1.4, "symptom": "memory-bound", "symptom_share_before": 0.3, "symptom_share_after": 0.0,
-                     "symptom_eased": True, "kernels_measured_us": None, "kernels_modelled_us": None},
         "perhaps": [{"cause": "mixed-precision", "chance": 0.2}],
         "evidence": [{"node": "cast-traffic", "says": "casts take 30 %", "share": 0.3, "rank": 1,
                       "places": [{"file": "kernel_details.csv", "rows": [2, 3]}]}],

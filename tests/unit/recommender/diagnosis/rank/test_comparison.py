@@ -54,8 +54,6 @@ def test_casts_that_were_there_before_are_not_what_became_worse(
     assert [item.cause.node for item in found] == ["scalar-bound"]
     longer = after.ranks[0].steps[0].step_us - before.ranks[0].steps[0].step_us
     assert found[0].cause.lost_us == pytest.approx(longer, rel=0.15)  # as sure as the threshold is
-    assert found[0].fix is not None
-    assert found[0].fix.holds
 
 
 def test_more_casts_are(make: Any, network: Any, thresholds: Any) -> None:

@@ -1,1 +1,0 @@
-"""Fix tests: the run replayed with one cause repaired."""
