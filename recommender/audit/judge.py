@@ -54,7 +54,7 @@ def judge_settings(case: AuditCase, rules: Sequence[AuditRule]) -> tuple[Setting
         rules: Shipped ones, and those of a user, which win over shipped ones of the same id.
     """
     by_id = {rule.id: rule for rule in rules}
-    found = [*registry_findings(case), *_limits(case), *_devices(case), *_of_the_model(case)]
+    found = [*registry_findings(case), *_limits(case), *_devices(case), *_batches(case), *_of_the_model(case)]
     settled = {item.setting for item in found if item.kind in {FindingKind.REFUSED, FindingKind.IGNORED}}
     for rule in by_id.values():
         found += [item for item in _by_rule(case, rule) if item.setting not in settled]
@@ -143,6 +143,40 @@ def _devices(case: AuditCase) -> Iterator[SettingFinding]:
                 cost={"en": "the engine does not start", "zh": "引擎无法启动"},
                 remedy=f"{setting.key}={setting.value},...: {needed} devices",
             )
+
+
+def _batches(case: AuditCase) -> Iterator[SettingFinding]:
+    """That the samples of a step are no whole number of micro-batches on each copy of the model.
+
+    Source:
+        Megatron-LM, megatron/core/num_microbatches_calculator.py, which asserts it.
+    """
+    values = {item.key: item.value for item in case.settings if item.is_known}
+    read, devices = statement(values, case.program), _number(case, "devices")
+    sizes = {fact: positive(read.facts.get(fact)) for fact in ("micro_batch", "global_batch")}
+    micro, whole = sizes.values()
+    if (
+        "megatron-lm" not in case.programs
+        or not (micro and whole and devices)
+        or "--rampup-batch-size" in values
+    ):
+        return
+    copies, rest = divmod(int(devices), layout_of(values, case.program).devices)
+    if rest or whole % (micro * copies) == 0:
+        return
+    setting = next(item for item in case.settings if read.fact_of.get(item.key) == "global_batch")
+    yield SettingFinding(
+        rule="batch-not-divisible",
+        kind=FindingKind.REFUSED,
+        level=FindingLevel.ERROR,
+        setting=setting,
+        says={
+            "en": f"{whole} samples are no whole micro-batches of {micro} on {copies} copies of the model",
+            "zh": f"{whole} 个样本无法在 {copies} 个模型副本上分成大小为 {micro} 的微批",
+        },
+        cost=_NO_START,
+        remedy=_written(setting.key, -(-whole // (micro * copies)) * micro * copies),
+    )
 
 
 def _limits(case: AuditCase) -> Iterator[SettingFinding]:

@@ -247,13 +247,13 @@ class AskDesk(Desk):
         return None if situation is None else starts.find(situation, self.model_facts(problem))
 
     def training_fit(self, problem: Problem) -> str:
-        """Whether training fits as it is told, in a sentence.
+        """Whether training fits in the layout that a plan begins with, or as it is told, in a sentence.
 
         Raises:
             InputError: Its memory is not modelled.
             InfeasibleError: It does not fit; the message says what makes it.
         """
-        fit = self.snapshot.recommender.planner.starts.fit(self.understood(problem, ())[0])
+        fit = self.snapshot.recommender.planner.starts.divided_fit(self.understood(problem, ())[0])
         if fit is None:
             raise InputError("what this training keeps in memory is not modelled", hint="tunegraph estimate")
         if not fit.fits:

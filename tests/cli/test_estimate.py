@@ -128,3 +128,11 @@ def test_training_scripts_are_priced_as_they_are_told_and_say_whether_they_fit(
     assert whole.code == 4
     assert "it does not fit, but" in whole.err
     assert "it does not fit, but" in run("recommend", *asked).err
+
+
+def test_the_size_of_a_training_is_that_of_the_layout_a_plan_begins_with(run: Any) -> None:
+    asked = ("--model", "qwen2.5-7b", "--phase", "training", "--hardware", "910B1", "--count", "8")
+    start = run("recommend", *asked, "--json").json["start"]
+    sized = run("size", *asked)
+    assert (sized.code, start["fits"]) == (0, True)
+    assert sized.out.startswith("PP 2 x DP 4: a device needs") == (start["layout"]["pp"] == 2)

@@ -101,12 +101,6 @@ class DeployedProgram:
                 ]
                 yield from filled if "{" in word else filled[:1]
 
-    @property
-    def installing(self) -> str:
-        """What a shell runs before the router."""
-        needs = str(self.router.get("needs", ""))
-        return f"{needs} && " if needs.startswith("pip ") else ""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineAddress:

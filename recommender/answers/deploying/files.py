@@ -6,6 +6,7 @@ the settings of its start.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from dataclasses import dataclass
@@ -137,15 +138,8 @@ def _router_script(engines: Sequence[Engine], program: DeployedProgram) -> str:
 def _yaml(content: Mapping[str, Any]) -> str:
     import yaml  # most questions write no manifest
 
-    class Plain(yaml.SafeDumper):
-        """Writes what stands twice twice."""
-
-        def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  as the dumper calls it
-            """Say that nothing is named to be referred to."""
-            return True
-
-    text: str = yaml.dump(content, Dumper=Plain, sort_keys=False, allow_unicode=True, width=1000)
-    return text
+    copied = json.loads(json.dumps(content))  # what stands twice is written twice
+    return str(yaml.safe_dump(copied, sort_keys=False, allow_unicode=True, width=1000))
 
 
 def _read_back(name: str, text: str, launched: Sequence[Engine]) -> None:

@@ -63,7 +63,9 @@ def _service_of(one: EnginePlace, devices: range, program: DeployedProgram) -> d
 
 
 def _routing(program: DeployedProgram, addresses: Sequence[EngineAddress]) -> str:
-    return program.installing + " ".join(program.router_words(addresses))
+    needs = str(program.router["needs"])
+    installing = f"{needs} && " if needs.startswith("pip ") else ""
+    return installing + " ".join(program.router_words(addresses))
 
 
 def kubernetes(engines: Sequence[Engine], program: DeployedProgram) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.gain import NORMAL_90
@@ -96,10 +96,6 @@ def separates(program: str, base: Question) -> bool:
     return bool(roles) and bool(NETWORK_FACTS & base.machine.network.facts.keys())
 
 
-def _instances(one: RatedDeployment) -> dict[str, Any]:
-    return one.deployment.to_json()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disaggregation(JsonNoun):
     """Engines that only prefill ahead of engines that only decode.
@@ -116,9 +112,9 @@ class Disaggregation(JsonNoun):
         transfer_s: Of them the move of the cache.
     """
 
-    prefill: RatedDeployment = field(metadata=in_json(write=_instances))
+    prefill: RatedDeployment = field(metadata=in_json(write=lambda one: one.deployment.to_json()))
     prefills: int
-    decode: RatedDeployment = field(metadata=in_json(write=_instances))
+    decode: RatedDeployment = field(metadata=in_json(write=lambda one: one.deployment.to_json()))
     decodes: int
     at_once: float
     requests_per_s: float = field(metadata=in_json(write=four_digits))
@@ -135,26 +131,18 @@ class Disaggregation(JsonNoun):
     def expected(self) -> tuple[ExpectedValue, ...]:
         """Its throughput, and the times of a request."""
         factor = math.exp(NORMAL_90 * max(self.prefill.spread, self.decode.spread))
-        values = (
-            ("throughput", "tokens/s", self.throughput),
-            ("tpot", "s", self.decode.tpot_s),
-            ("ttft", "s", self.ttft_s),
-        )
+        values = {"throughput": self.throughput, "tpot": self.decode.tpot_s, "ttft": self.ttft_s}
         return tuple(
-            ExpectedValue(metric=name, unit=unit, value=value, low=value / factor, high=value * factor,
-                          tier="modelled")
-            for name, unit, value in values
+            ExpectedValue(metric=name, unit="tokens/s" if name == "throughput" else "s", value=value,
+                          low=value / factor, high=value * factor, tier="modelled")
+            for name, value in values.items()
         )  # fmt: skip
 
     def __str__(self) -> str:
-        parts = (
-            f"{f'{count} x ' if count > 1 else ''}{one.deployment.layout} to {role}"
-            for count, one, role in (
-                (self.prefills, self.prefill, PREFILL),
-                (self.decodes, self.decode, DECODE),
-            )
-        )
-        return " and ".join(parts)
+        both = ((self.prefills, self.prefill), (self.decodes, self.decode))
+        times = (f"{count} x " if count > 1 else "" for count, _ in both)
+        parts = (f"{one.deployment.layout} to {one.deployment.role}" for _, one in both)
+        return " and ".join(map("".join, zip(times, parts, strict=True)))
 
 
 def beside(problem: Problem, starts: Starts) -> Disaggregation | None:
@@ -236,16 +224,13 @@ def fastest_of_both(terms: DeploymentTerms) -> float:
 
 def _telling(rated: Iterable[RatedDeployment]) -> list[RatedDeployment]:
     """Of each number of devices and load the one that takes most requests, and the first to answer."""
-    best: dict[tuple[int, float, bool], RatedDeployment] = {}
+    best: dict[tuple[int, float, bool], tuple[float, RatedDeployment]] = {}
     for one in rated:
-        for by_time in (False, True):
+        for by_time, merit in ((False, one.requests_per_s), (True, -one.ttft_s - one.tpot_s)):
             place = (one.devices, one.deployment.concurrency, by_time)
-            before = best.setdefault(place, one)
-            if (one.ttft_s + one.tpot_s < before.ttft_s + before.tpot_s) if by_time else (
-                one.requests_per_s > before.requests_per_s
-            ):  # fmt: skip
-                best[place] = one
-    return list({id(one): one for one in best.values()}.values())
+            if place not in best or merit > best[place][0]:
+                best[place] = (merit, one)
+    return list({id(one): one for _, one in best.values()}.values())
 
 
 def _ratios(

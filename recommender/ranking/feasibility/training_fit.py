@@ -73,8 +73,15 @@ def fit_of(problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree) -> 
         return None
 
 
-def fit_of_question(question: Question, assumed: Sequence[StatedFact] = ()) -> TrainingFit | None:
+def fit_of_question(
+    question: Question, assumed: Sequence[StatedFact] = (), layout: str = ""
+) -> TrainingFit | None:
     """Whether a step of training fits, and the least change that makes it; None where that is not modelled.
+
+    Args:
+        question: With its settings.
+        assumed: What is said to be assumed.
+        layout: How the work is divided, where that is said too.
 
     Raises:
         MissingFactError: A fact that the answer needs is unknown.
@@ -82,7 +89,8 @@ def fit_of_question(question: Question, assumed: Sequence[StatedFact] = ()) -> T
     held, needed = question.machine.device.memory_capacity, _bytes_of(question, {})
     if needed is None or not math.isfinite(held):
         return None
-    each = f"a device needs {needed / 1e9:,.1f} of {held / 1e9:,.1f} GB"
+    each = f"{layout}: " if layout else ""
+    each += f"a device needs {needed / 1e9:,.1f} of {held / 1e9:,.1f} GB"
     if assumed:
         each += f" ({', '.join(fact.words for fact in assumed)})"
     if needed <= held:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError
+from kg.errors import InputError, NoEvidenceError
 from kg.nouns.framework import Framework
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import plain_key
@@ -21,7 +21,12 @@ from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.assumed import assumed_count
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.measured.correction import RunCorrection
-from recommender.ranking.feasibility.training_fit import TrainingFit, fit_of, refuse_inference_chips
+from recommender.ranking.feasibility.training_fit import (
+    TrainingFit,
+    fit_of,
+    fit_of_question,
+    refuse_inference_chips,
+)
 from recommender.ranking.measured.exact_runs import words_of
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.start import StartConfiguration
@@ -141,6 +146,17 @@ class StartFinder:
     def fit(self, problem: Problem) -> TrainingFit | None:
         """Whether training fits as it is told; None where its memory is not modelled."""
         return fit_of(problem, model_facts(self._graph, problem), self._tree)
+
+    def divided_fit(self, problem: Problem) -> TrainingFit | None:
+        """Whether training fits in the layout that a plan begins with; as it is told where there is none."""
+        try:
+            situation = self.situation(problem) if problem.workload.model else None
+        except NoEvidenceError:  # a program without a plan
+            situation = None
+        starts = self.find(situation, model_facts(self._graph, problem)) if situation is not None else None
+        if starts is None or starts.question is None or starts.first.layout is None:
+            return self.fit(problem)
+        return fit_of_question(starts.question, starts.assumed, str(starts.first.layout))
 
     def release(self, situation: StartSituation) -> ReleaseSettings | None:
         """The settings of the release in use; None where none ship."""

@@ -59,7 +59,7 @@ def advice(run: ProfiledRun, node: str, *effects: str) -> list[Remedy]:
     cause = LikelyCause(
         node=node, chain=(*effects, node), chance=0.9, left=1.0, lost_us=100.0, share=0.3, perhaps=(), evidence=()
     )  # fmt: skip
-    finding = Finding(cause=cause, fix=None)
+    finding = Finding(cause=cause)
     return list(remedies_for(finding, STRATEGIES, (), run))
 
 

@@ -213,8 +213,29 @@ def test_an_offload_that_a_launcher_is_told_is_found_where_all_fits(share: float
     assert ("accelerate-offload-of-what-fits" in rules) is found
 
 
-@pytest.mark.parametrize(("before", "found"), [("", True), ("export CUDA_DEVICE_MAX_CONNECTIONS=1\n", False)])
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("", True),
+        ("export CUDA_DEVICE_MAX_CONNECTIONS=8\n", True),
+        ("export CUDA_DEVICE_MAX_CONNECTIONS=1\n", False),
+    ],
+)
 def test_megatron_without_the_variable_that_it_checks(before: str, *, found: bool) -> None:
     script = f"{before}torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 1"
     assert ("megatron-hardware-queues" in judged(script, "megatron-lm", "0.14.0")) is found
     assert "megatron-hardware-queues" not in judged(script, "megatron-lm", "0.14.0", has_fp4=True)
+
+
+@pytest.mark.parametrize(
+    ("batch", "more", "found"),
+    [(250, "", True), (256, "", False), (250, "--pipeline-model-parallel-size 4", False)],
+)
+def test_the_samples_of_a_step_are_whole_micro_batches_on_each_copy(
+    batch: int, more: str, *, found: bool
+) -> None:
+    script = f"torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 2 --global-batch-size {batch} {more}"
+    rules = judged(script, "megatron-lm", "0.14.0", phase="training", devices=8)
+    assert ("batch-not-divisible" in rules) is found
+    if found:
+        assert rules["batch-not-divisible"].remedy == "--global-batch-size 256"
