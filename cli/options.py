@@ -67,7 +67,7 @@ CommandOption = Annotated[
     ),
 ]
 ServerOption = Annotated[
-    int | None, typer.Option("--server", min=1, help="With --from-command: which of several launches.")
+    int | None, typer.Option("--server", min=1, help="Which of several launches of a script.")
 ]
 ConfigOption = Annotated[
     Path | None, typer.Option("--config-json", help="A model's config.json, GGUF file, or MindFormers YAML.")

@@ -34,7 +34,7 @@ _RESUMED = frozenset({"resume", "name", "accuracy", "write", "report", "dry_run"
 """Options that a tune reads when it goes on; the others are those of its journal."""
 
 
-@asks("file", "operator", "phase", "objective", "bottleneck", "from_command", "server", "limit", "trace")
+@asks("file", "operator", "phase", "objective", "bottleneck", "from_command", "limit", "trace")
 def tune(
     context: typer.Context,
     script: Annotated[
@@ -164,6 +164,7 @@ def tune(
                 accuracy=accuracy,
                 client=client,
                 trains=train,
+                server=question.server,
                 steps=steps,
                 line=line,
                 better=better,

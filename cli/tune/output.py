@@ -164,7 +164,8 @@ def _written(prepared: PreparedTune, outcome: TuneOutcome, write: str) -> Any:
     if not script.program:
         note(f"set in the environment: {script.shown(outcome.edits)}")
         return None
-    made = script_with(outcome.edits, script.text, script.path.name, write or f"tuned-{script.path.name}")
+    new_name = write or f"tuned-{script.path.name}"
+    made = script_with(outcome.edits, script.source, script.path.name, new_name, server=script.server)
     if write:
         made.write(Path(write), script.path)
     return made

@@ -164,7 +164,7 @@ def tuned_script(
 
 
 def script_with(
-    edits: ScriptEdits, script: str, name: str, new_name: str, reasons: Sequence[str] = ()
+    edits: ScriptEdits, script: str, name: str, new_name: str, server: int | None = None
 ) -> TunedScript:
     """Settings that were found by measuring, written into a launch script, and the proof of it.
 
@@ -173,16 +173,16 @@ def script_with(
         script: The script.
         name: Of the script, for the diff.
         new_name: Of the new script, for the diff.
-        reasons: Why, a line each.
+        server: Number of the launch among several, from 1.
 
     Raises:
         InputError: The script launches nothing, is of a form that is read only, or bash refuses it.
     """
-    new = edited(script, edits)
+    new = edited(script, edits, server)
     return TunedScript(
         text=new.text,
         diff=_diff(script, new.text, name, new_name),
-        reasons=tuple(reasons),
+        reasons=(),
         unwritten=new.unwritten,
         proof=_proof(new, name),
     )

@@ -7,6 +7,7 @@ left alone: they change what is served, or need devices.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -159,26 +160,37 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
 
 
 def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
-    """The changes that the script itself offers."""
-    for item in script.settings:
-        if not _is_tuned(item, script):
-            continue
-        is_switch = item.place is SettingPlace.ENV and item.value in {"0", "1"}
-        if _WHOLE.fullmatch(item.value) and not is_switch:
+    """The changes that the script itself offers, those of the settings that are furthest from a default first.
+
+    What the makers of a program chose for all is the better guess than twice what one script says, so a setting
+    is first taken away; then numbers are doubled and halved, those that the script leaves to the program too.
+    """
+    tuned = [item for item in script.settings if _is_tuned(item, script)]
+    tuned.sort(key=lambda item: -_distance(item, script))
+    for item in tuned:
+        if _distance(item, script):
+            is_bare = item.place is SettingPlace.FLAG and item.value == "true"
+            yield _without((item.key,), "the script sets it" if is_bare else f"the script has {item.value}")
+    for item in tuned:
+        if _WHOLE.fullmatch(item.value) and not (item.place is SettingPlace.ENV and item.value in {"0", "1"}):
             yield from _doubled_and_halved(item.key, int(item.value), "the script has")
-        is_bare = item.place is SettingPlace.FLAG and item.value == "true"
-        yield _without((item.key,), "the script sets it" if is_bare else f"the script has {item.value}")
     if script.program not in programs() or script.program not in softwares():
         return
-    known = {_same(script, item.key) for item in script.settings}
+    known = {_same(script, item.key) for item in script.settings} | {*script.engine.left}
     for meaning in settings_of(script.program):
-        if meaning.fact not in _BATCHES or meaning.place is not SettingPlace.FLAG:
-            continue
-        if meaning.key in known or meaning.key in script.engine.left:
+        if meaning.fact not in _BATCHES or meaning.place is not SettingPlace.FLAG or meaning.key in known:
             continue
         default = _default(meaning.key, script)
         if isinstance(default, int) and not isinstance(default, bool) and default > 1:
             yield from _doubled_and_halved(meaning.key, default, "the default is")
+
+
+def _distance(item: RunningSetting, script: LaunchScript) -> float:
+    """Doublings between a setting and its program's default: 0 at it, 1 where there is no number to compare."""
+    default = _default(item.key, script) if script.program in softwares() else None
+    if not _WHOLE.fullmatch(item.value) or not isinstance(default, int) or min(int(item.value), default) < 1:
+        return float(default is None or show(default) != item.value)
+    return abs(math.log2(int(item.value) / default))
 
 
 def named_changes(

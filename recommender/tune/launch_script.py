@@ -22,8 +22,9 @@ from recommender.tune.containers import LABEL, ContainerCommand
 from recommender.tune.engine import EngineDriver, engine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from ingest.questions.launches.launch import Launch
     from ingest.questions.launches.running import RunningSetting
 
 _OUTSIDE = frozenset({*CONTAINERS, "kubectl", "srun", "sbatch", "ssh"})
@@ -37,10 +38,12 @@ class LaunchScript:
     """A script that starts one server, or one training run.
 
     Attributes:
-        text: Its text.
+        text: Its text, of several launches with the others left out.
         path: Where it lies.
         folder: Where it is run.
         engine: What it starts.
+        source: The user's whole text.
+        server: Number of the launch among several; None where there is one.
         is_server: Whether that answers requests; a trainer writes a log.
         program: Id of the program; empty for a command that nothing here knows.
         model: The model that it names; empty for none.
@@ -52,6 +55,8 @@ class LaunchScript:
     path: Path
     folder: Path
     engine: EngineDriver
+    source: str
+    server: int | None = None
     is_server: bool = True
     program: str = ""
     model: str = ""
@@ -60,7 +65,14 @@ class LaunchScript:
 
     @classmethod
     def read(
-        cls, path: Path, folder: Path, text: str, *, ready: str = "", trains: bool = False
+        cls,
+        path: Path,
+        folder: Path,
+        text: str,
+        *,
+        ready: str = "",
+        trains: bool = False,
+        server: int | None = None,
     ) -> LaunchScript:
         """Read a script.
 
@@ -70,10 +82,12 @@ class LaunchScript:
             text: Its text.
             ready: Path or URL that answers once a command that nothing knows is ready; empty for none.
             trains: It is a training run, whatever is known of its program.
+            server: Number of the launch among several, from 1.
 
         Raises:
-            InputError: It starts several servers, or something that cannot be started or ended here.
+            InputError: It starts several and none is asked for, or one that cannot be started or ended here.
         """
+        source = text
         try:
             launches = read_launches(text, str(path))
         except UnknownEntityError:
@@ -87,14 +101,20 @@ class LaunchScript:
                     hint="--ready http://127.0.0.1:8000/health tells where it answers; or --train",
                 )
             _refuse_outside(path, text.split())
-            return cls(text=text, path=path, folder=folder, engine=EngineDriver(), is_server=not trains)
-        if len(launches) > 1:
-            listed = "; ".join(f"{number} {one}" for number, one in enumerate(launches, 1))
-            raise InputError(
-                f"{path}: it starts {len(launches)} programs ({listed})",
-                hint="tune starts one: put it into a script of its own",
+            driver = EngineDriver()
+            return cls(
+                text=text, path=path, folder=folder, engine=driver, source=source, is_server=not trains
             )
-        launch = next(iter(launches))
+        if len(launches) > 1 or server not in {None, 1}:
+            if server is None or not 1 <= server <= len(launches):
+                listed = "; ".join(f"{number} {one}" for number, one in enumerate(launches, 1))
+                raise InputError(
+                    f"{path}: it starts {len(launches)} programs ({listed})",
+                    hint=f"--server {len(launches)} tunes the last, with the others left out",
+                )
+            text = _alone(path, text, launches, server)
+            launches = read_launches(text, str(path))
+        launch = launches[0]
         if launch.form is not LaunchForm.SCRIPT:
             raise InputError(
                 f"{path}: {launch.form} is not started here", hint="put its command into a script"
@@ -114,6 +134,8 @@ class LaunchScript:
             path=path,
             folder=folder,
             engine=engine,
+            source=source,
+            server=server,
             is_server=is_server,
             program=program,
             model=str(launch.facts.question.get("model", "")),
@@ -134,7 +156,7 @@ class LaunchScript:
     @property
     def digest(self) -> str:
         """Of its text: a tune that goes on must find it unchanged."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        return hashlib.sha256(self.source.encode()).hexdigest()[:16]
 
     @property
     def stated_port(self) -> int:
@@ -201,6 +223,26 @@ class LaunchScript:
         ]
         parts += [f"without {name}" for name in edits.removed]
         return masked(", ".join(parts)) or "the script as it is"
+
+
+def _alone(path: Path, text: str, launches: Sequence[Launch], server: int) -> str:
+    """A text in which of several launches one is left, and the others do nothing.
+
+    Raises:
+        InputError: They do not stand apart.
+    """
+    kept, made = launches[server - 1], text
+    for launch in reversed(launches):
+        if launch is not kept:
+            spans = launch.command.spans
+            made = f"{made[: spans[0][0]]}:{made[spans[-1][1] :]}"
+    left = read_launches(made, "")
+    if [one.started.words for one in left] != [kept.started.words]:
+        raise InputError(
+            f"{path}: launch {server} does not stand apart from the others",
+            hint="put it into a script of its own",
+        )
+    return made
 
 
 def _refuse_outside(path: Path, words: Iterable[str]) -> None:

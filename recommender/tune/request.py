@@ -75,6 +75,7 @@ class TuneRequest(JsonNoun):
         accuracy: Command that says whether accuracy is kept.
         client: What puts the load in place of tunegraph's own client; empty for that one.
         trains: It is a training run.
+        server: Number of the launch among several of the script; None for the only one.
         steps: Steps of a training run that count.
         line: Expression of the user's own number in its log.
         better: Direction of that number.
@@ -101,6 +102,7 @@ class TuneRequest(JsonNoun):
     accuracy: str = ""
     client: str = ""
     trains: bool = False
+    server: int | None = None
     steps: int = 20
     line: str = ""
     better: str = "lower"
@@ -138,6 +140,7 @@ class TuneRequest(JsonNoun):
             read_text(path),
             ready=self.ready,
             trains=self.trains or bool(self.line),
+            server=self.server,
         )
         if self.script_digest and found.digest != self.script_digest:
             raise InputError(

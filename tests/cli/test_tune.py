@@ -98,6 +98,17 @@ def test_a_dry_run_starts_nothing_and_shows_every_start(tune: Any, place: Path, 
     assert not (empty_path / "tunes").exists()
 
 
+def test_one_of_several_servers_is_tuned_and_the_others_are_left_out(tune: Any, place: Path) -> None:
+    two = "vllm serve /m/a --port 18993 > a.log 2>&1 &\nX=1 vllm serve /m/b --max-num-seqs 4 --enforce-eager &\nwait\n"
+    (place / "serve.sh").write_text(two)
+    only = ("--server", 2, "--change", "--enforce-eager=", "--write", "tuned.sh", "--json")
+    ran = tune("serve.sh", *LOAD, *only)
+    assert (ran.code, ran.json["accepted"]) == (0, ["without --enforce-eager"]), ran.err
+    assert (place / "tuned.sh").read_text() == two.replace(" --enforce-eager", "")
+    assert (place / "a.log").read_text() == ""
+    assert engines(place) == []
+
+
 def test_nothing_better_is_a_result(tune: Any, place: Path, empty_path: Path) -> None:
     ran = tune("serve.sh", *LOAD, "--change", "--max-num-seqs=1")
     assert ran.code == 3, ran.err
@@ -222,7 +233,9 @@ def test_a_budget_shorter_than_one_start(tune: Any, place: Path, empty_path: Pat
         (("serve.sh", "--load", "find"), "the highest rate needs limits"),
         (("serve.sh", "--change", "speed"), "no change of the plan"),
         (("serve.sh", "--budget", "soon"), "'soon' is no time"),
-        (("two.sh",), "it starts 2 programs"),
+        (("two.sh",), "--server 2 tunes the last"),
+        (("two.sh", "--server", "3"), "it starts 2 programs (1 vllm of /m/a on 1 device; 2 vllm of /m/b"),
+        (("joined.sh", "--server", "1"), "launch 1 does not stand apart"),
         (("box.sh",), "the port that its container is published on is not told"),
         (("own-box.sh", "--ready", "http://127.0.0.1:1/"), "docker starts it where tunegraph can neither"),
         (("odd.sh",), "no launch is found"),
@@ -240,6 +253,7 @@ def test_bad_input_is_one_line(
     tune: Any, place: Path, empty_path: Path, words: tuple[str, ...], says: str
 ) -> None:
     (place / "two.sh").write_text("vllm serve /m/a --port 1 &\nvllm serve /m/b --port 2 --max-num-seqs 9\n")
+    (place / "joined.sh").write_text("bash -c 'vllm serve /m/a & vllm serve /m/b'\n")
     (place / "box.sh").write_text("docker run -p 8000 vllm/vllm-openai:v0.9.0 --model /m/a\n")
     (place / "own-box.sh").write_text("docker run -d -p 8000:8000 my/own-image\n")
     (place / "odd.sh").write_text("echo hello\n")
