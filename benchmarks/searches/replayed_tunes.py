@@ -5,8 +5,9 @@ number, moved by what one of the measured starts differed from the fit.
 
 Each way to search has the same settings and values and begins with the script as it is, which is its first start:
 
-    ours, cold        one change at a time in a drawn order (``tunegraph tune``'s own loop)
-    ours, a twin      the same, after what a cold tune of the same script with other luck has ended with
+    ours, cold        ``tunegraph tune``'s own loop and candidates: what is furthest from its default first
+    ours, drawn       the same loop, its changes in a drawn order
+    ours, a twin      the drawn one, after what a cold tune of the same script with other luck has ended with
     one at a time     each value of each setting in order, the best is kept (SGLang's first tier)
     TPE               Optuna's
     swarm             eight particles (optix of msmodeling)
@@ -34,13 +35,13 @@ from typing import TypeAlias
 import optuna
 
 from benchmarks import harness
-from benchmarks.searches.tune_table import CELLS, SPACE, START, Cell, Table, cell_of, edits_of
+from benchmarks.searches.tune_table import CELLS, SCRIPT, SPACE, START, Cell, Table, cell_of, edits_of
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.nouns.entities import Better
 from kg.nouns.values import Settings
 from recommender.experiment.verdict import Verdict
-from recommender.tune.candidates import TuneChange
-from recommender.tune.launch_script import joined
+from recommender.tune.candidates import TuneChange, script_changes
+from recommender.tune.launch_script import LaunchScript, joined
 from recommender.tune.tune_journal import TuneJournal
 from recommender.tune.tune_result import TuneObjective, TuneResult
 from recommender.tune.tuner import Budget, TuneLoop, TuneOutcome
@@ -210,18 +211,22 @@ def main() -> None:
     searches, tunes = (10, 20) if run.quick else (40, 100)
     found: dict[str, list[int]] = {}
     loop_s, loop_starts = 0.0, 0
+    script = LaunchScript.read(Path("serve.sh"), Path(), SCRIPT)
+    own = [
+        item for item in script_changes(script) if item.key in SPACE and cell_of(item.edits, START) in CELLS
+    ]
     for seed in run.seed_range(searches):
         luck = random.Random(seed)
         for name, way in WAYS.items():
             course = by_value(Replay(table, luck), way(luck))
             found.setdefault(name, []).append(starts_to_near(table, course))
         before = time.perf_counter()
-        cold = tune(Replay(table, luck), changes(START, luck), seed, evaluations=len(CELLS))
+        cold = tune(Replay(table, luck), own, seed, evaluations=len(CELLS))
         loop_s, loop_starts = loop_s + time.perf_counter() - before, loop_starts + cold.starts
         other = tune(Replay(table, luck), changes(START, luck), seed, evaluations=len(CELLS))
         *_, twin = held(other, START)
         warm = tune(Replay(table, luck), changes(START, luck, twin), seed, evaluations=len(CELLS))
-        for name, outcome in (("ours_cold", cold), ("ours_twin", warm)):
+        for name, outcome in (("ours_cold", cold), ("ours_drawn", other), ("ours_twin", warm)):
             found.setdefault(name, []).append(starts_to_near(table, held(outcome, START)))
     within, false, best_cell = [], [], max(CELLS, key=table.fitted.__getitem__)
     nothing: list[bool] = []
@@ -242,7 +247,7 @@ def main() -> None:
     print(f"{len(CELLS)} configurations, noise of a start {table.noise:.1%}, {table.cost_s:.1f} s a start")
     print(f"best {table.best:.4g} tokens/s, the script {table.fitted[START]:.4g}")
     print(f"near the best: {sum(map(table.is_near, CELLS))} of {len(CELLS)}\n")
-    for name in ("ours_twin", "ours_cold", *WAYS):
+    for name in ("ours_twin", "ours_cold", "ours_drawn", *WAYS):
         counts = sorted(found[name])
         print(f"{name:16} median {statistics.median(counts):4g}  90 % {counts[int(0.9 * len(counts))]:3}")
     print(

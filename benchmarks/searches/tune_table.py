@@ -39,7 +39,10 @@ SPACE: dict[str, tuple[str, ...]] = {
     "--no-repack": ("true", ""),
 }
 START: Cell = ("2", "off", "true", "true")
+DEFAULTS: Mapping[str, str] = {"-ub": "64", "-fa": "on"}
+"""What the server does without a flag: 512 tokens at a time, of which ``-b 64`` leaves 64, and ``auto``, which is on."""
 NEAR = 0.95
+SCRIPT = "llama-server -m tiny.gguf -c 4096 -np 4 -b 64 -t 1 -ub 2 -fa off --no-cont-batching --no-repack\n"
 ROUNDS = 4
 CELLS: list[Cell] = list(itertools.product(*SPACE.values()))
 
@@ -54,7 +57,7 @@ def edits_of(cell: Cell) -> ScriptEdits:
 def cell_of(edits: ScriptEdits, start: Cell) -> Cell:
     """The configuration of a script with edits."""
     told = {name: words[0] if words else "true" for name, words in edits.flags.items()}
-    left = dict.fromkeys(edits.removed, "")
+    left = {name: DEFAULTS.get(name, "") for name in edits.removed}
     return tuple(told.get(name, left.get(name, was)) for name, was in zip(SPACE, start, strict=True))
 
 
@@ -65,10 +68,9 @@ def measure(server: Path, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_tiny_gguf(folder / "tiny.gguf")
-        text = "llama-server -m tiny.gguf -c 4096 -np 4 -b 64 -t 1 -ub 2 -fa off --no-cont-batching --no-repack\n"
-        (folder / "serve.sh").write_text(text)
+        (folder / "serve.sh").write_text(SCRIPT)
         environment = {**os.environ, "PATH": f"{server.resolve().parent}:{os.environ['PATH']}"}
-        script = LaunchScript.read(folder / "serve.sh", folder, text)
+        script = LaunchScript.read(folder / "serve.sh", folder, SCRIPT)
         place = LaunchPlace(
             script=script, base=environment, folder=folder / "runs", mark=f"table-{os.getpid()}", silence_s=60
         )

@@ -52,9 +52,7 @@ def test_a_script_runs_as_if_it_were_the_file(tmp_path: Path) -> None:
     """``$0`` and ``BASH_SOURCE`` are the user's own file, and the shell is that of its first line."""
     path = tmp_path / "here.sh"
     text = '#!/usr/bin/env bash\ncd "$(dirname "${BASH_SOURCE[0]}")"; echo "$0 $PWD $BASH_VERSION"\n'
-    script = LaunchScript(
-        text=text, source=text, path=path, folder=tmp_path, engine=read(SERVE).engine
-    )
+    script = LaunchScript(text=text, source=text, path=path, folder=tmp_path, engine=read(SERVE).engine)
     done = subprocess.run(
         script.command(text), capture_output=True, text=True, check=True, env=dict(os.environ), cwd="/"
     )
