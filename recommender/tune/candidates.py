@@ -160,10 +160,10 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
 
 
 def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
-    """The changes that the script itself offers, those of the settings that are furthest from a default first.
+    """The changes that the script itself offers, of settings that are furthest from a default first.
 
-    What the makers of a program chose for all is the better guess than twice what one script says, so a setting
-    is first taken away; then numbers are doubled and halved, those that the script leaves to the program too.
+    What the makers of a program chose for all is a better guess than twice what one script says, so a setting
+    is taken away at first; then numbers are doubled and halved, those that are left to the program too.
     """
     tuned = [item for item in script.settings if _is_tuned(item, script)]
     tuned.sort(key=lambda item: -_distance(item, script))
@@ -186,11 +186,12 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
 
 
 def _distance(item: RunningSetting, script: LaunchScript) -> float:
-    """Doublings between a setting and its program's default: 0 at it, 1 where there is no number to compare."""
+    """Doublings between a setting and its program's default: 0 at it, 1 where no two numbers are known."""
     default = _default(item.key, script) if script.program in softwares() else None
-    if not _WHOLE.fullmatch(item.value) or not isinstance(default, int) or min(int(item.value), default) < 1:
-        return float(default is None or show(default) != item.value)
-    return abs(math.log2(int(item.value) / default))
+    number = int(item.value) if _WHOLE.fullmatch(item.value) else 0
+    if isinstance(default, int) and min(number, default) > 0:
+        return abs(math.log2(number / default))
+    return float(default is None or show(default) != item.value)
 
 
 def named_changes(
@@ -273,9 +274,10 @@ def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:
 def _default(key: str, script: LaunchScript) -> Value:
     """The value that a program takes for a flag that is not given; None where that is not known."""
     release = registry(script.program).at("")
-    setting = release.look_up(key, SettingPlace.FLAG, suggest=False).setting
-    stated = None if setting is None else setting.default_in(release.release)
-    return None if stated is None else stated.value
+    found = release.look_up(key, SettingPlace.FLAG, suggest=False)
+    stated = None if found.setting is None else found.setting.default_in(release.release)
+    value = None if stated is None else stated.value
+    return not value if found.negated and isinstance(value, bool) else value
 
 
 def _is_default(key: str, value: Value, script: LaunchScript) -> bool:

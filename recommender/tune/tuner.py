@@ -308,7 +308,7 @@ class TuneLoop:
         if not found.is_ok or found.value is None or best.value is None:
             return found, None
         gain = self.evaluator.objective.gain(found.value, best.value)
-        if not (best.disturbed or found.disturbed) or not self._has_room(_TURNS):
+        if not (best.disturbed or found.disturbed) or not self._has_room(2 * _TURNS - 1):
             return found, gain  # the confirmation alone decides where nothing else is left to pay
         gain, incumbent = math.inf, self._incumbent
         for turn in range(_TURNS):

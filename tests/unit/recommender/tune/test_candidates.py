@@ -36,6 +36,8 @@ def test_what_is_furthest_from_its_default_is_taken_away_first() -> None:
         "without -ub", "without -b", "without -t", "-ub 2", "-b 64", "-b 16", "-t 2",
     ]  # fmt: skip
     assert "without -b" not in names("llama-server -m a.gguf -b 2048\n")  # its default
+    assert names("llama-server -m a.gguf --no-cont-batching\n")[0] == "without --no-cont-batching"
+    assert names("llama-server -m a.gguf --cont-batching\n")[0] != "without --cont-batching"
 
 
 def test_paths_of_a_machine_are_left_alone() -> None:

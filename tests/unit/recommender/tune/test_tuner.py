@@ -193,11 +193,14 @@ def test_a_budget_keeps_room_for_the_confirmation(tmp_path: Path) -> None:
     assert [item.name for item in found.accepted] == ["--good", "--small"]
 
 
-def test_a_budget_that_a_busy_machine_would_use_up_is_left_to_the_confirmation(tmp_path: Path) -> None:
+@pytest.mark.parametrize("starts", [14, 16, 17])
+def test_a_budget_that_a_busy_machine_would_use_up_is_left_to_the_confirmation(
+    tmp_path: Path, starts: int
+) -> None:
     machine = Machine(disturbed=1)
-    found = tune(tmp_path, machine, ("--good",), budget=Budget(evaluations=14))
+    found = tune(tmp_path, machine, ("--good",), budget=Budget(evaluations=starts))
     assert (found.verdict, machine.starts) == (Verdict.BETTER, found.starts)
-    assert found.starts <= 14
+    assert found.starts <= starts
 
 
 def test_a_budget_without_that_room_says_so(tmp_path: Path) -> None:
