@@ -5,7 +5,6 @@ Times are microseconds. Rows are batch, sequence length, heads, KV heads, head s
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,10 +21,6 @@ Floats = NDArray[np.float64]
 
 COLUMNS = ("batch", "seq_len", "heads", "kv_heads", "head_size")
 BLOCK = 128  # query rows of a task; the measured cache has blocks of 128 tokens
-
-PREFILL_PRIOR = MappingProxyType({"launch_us": 40.0, "efficiency": 0.5, "memory_share": 0.9, "task_us": 4.0})
-DECODE_PRIOR = MappingProxyType({"launch_us": 45.0, "memory_share": 0.75, "cache_share": 1.6, "task_us": 1.0})
-"""Starting values; shortest measured prefill 42 us, decode 31 us (aiconfigurator-npu, graph replay)."""
 
 PREFILL_KERNELS = ((0, 1, 2, 3), (1, 4, 6), (1, 0), (1, 5, 6, 7, 8, 9))
 DECODE_KERNELS = PREFILL_KERNELS

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
+from recommender.cost_model.facts.physics import physics_of
 
 Floats = NDArray[np.float64]
 
@@ -21,22 +22,7 @@ OPERATIONS = MappingProxyType(
     {"all_gather": 0, "reduce_scatter": 1, "all_reduce": 2, "all_to_all": 3, "alltoall": 3}
 )
 
-PRIOR = MappingProxyType(
-    {
-        "start_us": 2.5,  # two ranks
-        "start_ranks": 1.65,  # factor per fourfold... of ranks: exponent is its logarithm
-        "exchange_us": 2.2,  # all-to-all start-up over that
-        "exchange_ranks": 0.83,
-        "slow_bytes_per_us": 1.0e5,
-        "switch_us": 55.0,
-        "switch_ranks": 1.3,
-        "fast_bytes_per_us": 1.7e5,
-        "switch_bytes": 5.5e5,  # share of a rank at which the library changes algorithm, 8 ranks
-        "switch_bytes_ranks": 0.37,
-    }
-)
-"""Starting values for a 16-device A3-like node (HCCL, aiconfigurator-npu, machine A)."""
-
+PRIOR = physics_of("prior.collective")
 KERNELS = ((0, 2, 4, 5), (1, 2, 3, 5), (0, 1, 2, 3, 4, 5))
 
 

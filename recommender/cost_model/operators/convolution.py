@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
+from recommender.cost_model.facts.physics import PHYSICS
 
 Floats = NDArray[np.float64]
-
-CHANNEL_BLOCK = 16.0  # C0 of the NC1HWC0 layout for 16-bit data
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +67,12 @@ class Convolution:
         """m, n, k of one of its products, and their number."""
 
         def pad(channels: float) -> float:
-            return float(np.ceil(channels / CHANNEL_BLOCK) * CHANNEL_BLOCK)
+            return float(np.ceil(channels / PHYSICS["channel_block"]) * PHYSICS["channel_block"])
 
         # groups narrower than a channel block share one padded product
-        together = max(1, min(self.groups, int(CHANNEL_BLOCK // max(self.channels // self.groups, 1))))
+        together = max(
+            1, min(self.groups, int(PHYSICS["channel_block"] // max(self.channels // self.groups, 1)))
+        )
         count = self.groups / together * self.repeats
         wide = pad(self.filters / self.groups * together)
         deep = pad(self.channels / self.groups * together) * self.kernel**2

@@ -26,6 +26,7 @@ from kg.errors import InputError
 from kg.whole_files import write_bytes
 from recommender.cost_model.anchors import STEPS_FILE, UNANCHORED, Anchors, shipped_anchors
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.physics import PHYSICS, physics_of
 from recommender.cost_model.operators import attention, collective, matmul, moe
 from recommender.cost_model.operators.residual import Residual, residual_of
 
@@ -58,22 +59,6 @@ class OperatorKind:
     gpu_kernels: int = 1
 
 
-GPU_KERNEL_US = 3.4
-"""Time of the smallest kernel in a captured graph of CUDA, what lies between two kernels included
-(developer.nvidia.com/blog/cuda-graphs); the fixed costs that are fitted are those of an Ascend device."""
-GPU_MEMORY_SHARE = 0.85
-"""Share of the nominal bandwidth at which products of at most 32 rows read weights beyond 50 MB: 0.78 (A100)
-to 0.89 (H100) in 16 bit, 0.82 to 0.87 in 8 bit, medians of five GPUs, launch apart
-(github.com/ai-dynamo/aiconfigurator@095f58a51c, systems/data/*/gemm)."""
-AMD_MEMORY_SHARE = 0.65
-"""The same of the fastest kernels that AMD's library knows, on MI300X and MI355X: 0.32 to 0.77, the median of
-seven tables of 8, 16 and 4 bits (github.com/ROCm/aiter@e4048607a5, aiter/configs)."""
-AMD_PEAK_SHARE: Mapping[str, float] = MappingProxyType(
-    {"matmul_bf16": 0.57, "moe_bf16": 0.57, "matmul_w8a8": 0.41, "moe_w8a8": 0.41}
-)
-"""Share of the nominal peak of those kernels in products of 300 us and more at the peak; the median of tables
-where there are several (0.32 to 0.52 in 8 and 4 bits)."""
-
 _OPERATOR_KINDS = (
     OperatorKind(
         "matmul_bf16",
@@ -94,7 +79,7 @@ _OPERATOR_KINDS = (
     OperatorKind(
         "attention_prefill",
         attention.COLUMNS,
-        attention.PREFILL_PRIOR,
+        physics_of("prior.prefill"),
         attention.PREFILL_KERNELS,
         attention.prefill,
         gpu_kernels=2,  # attention, write into the cache
@@ -102,7 +87,7 @@ _OPERATOR_KINDS = (
     OperatorKind(
         "attention_decode",
         attention.COLUMNS,
-        attention.DECODE_PRIOR,
+        physics_of("prior.decode"),
         attention.DECODE_KERNELS,
         attention.decode,
         gpu_kernels=3,  # parts of the cache, their sum, write into the cache
@@ -160,12 +145,19 @@ class CalibratedOperator:
         """The constants with the fixed cost of a call, and of products their stream, on such a device."""
         if device.ascend or "launch_us" not in self.constants:
             return self.constants
-        launch = min(self.constants["launch_us"], self.kind.gpu_kernels * GPU_KERNEL_US)
-        share = {"memory_share": GPU_MEMORY_SHARE} if self.kind.stem.startswith(("matmul", "moe")) else {}
+        launch = min(self.constants["launch_us"], self.kind.gpu_kernels * PHYSICS["gpu_kernel_us"])
+        share = (
+            {"memory_share": PHYSICS["gpu_memory_share"]}
+            if self.kind.stem.startswith(("matmul", "moe"))
+            else {}
+        )
         if device.arrayed and "task_us" in self.constants:
             share = {"task_us": 0.0}
         if device.amd and share:
-            share = {"memory_share": AMD_MEMORY_SHARE, "efficiency": AMD_PEAK_SHARE[self.kind.stem]}
+            share = {
+                "memory_share": PHYSICS["amd_memory_share"],
+                "efficiency": physics_of("amd_peak_share")[self.kind.stem],
+            }
         return {**self.constants, "launch_us": launch, **share}
 
     def times_us(self, device: Device, x: Floats) -> Floats:

@@ -16,39 +16,28 @@ from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
+from recommender.cost_model.facts.physics import PHYSICS, physics_of
 
 Floats = NDArray[np.float64]
 
 COLUMNS = ("m", "n", "k")
 
-PRIOR = MappingProxyType(
-    {
-        "launch_us": 5.0,  # shortest MatMulV2 of aiconfigurator-npu: 5.2 us
-        "efficiency": 0.9,  # 327 of 354 TFLOP/s measured (research of the same set)
-        "core_bytes_per_cycle": 64.0,  # DaVinci load path, order of magnitude; fitted
-        "memory_share": 0.78,  # 1.08 to 1.39 of 1.6 TB/s on long streams
-        "cache_share": 1.25,  # 1.97 TB/s from L2, as a share of 1.6 TB/s nominal memory
-    }
-)
+PRIOR = physics_of("prior.matmul")
 """Starting values of the constants; ``data/cost_model`` holds the fitted ones with source and error."""
-
-QUANTISED_PRIOR = MappingProxyType(
-    {
-        **PRIOR,
-        "launch_us": 12.0,  # shortest dynamic W8A8 linear: 12.7 us, quantisation kernel included
-        "quantise_share": 0.5,  # reading 16-bit activations and writing 8-bit ones, of nominal memory
-    }
-)
-
+QUANTISED_PRIOR = MappingProxyType({**PRIOR, **physics_of("prior.quantised")})
 TILE_ROWS = (16, 32, 64, 128, 256)
 TILE_COLUMNS = (64, 128, 256)
 LARGEST_TILE = 128 * 256  # 128 KB of float32 in L0C (NPUTargetSpec.td)
-ROTATED_COPIES = 6  # the measured set rotates six copies of the weight through the cache
 CANDIDATES = ((16, 64), (16, 128), (16, 256), (128, 128), (128, 256), (256, 128))
 
 
 def analytic(
-    device: Device, x: Floats, constants: Mapping[str, float], *, number: str, copies: float = ROTATED_COPIES
+    device: Device,
+    x: Floats,
+    constants: Mapping[str, float],
+    *,
+    number: str,
+    copies: float = PHYSICS["rotated_copies"],
 ) -> tuple[Floats, Floats]:
     """Times, and the features that the learned residual uses.
 
@@ -126,10 +115,6 @@ def analytic(
     return time, features
 
 
-CUBE_ROWS = 16  # of the cube's 16 x 16 x 16 (Hot Chips 2019)
-SPLIT_COLUMNS = 512  # two tiles of 256; read off the measured table (910B, CANN 8.5)
-LONG_ROW = 16384  # elements; read off the same table
-
 KERNELS = ((0, 1, 2, 8), (0, 8), (0, 1), (0, 1, 3), (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, *range(12, 30)))
 QUANTISED_KERNELS = ((0, 1, 2), (0, 1, 2), (0, 3, 4, 5))
 """Features each kernel of the residual looks at."""
@@ -141,8 +126,8 @@ def _regimes(m: Floats, n: Floats, k: Floats) -> list[Floats]:
     Less than a cube block of rows; with it so few columns that k is split over the cores; rows of A
     and W of 32 KB and more.
     """
-    few = m < CUBE_ROWS
-    parts = (few, few & (n <= SPLIT_COLUMNS), k >= LONG_ROW)
+    few = m < PHYSICS["cube_rows"]
+    parts = (few, few & (n <= PHYSICS["split_columns"]), k >= PHYSICS["long_row"])
     return [np.asarray(part * 0.5, dtype=np.float64) for part in parts]
 
 

@@ -7,29 +7,20 @@ Tokens choose experts at random, so an expert sees a Poisson number of rows: som
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
+from recommender.cost_model.facts.physics import PHYSICS, physics_of
 
 Floats = NDArray[np.float64]
 
 COLUMNS = ("num_tokens", "hidden", "intermediate", "num_experts", "topk", "ep_size", "local_experts")
 TILE = 128  # rows of a grouped-matmul tile
 
-PRIOR = MappingProxyType(
-    {
-        "launch_us": 30.0,
-        "memory_share": 0.82,
-        "again_share": 0.45,  # cost of reading a weight for a second tile of rows, partly from L2
-        "efficiency": 0.75,
-        "move_share": 0.6,  # activations of the routed rows, share of nominal memory bandwidth
-        "unpermute_share": 0.6,
-    }
-)
+PRIOR = physics_of("prior.moe")
 KERNELS = ((0,), (0, 1, 2))
 
 
@@ -78,16 +69,6 @@ def analytic(
     return time, features
 
 
-STREAM_SHARE = 0.98
-"""Share of the nominal bandwidth at which grouped products of few rows read weights inside a step: 1.57 and
-1.62 TB/s of 1.6, slopes over the experts read on two and eight devices in 16 and 8 bits
-(github.com/hudingyi688/aiconfigurator-npu@5aad688, moe_dispatch_combine_perf.txt)."""
-FRACTAL = 16  # rows that the matrix unit takes at a time
-FEW = 16.0
-"""Mean rows of an expert up to which its weights are read for them once, as the tables of single calls do not
-show: these repeat one layer, whose weights the cache keeps in part."""
-
-
 def few_rows_us(device: Device, x: Floats, number: str, launch_us: float) -> Floats:
     """Time of grouped products of few rows inside a step: each expert that is met is read once.
 
@@ -100,9 +81,12 @@ def few_rows_us(device: Device, x: Floats, number: str, launch_us: float) -> Flo
     tokens, hidden, inner, experts, chosen, _, local = x.T
     short = precision(number)
     met = local * (1 - (1 - chosen / experts) ** tokens)
-    rows = np.ceil(tokens * chosen / experts * local / np.maximum(met, 1e-9) / FRACTAL) * FRACTAL
+    rows = (
+        np.ceil(tokens * chosen / experts * local / np.maximum(met, 1e-9) / PHYSICS["cube_rows"])
+        * PHYSICS["cube_rows"]
+    )
     weight = 3 * hidden * inner * ELEMENT_BYTES[short]
-    stream = met * weight / (device.memory_bandwidth * STREAM_SHARE)
+    stream = met * weight / (device.memory_bandwidth * PHYSICS["stream_share"])
     compute = met * rows * 6 * hidden * inner / device.peak(short)
     return np.asarray(launch_us + np.maximum(stream, compute) * 1e6)
 
@@ -133,6 +117,12 @@ def _erf(z: Floats) -> Floats:
         poly = poly * t + term
     with np.errstate(under="ignore"):
         return np.asarray(np.sign(z) * (1 - poly * t * np.exp(-z * z)), dtype=np.float64)
+
+
+def engines_sharing(settings: Mapping[str, Floats]) -> Floats:
+    """Engines whose rows meet at the experts of a group: those that share them and bring any in this pass."""
+    sharing = np.maximum(settings["expert_parallel"] / settings["tensor_parallel"], 1.0)
+    return np.asarray(np.maximum(sharing * settings.get("rows_share", 1.0), 1.0))
 
 
 def busiest(rows: Floats, devices: Floats) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
+from recommender.cost_model.facts.physics import PHYSICS, physics_of
 from recommender.cost_model.operators.collective import OPERATIONS
 
 if TYPE_CHECKING:
@@ -23,26 +24,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-START_US = 42.0  # smallest HCCL collective on an Atlas 800T A2, two to four ranks (machine B of the tables)
-NETWORK_START_US = 60.0  # an assumption: START_US and one more hop of host work
-CAPTURED_START_US = 14.0
-"""The same where no host launches it: smallest all-reduce of eight ranks in a captured graph (machine A).
-Also of AMD's GPUs, an assumption: with the 6.3 us of the kernel alone
-(github.com/vllm-project/vllm/pull/39080) whole steps came out too fast."""
-CAPTURED_NETWORK_START_US = 28.0  # an assumption: as much again for the second hop
-GPU_START_US = 9.4
-"""Smallest all-reduce between GPUs on NVLink: 8.8 to 10.1 us for two to eight H100
-(github.com/sgl-project/sglang/pull/2904, the kernel of vLLM)."""
-GPU_CAPTURED_START_US = 4.8  # 3.7 to 5.9 us where nothing is copied first (the other kernel of that table)
 CARDS = (2.0, 4.0, 8.0)
-CARDS_START_US = (4.8, 13.0, 24.4)
-"""Smallest all-reduce in a captured graph among two, four and eight cards that nothing but PCIe joins:
-4.3 and 5.4, 12.6 and 13.3, 23.6 and 25.0 us on servers of RTX PRO 6000 and L40S
-(github.com/ai-dynamo/aiconfigurator@095f58a51c, systems/data/*/comm; its lengths are elements of 2 bytes)."""
-CARDS_SHARE = (0.61, 0.43, 0.38)
-"""Share of PCIe's nominal rate that an all-reduce of 1 GB reaches on the server of RTX PRO 6000. On that of
-L40S, whose cards talk through the host, it is 0.60, 0.16 and 0.06: hosts differ more than devices."""
-MEASURED_RANKS = 32.0
 
 
 def joined_by_pcie(facts: Mapping[str, float | str]) -> bool:
@@ -89,9 +71,13 @@ class Network:
     def start_us(self, ranks: Floats) -> tuple[Floats, Floats]:
         """Start of a collective inside a node: by the host, and in a captured graph."""
         if self.cards:
-            captured = np.interp(ranks, CARDS, CARDS_START_US)
-            return captured + GPU_START_US - GPU_CAPTURED_START_US, captured
-        host, graph = (GPU_START_US, GPU_CAPTURED_START_US) if self.direct else (START_US, CAPTURED_START_US)
+            captured = np.interp(ranks, CARDS, [*physics_of("cards_start_us").values()])
+            return captured + PHYSICS["gpu_start_us"] - PHYSICS["gpu_captured_start_us"], captured
+        host, graph = (
+            (PHYSICS["gpu_start_us"], PHYSICS["gpu_captured_start_us"])
+            if self.direct
+            else (PHYSICS["collective_start_us"], PHYSICS["captured_start_us"])
+        )
         return np.full_like(ranks, host), np.full_like(ranks, graph)
 
     @property
@@ -109,7 +95,9 @@ class Network:
             )
             return np.asarray(pair * np.maximum(ranks - 1, 1))
         if self.cards:
-            return self._number("pcie_bandwidth_bytes_per_s") * np.interp(ranks, CARDS, CARDS_SHARE)
+            return self._number("pcie_bandwidth_bytes_per_s") * np.interp(
+                ranks, CARDS, [*physics_of("cards_share").values()]
+            )
         total = self._number("link_bandwidth_total_bytes_per_s", "link_bandwidth_bytes_per_s")
         # a total counts both directions (NVLink, HCCS)
         return np.full_like(
@@ -155,7 +143,9 @@ def collective_us(
         np.asarray(stride, dtype=np.float64),
     )
     out = np.zeros(size.shape)
-    far = np.broadcast_to(np.where(captured, CAPTURED_NETWORK_START_US, NETWORK_START_US), size.shape)
+    far = np.broadcast_to(
+        np.where(captured, PHYSICS["captured_network_start_us"], PHYSICS["network_start_us"]), size.shape
+    )
     active = (ranks > 1) & (size > 0)
     if not np.any(active):
         return out
@@ -168,7 +158,7 @@ def collective_us(
     if np.any(within):
         inner = share * nodes if name != "all_to_all" else share
         if network.plane:
-            members = np.minimum(local[within], MEASURED_RANKS)
+            members = np.minimum(local[within], PHYSICS["measured_ranks"])
             bytes_ = np.where(code >= 2, inner[within] * members, inner[within])
             rows = np.column_stack([np.full(members.shape, float(code)), members, bytes_])
             reference = operators.reference
@@ -198,5 +188,5 @@ def point_us(network: Network, size: Floats, far: NDArray[np.bool_]) -> Floats:
         out[near] = network.start_us(two)[0] + size[near] / network.inside(two) * 1e6
     away = (size > 0) & far
     if np.any(away):
-        out[away] = NETWORK_START_US + size[away] / network.outside * 1e6
+        out[away] = PHYSICS["network_start_us"] + size[away] / network.outside * 1e6
     return out

@@ -1,9 +1,7 @@
 """How tokens are drafted: how many of them each method has accepted, and in how many passes it drafts them.
 
-The share of drafts whose first, second, ... token was accepted: what vllm-ascend's own tests hold
-(github.com/vllm-project/vllm-ascend@182b75ea84, tests/e2e/pull_request/*/spec_decode/: ``utils.py``,
-``test_mtp_qwen3_next.py``, ``test_mtp_step3p5.py``, ``test_dspark_deepseekv4.py``). Beyond the last measured
-position the share falls as between the last two.
+``data/cost_model/drafts.csv`` has the share of drafts whose first, second, ... token was accepted. Beyond the
+last measured position the share falls as between the last two.
 """
 
 from __future__ import annotations
@@ -13,6 +11,8 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from recommender.cost_model.facts.physics import PHYSICS, rows_of
 
 Floats = NDArray[np.float64]
 
@@ -33,18 +33,12 @@ class DraftMethod:
 
 
 DRAFT_METHODS = {
-    "other": DraftMethod(()),
-    "mtp": DraftMethod((0.85, 0.46, 0.19)),
-    "eagle": DraftMethod((0.74, 0.44, 0.29)),
-    "eagle3": DraftMethod((0.68, 0.40, 0.18)),
-    "dflash": DraftMethod((0.60, 0.50, 0.30, 0.20, 0.20, 0.10), at_once=True, blocks=5.0),
-    "dspark": DraftMethod((0.88, 0.74, 0.58, 0.49, 0.40, 0.30, 0.18), at_once=True),
+    row["method"]: DraftMethod(
+        tuple(map(float, row["accepted"].split())), row["at_once"] == "1", float(row["blocks"])
+    )
+    for row in rows_of("drafts")
 }
-"""By the name that engines give them. The network of DFlash has five blocks (its ``config.json``,
-z-lab/Qwen3-8B-DFlash-b16)."""
-USUAL = 0.7
-"""Chance that a drafted token is accepted after those before it, where the method is not stated: what the
-methods above have of three tokens in the mean."""
+"""By the name that engines give them."""
 
 
 def method_of(text: str) -> str:
@@ -81,7 +75,10 @@ def usual_share(method: str, drafted: int) -> float:
 @cache
 def _kept(name: str, most: int) -> Floats:
     """Tokens of a step by the number of drafted ones, from none up to one more than ``most``."""
-    shares = list(DRAFT_METHODS[name].accepted) or [USUAL, USUAL**2]
+    shares = list(DRAFT_METHODS[name].accepted) or [
+        PHYSICS["draft_acceptance"],
+        PHYSICS["draft_acceptance"] ** 2,
+    ]
     while len(shares) <= most:
         shares.append(shares[-1] * min(shares[-1] / shares[-2], 1.0))
     return np.concatenate([[1.0], 1.0 + np.cumsum(shares)])

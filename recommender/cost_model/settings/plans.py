@@ -39,7 +39,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "precision_cache": ("bf16", "int8", "fp8"),
         "layout": ("native", "nchw"),
         "separation": ("mixed", "separate"),
-        "engines": ("independent", "lock-step", "balanced"),
+        "engines": ("independent", "lock-step", "balanced", "unpadded"),
         "draft_method": tuple(DRAFT_METHODS),
     }
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.workloads.block import stream_us
 
 if TYPE_CHECKING:
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-FORWARD_KERNELS = 3.0
-"""Kernels of an adapter: the product with A, the product with B, the sum."""
-BACKWARD_KERNELS = 5.0
-"""The gradients of B, of what A gives, of A and of the input, and the sum with the input's other gradient."""
-
 
 def adapter_parameters(model: ModelSizes, rank: Floats) -> Floats:
     """Parameters of the adapters of all blocks."""
@@ -35,7 +31,9 @@ def adapter_parameters(model: ModelSizes, rank: Floats) -> Floats:
 
 def adapter_kernels(model: ModelSizes, s: Columns, redo: Floats) -> Floats:
     """Kernels of the adapters of one block in a step; 0 without adapters."""
-    count = len(_products(model)) * (FORWARD_KERNELS * (1 + redo) + BACKWARD_KERNELS)
+    count = len(_products(model)) * (
+        PHYSICS["adapter_forward_kernels"] * (1 + redo) + PHYSICS["adapter_backward_kernels"]
+    )
     return np.where(s["lora_rank"] > 0, count, 0.0)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.settings.plans import CHOICES
 from recommender.cost_model.workloads import linear_attention
 
@@ -84,7 +85,7 @@ def attention_us(
         alone = replace(work, sequences=work.sequences * work.queries)
         growing = _index_us(device, model, work) * share * (model.index_share or 1.0)
         chosen = _chosen_us(operators, device, model, work) if model.latent else near(model.attended, alone)
-        launched = INDEX_LAUNCH_US * device.ascend * (model.index_share or 1.0)
+        launched = PHYSICS["index_launch_us"] * device.ascend * (model.index_share or 1.0)
         whole = growing + (chosen + launched) * share
     else:
         whole = growing = near(np.inf) * share
@@ -146,7 +147,7 @@ def _dense_attention_us(
         # every head reads the one compressed row of a token, once as key and value
         kv_heads, size = np.ones_like(heads), np.full_like(heads, model.kv_width / 2)
         flops = 4 * sequences * length * heads * model.kv_width
-        latent_us = flops / (LATENT_SHARE * sixteen_bit_peak) * 1e6
+        latent_us = flops / (PHYSICS["latent_share"] * sixteen_bit_peak) * 1e6
     rows = np.column_stack(
         [
             np.maximum(np.ceil(sequences), 1), np.maximum(length, 1), heads, kv_heads,
@@ -181,25 +182,6 @@ def cache_bytes(settings: Mapping[str, Floats]) -> Floats:
     return np.asarray(CACHE_BYTES, dtype=np.float64)[settings["precision_cache"].astype(np.int64)]
 
 
-LATENT_SHARE = 0.654  # of the peak in MLA prefill on the 910C (arXiv:2506.12708)
-GATHER_SHARE = 0.485
-"""Share of the nominal bandwidth at which the cores gather. Each has a row at a time: 88 us for 3 to 24 rows,
-155 for 27, 386 for 114, 815 for 256 rows of 2048 choices, with 16 heads and with 64 (SparseFlashAttention in
-served GLM-5, 910B, vllm-ascend 0.18, github:hudingyi688/aiconfigurator-npu,
-docs/profiler_alignment/groundtruth/summary.csv@11bc0ae)."""
-GATHER_LAUNCH_US = 14.0  # of the same fit
-INDEX_BYTES = 132.0  # of a position in the index: 128 elements of 8 bits and a scale (arXiv:2512.02556)
-INDEX_SHARE = 0.30
-"""Share of the peak at which the index scores and chooses: from 8192 to 20480 cached positions 256 queries of
-32 index heads take 241 us longer (dsa_context_attn_core_perf.txt@a013456 of the same source, where the rest
-of the kernels no longer grows)."""
-INDEX_LAUNCH_US = 26.0  # shortest LightningIndexer of summary.csv
-GPU_HEADS = 64.0
-"""Heads that a kernel of GPUs works on at least; fewer are padded
-(vllm/v1/attention/backends/mla/flashmla_sparse.py). It reaches 640 TFLOP/s on an H800, 0.65 of the peak
-(github.com/deepseek-ai/FlashMLA)."""
-
-
 def gather_us(
     device: Device,
     model: ModelSizes,
@@ -223,12 +205,15 @@ def gather_us(
     heads = np.maximum(model.heads / split, 1.0)
     bytes_ = seen * model.kv_width * np.asarray(cache_bytes)
     width = 2 * seen * (model.kv_width + model.kv_rank)
-    peak = LATENT_SHARE * device.peak(device.sixteen_bit)
+    peak = PHYSICS["latent_share"] * device.peak(device.sixteen_bit)
     if not device.ascend:
-        compute = rows * np.maximum(heads, GPU_HEADS) * width / peak
+        compute = rows * np.maximum(heads, PHYSICS["gpu_heads"]) * width / peak
         return np.asarray(np.maximum(compute, rows * bytes_ / (device.memory_bandwidth * stream_share)) * 1e6)
-    one = np.maximum(bytes_ / (GATHER_SHARE * device.memory_bandwidth), heads * width / peak) * device.cores
-    return np.asarray(GATHER_LAUNCH_US + np.ceil(rows / device.cores) * one * 1e6)
+    one = (
+        np.maximum(bytes_ / (PHYSICS["gather_share"] * device.memory_bandwidth), heads * width / peak)
+        * device.cores
+    )
+    return np.asarray(PHYSICS["gather_launch_us"] + np.ceil(rows / device.cores) * one * 1e6)
 
 
 def seen_rows(chosen: float, first: Floats, last: Floats) -> Floats:
@@ -252,6 +237,6 @@ def index_us(device: Device, model: ModelSizes, pairs: Floats, read: Floats, spl
         read: Positions read.
         split: Devices that share the queries.
     """
-    share = INDEX_SHARE if device.ascend else LATENT_SHARE
+    share = PHYSICS["index_share"] if device.ascend else PHYSICS["latent_share"]
     compute = 2 * pairs / split * model.index_width / (share * device.peak(device.sixteen_bit))
-    return np.asarray(np.maximum(compute, read * INDEX_BYTES / device.memory_bandwidth) * 1e6)
+    return np.asarray(np.maximum(compute, read * PHYSICS["index_bytes"] / device.memory_bandwidth) * 1e6)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.physics import PHYSICS, physics_of
 from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
 from recommender.cost_model.operators import moe
-from recommender.cost_model.operators.kinds import GPU_KERNEL_US, Operators
 from recommender.cost_model.settings.plans import PRECISIONS
 from recommender.cost_model.workloads import linear_attention
 from recommender.cost_model.workloads.attention_kinds import (
@@ -34,43 +34,13 @@ from recommender.cost_model.workloads.products import (
 if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
+    from recommender.cost_model.operators.kinds import Operators
 
 Floats = NDArray[np.float64]
 
-FUSED_KERNELS = 12.0  # norm x 2, rotary, activation, four products, attention, cache or copies
-LINEAR_KERNELS = 10.0  # convolution, gates, norms of queries and keys, decay, update, gated norm, splits
-LINEAR_PREFILL_KERNELS = 36.0
-"""More of them in a prefill that nothing captured: six of the chunks, their numbering, copies and casts. At
-512 tokens, where the host decides, a block takes 34 to 38 launches more than all others explain (Qwen3.5-9B
-175 ms, Qwen3.6-27B 362 ms, Qwen3.6-35B-A3B 299 ms: github.com/huawei-csl/megagdn-pto@3a59190c93,
-outputs/data)."""
-SPARSE_KERNELS = 11.0
-"""Of the index beside its attention: three products, a norm, a quantisation, two rotary embeddings, two
-casts, its cache, itself (summary.csv as below)."""
-SPARSE_PRODUCTS = 4.0  # of these that are no small kernels: the products and itself
-LATENT_KERNELS = 10.0  # norms of both compressed rows, products to and from them, splits, transpositions
-QUANTISED_KERNELS = 3.0  # activations are quantised before a product; one time of four the norm does it
-EXPERT_KERNELS = 8.0  # gate, choice, sorting, two grouped products, activation, gathering, sum
-GROUPED_KERNELS = 4.0  # of them in the table of experts: two grouped products, activation, gathering
-SHARED_KERNELS = 4.0  # two products, activation, sum
-SMALL_KERNEL_US = 6.5
-"""Device time of a small vector kernel in a decode step: median of the additions, norms, quantisations, casts
-and joins of at most 32 rows in served GLM-5 (vllm-ascend 0.18, github:hudingyi688/aiconfigurator-npu,
-docs/profiler_alignment/groundtruth/summary.csv@11bc0ae); kernels of a training step take 1.4."""
-UNFUSED_KERNELS = 26.0  # the same with norm, rotary and activation as elementwise chains
-UNFUSED_NORM = 3.0  # passes of an elementwise norm over those of a fused one: square, mean, scale
-UNFUSED_ROTARY = 3.0
-GPU_SMALL_KERNELS = {"dense": 4.0, "latent": 4.0, "experts": 2.0, "shared": 2.0, "sparse": 5.0}
-"""Small kernels of a block on a GPU, beside those that one call of a product, of attention or of experts
-launches: two norms with their additions, rotary embedding, activation; of compressed rows two norms, split
-and join; of experts gate and choice; of shared ones activation and sum; of an index norm, two rotary
-embeddings, quantisation and cache (vllm/model_executor/models/llama.py
-and deepseek_v2.py)."""
-LOOP_KERNELS = 6.0  # of one expert in a loop: gather, two products, activation in two, scatter
 _QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
 """Standard deviations and weights of a three-point mean over the rows of an expert (Gauss-Hermite)."""
-SCORE_BYTES = 20.0  # scale, mask, softmax, cast, each reading and writing 16 bit
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,33 +134,39 @@ def forward(
     attention_flops = 4 * pairs * (model.heads / split) * model.head_size * (0.5 if model.causal else 1.0)
     if phase == "decode":
         attention_flops = 4 * pairs * (model.heads / split) * model.head_size
-    scores = pairs * (model.heads / split) * SCORE_BYTES
+    scores = pairs * (model.heads / split) * PHYSICS["score_bytes"]
     attend = np.where(flash > 0, attend, attend + stream_us(operators, device, scores, 4.0))
 
     experts, expert_flops = _experts(operators, device, model, tokens, settings, phase)
     routed = 1.0 - model.dense_layers / max(model.layers, 1.0)
     experts, expert_flops = experts * routed, expert_flops * routed
     along = np.where(settings["sequence_parallel"] > 0, split, 1.0)
-    norms = 8 * model.hidden / along * np.where(fused > 0, 1.0, UNFUSED_NORM)
+    norms = 8 * model.hidden / along * np.where(fused > 0, 1.0, PHYSICS["unfused_norm"])
     residual = 12 * model.hidden / along * np.where(fused > 0, 0.5, 1.0)
-    rotary = 4 * (query + keys / 2) * np.where(fused > 0, 1.0, UNFUSED_ROTARY) if model.causal else 0.0
+    rotary = (
+        4 * (query + keys / 2) * np.where(fused > 0, 1.0, PHYSICS["unfused_rotary"]) if model.causal else 0.0
+    )
     active_inner = model.expert_inner * model.shared / split if model.experts else model.inner / split
     passes = np.where(fused > 0, 2.0 * model.matrices, 2.0 * model.matrices + 4.0)
     epilogue = 0.5 if device.joint else 1.0  # a joint core applies the activation before it writes
     moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
     moved = moved + tokens * model.linear_share * linear_attention.moved_bytes(model) / split
-    kernels = np.where(fused > 0, FUSED_KERNELS, UNFUSED_KERNELS) + more_kernels(model, settings)
+    kernels = np.where(fused > 0, PHYSICS["fused_kernels"], PHYSICS["unfused_kernels"]) + more_kernels(
+        model, settings
+    )
     apart = (
         5.0
-        + SPARSE_PRODUCTS * (model.index_share or 1.0) * bool(model.attended and model.latent)
-        + GROUPED_KERNELS * bool(model.experts)
+        + PHYSICS["sparse_products"] * (model.index_share or 1.0) * bool(model.attended and model.latent)
+        + PHYSICS["grouped_kernels"] * bool(model.experts)
     )
     small = kernels - apart if device.ascend else _small_kernels(model, fused)
     vector = stream_us(operators, device, moved, small)
     if phase == "decode":
-        vector = np.maximum(vector, small * (SMALL_KERNEL_US if device.ascend else GPU_KERNEL_US))
+        vector = np.maximum(
+            vector, small * (PHYSICS["small_kernel_us"] if device.ascend else PHYSICS["gpu_kernel_us"])
+        )
     kernels = kernels + _looped_kernels(model, settings)
-    kernels = kernels + LINEAR_PREFILL_KERNELS * model.linear_share * (phase == "prefill")
+    kernels = kernels + PHYSICS["linear_prefill_kernels"] * model.linear_share * (phase == "prefill")
     stems = [f"attention_{phase}", *(["moe_bf16"] if model.experts else [])]
     launching = sum(one.count for one in calls) * _launch(operators, device, "matmul_bf16")
     launching = launching + sum(_launch(operators, device, stem) for stem in stems)
@@ -224,7 +200,7 @@ def _cache_moved(
 def _expert_bytes(model: ModelSizes, tokens: Floats, settings: Mapping[str, Floats]) -> Floats:
     """Bytes of weights that the experts of a device read once."""
     group, split = settings["expert_parallel"], settings["tensor_parallel"]
-    routed = tokens * np.maximum(group / split, 1.0)
+    routed = tokens * moe.engines_sharing(settings)
     met = 1 - (1 - model.chosen / model.experts) ** routed
     size = WEIGHT_BYTES[settings.get("precision_mlp", settings["precision"]).astype(np.int64)]
     weight = 3 * model.hidden * model.expert_inner * size
@@ -233,18 +209,22 @@ def _expert_bytes(model: ModelSizes, tokens: Floats, settings: Mapping[str, Floa
 
 def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
     """Kernels of a block beyond those of a dense one with full attention in 16 bit."""
-    more = LATENT_KERNELS * bool(model.latent) + SHARED_KERNELS * bool(model.experts and model.shared)
-    more = more + LINEAR_KERNELS * model.linear_layers / max(model.layers, 1.0)
-    more = more + SPARSE_KERNELS * (model.index_share or 1.0) * bool(model.attended and model.latent)
-    quantised = np.isin(settings["precision"], _QUANTISED) * QUANTISED_KERNELS
-    return np.asarray(more + EXPERT_KERNELS * bool(model.experts) + quantised, dtype=np.float64)
+    more = PHYSICS["latent_kernels"] * bool(model.latent) + PHYSICS["shared_kernels"] * bool(
+        model.experts and model.shared
+    )
+    more = more + PHYSICS["linear_kernels"] * model.linear_layers / max(model.layers, 1.0)
+    more = more + PHYSICS["sparse_kernels"] * (model.index_share or 1.0) * bool(
+        model.attended and model.latent
+    )
+    quantised = np.isin(settings["precision"], _QUANTISED) * PHYSICS["quantised_kernels"]
+    return np.asarray(more + PHYSICS["expert_kernels"] * bool(model.experts) + quantised, dtype=np.float64)
 
 
 def _looped_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
     """Kernels of a loop over the experts of a device."""
     looped = settings.get("grouped_matmul", np.ones_like(settings["expert_parallel"])) == 0
     local = np.maximum(model.experts / settings["expert_parallel"], 1)
-    return np.where(looped & bool(model.experts), local * LOOP_KERNELS, 0.0)
+    return np.where(looped & bool(model.experts), local * PHYSICS["loop_kernels"], 0.0)
 
 
 def _small_kernels(model: ModelSizes, fused: Floats) -> Floats:
@@ -256,9 +236,9 @@ def _small_kernels(model: ModelSizes, fused: Floats) -> Floats:
         "shared": float(bool(model.experts and model.shared)),
         "sparse": float(bool(model.attended and model.latent)),
     }
-    count = sum(GPU_SMALL_KERNELS[name] * times for name, times in held.items())
-    count += LINEAR_KERNELS * model.linear_layers / max(model.layers, 1.0)
-    return np.where(fused > 0, count, count + UNFUSED_KERNELS - FUSED_KERNELS)
+    count = sum(physics_of("gpu_small_kernels")[name] * times for name, times in held.items())
+    count += PHYSICS["linear_kernels"] * model.linear_layers / max(model.layers, 1.0)
+    return np.where(fused > 0, count, count + PHYSICS["unfused_kernels"] - PHYSICS["fused_kernels"])
 
 
 def _launch(operators: Operators, device: Device, stem: str) -> float:
@@ -282,7 +262,7 @@ def _experts(
     # narrower than the tensor split, that split cuts the experts themselves
     inner = np.maximum(model.expert_inner / np.maximum(split / group, 1.0), 16)
     local = np.maximum(model.experts / group, 1)
-    routed = np.maximum(tokens * np.maximum(group / split, 1.0) * settings["expert_imbalance"], 1)
+    routed = np.maximum(tokens * moe.engines_sharing(settings) * settings["expert_imbalance"], 1)
     rows = np.column_stack(
         [
             routed, np.full_like(tokens, model.hidden), inner, np.full_like(tokens, model.experts),
@@ -301,9 +281,11 @@ def _experts(
         times = np.maximum(times - gathered, _launch(operators, device, kind))
         if phase == "decode" and device.ascend and not device.joint:
             number = "int8" if kind.endswith("w8a8") else "bf16"
-            few = moe.few_rows_us(where, rows[chosen], number, GROUPED_KERNELS * SMALL_KERNEL_US)
+            few = moe.few_rows_us(
+                where, rows[chosen], number, PHYSICS["grouped_kernels"] * PHYSICS["small_kernel_us"]
+            )
             each = routed[chosen] * model.chosen / model.experts
-            times = np.where(each <= moe.FEW, few, times)
+            times = np.where(each <= PHYSICS["few_rows"], few, times)
         out[chosen] = times
     grouped = settings.get("grouped_matmul", np.ones_like(tokens))
     single = grouped == 0
@@ -322,7 +304,7 @@ def _experts(
             each = each + weight * products_us(operators, device, x, precision).sum(0)
         # the grouped table includes activation and gathering of rows; here they are kernels of their own
         moved = per_expert * (2 * model.hidden + 6 * inner + 4 * model.hidden)
-        each = each + stream_us(operators, device, moved, LOOP_KERNELS - 2.0)
+        each = each + stream_us(operators, device, moved, PHYSICS["loop_kernels"] - 2.0)
         out = np.where(single, local * each, out)
     work = 6 * tokens * model.chosen * model.hidden * model.expert_inner / split
     return out, work * settings["expert_imbalance"]

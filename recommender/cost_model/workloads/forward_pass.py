@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators import moe
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import PRECISIONS, Columns
@@ -25,18 +26,13 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-EXCHANGE_US = 29.0
-"""Least time to hand tokens to their experts, and as much to bring them back: the shortest of 260 calls with
-one and with six tokens took 26.8 and 31.3 us (MoeDistributeCombineV2 in served GLM-5, the list of
-``block.SMALL_KERNEL_US``). The median took 79: the rest waits for the busiest device (:func:`busiest`)."""
-SCALE_BYTES = 4.0  # the scale of a token that is sent in 8 bits (CloudMatrix384, arXiv:2506.12708, 4.2.1)
 _NARROW = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 
 
 def busiest(model: ModelSizes, s: Columns, tokens: Floats) -> Floats:
     """Rows on the busiest device of the expert-parallel group over the mean, for random routing."""
     ep = s["expert_parallel"]
-    rows = tokens * np.maximum(ep / s["tensor_parallel"], 1.0) * model.chosen / np.maximum(ep, 1.0)
+    rows = tokens * moe.engines_sharing(s) * model.chosen / np.maximum(ep, 1.0)
     return np.where(ep > 1, moe.busiest(rows, ep), 1.0)
 
 
@@ -54,12 +50,12 @@ def exchange_us(
     tp, ep = s["tensor_parallel"], s["expert_parallel"]
     rows = tokens * model.chosen / np.where(ep > 1, np.minimum(tp, ep), 1.0)
     one = np.ones_like(ep)
-    wide = np.where(np.isin(s["precision_mlp"], _NARROW), 1 + SCALE_BYTES / model.hidden, 2.0)
+    wide = np.where(np.isin(s["precision_mlp"], _NARROW), 1 + PHYSICS["scale_bytes"] / model.hidden, 2.0)
     out, back = (
         collective_us(network, operators, "all_to_all", rows * model.hidden * size, ep, one, captured)
         for size in (wide, 2.0)
     )
-    least = EXCHANGE_US if floor else 0.0
+    least = PHYSICS["exchange_us"] if floor else 0.0
     return np.where(ep > 1, np.maximum(out, least) + np.maximum(back, least), 0.0)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns, rule, with_groups
 from recommender.cost_model.workloads.block import forward
@@ -22,8 +23,7 @@ from recommender.cost_model.workloads.networks import (
     operations_us,
     served_memory_parts,
 )
-from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
-from recommender.cost_model.workloads.training import HOST_US
+from recommender.cost_model.workloads.steps import PARTS, Steps
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.network import Network
 
 Floats = NDArray[np.float64]
-
-FLOPS_SPREAD = 1.1  # where only the operation count is known: set after seeing those errors
-GRAPH_SHARE = (
-    0.1  # of the host time of a launch that remains when a captured graph is replayed: an assumption
-)
 
 
 def feeds_forward(model: ModelSizes, phase: str) -> bool:
@@ -83,7 +78,7 @@ def inference_step(
     s = complete_columns(settings, devices)
     batch = s["batch"]
     layers = operator_list(model.id)
-    spread = SPREAD
+    spread = PHYSICS["spread"]
     scheduling = np.zeros_like(batch)
     flops = model.flops_per_sample * batch
     if model.layers:
@@ -104,8 +99,12 @@ def inference_step(
     else:
         matrix, vector = operations_us(operators, device, model, s, batch)
         kernels = np.zeros_like(batch)
-        spread = FLOPS_SPREAD
-    launched = kernels * HOST_US * np.where(s["graph"] > 0, GRAPH_SHARE, 1.0)
+        spread = PHYSICS["operations_spread"]
+    launched = (
+        kernels
+        * PHYSICS["training_host_us"]
+        * np.where(s["graph"] > 0, PHYSICS["inference_graph_share"], 1.0)
+    )
     host = np.maximum(launched - matrix - vector - scheduling, 0.0)
     split = dict.fromkeys(PARTS, np.zeros_like(batch)) | {
         "compute": matrix / 1e6, "memory": vector / 1e6, "scheduling": scheduling / 1e6, "host": host / 1e6,

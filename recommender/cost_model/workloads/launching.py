@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.settings.drafts import passes
 
 if TYPE_CHECKING:
@@ -19,21 +20,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.workloads.block import BlockWork
 
 Floats = NDArray[np.float64]
-
-HOST_US = 118.0
-"""Host time per kernel without a graph on Ascend: Qwen3-Coder-480B in 8 bits, 165 to 171 ms for 62 blocks of
-23 kernels whatever the length (vllm-project/vllm-ascend, issue 7723)."""
-GPU_HOST_US = 65.0
-"""The same on GPUs: Qwen2.5-7B, 22 ms for 28 blocks of 12 kernels, 13 ms in a graph (vllm-project/vllm-omni,
-issue 7960)."""
-PIECE_US = 756.0
-"""Host time of a block of which all but the attention is captured: mean of 832 us (Qwen3-VL-30B, 591 of
-them idle, gone in a whole graph: vllm-project/vllm-ascend, issue 9404) and 687 us (Qwen3-VL-8B, 27.75 ms
-for 36 blocks and the iteration: pull request 5228 there)."""
-USUAL_ROOM, GPU_ROOM = 2048, 8192
-"""Tokens of a step where no limit is stated, on Ascend and on GPUs: the defaults of ``vllm serve`` below and
-from 70 GiB of memory on (vllm/engine/arg_utils.py); TensorRT-LLM and SGLang have 8192, too."""
-GRAPH_SHARE = 0.02  # of it that remains when a captured graph is replayed: an assumption
 
 
 def captured_share(s: Columns, rows: Floats, phase: str) -> Floats:
@@ -53,14 +39,18 @@ def launched_us(device: Device, s: Columns, level: Floats, work: BlockWork, phas
     """
     eager = work.kernels * _kernel_us(device)
     if phase != "decode" and not device.ascend:
-        return np.where(s["graph"] > 0, GRAPH_SHARE, 1.0) * eager
-    return np.select([level == 0, level < 1], [eager, np.minimum(PIECE_US, eager)], GRAPH_SHARE * eager)
+        return np.where(s["graph"] > 0, PHYSICS["graph_share"], 1.0) * eager
+    return np.select(
+        [level == 0, level < 1],
+        [eager, np.minimum(PHYSICS["piece_us"], eager)],
+        PHYSICS["graph_share"] * eager,
+    )
 
 
 def proposing_us(device: Device, model: ModelSizes, s: Columns, step_us: Floats, work: BlockWork) -> Floats:
     """Time to draft: passes through the blocks of a draft, launched kernel by kernel unless captured."""
     times, blocks = passes(s["speculative_tokens"], s["draft_method"])
-    share = np.where((s["draft_graph"] > 0) & (s["graph"] >= 1), GRAPH_SHARE, 1.0)
+    share = np.where((s["draft_graph"] > 0) & (s["graph"] >= 1), PHYSICS["graph_share"], 1.0)
     launched = work.kernels * _kernel_us(device) * share
     return np.asarray(times * blocks * np.maximum(step_us / model.layers, launched))
 
@@ -95,9 +85,14 @@ def shared_us(launched: Floats, s: Columns, device: Device, fresh: Floats, toget
 
 def _room(s: Columns, device: Device, fresh: Floats) -> Floats:
     """Requests whose prefill a step has room for."""
-    return np.asarray(np.where(s["chunk"] > 0, s["chunk"], USUAL_ROOM if device.ascend else GPU_ROOM) / fresh)
+    return np.asarray(
+        np.where(
+            s["chunk"] > 0, s["chunk"], PHYSICS["step_room"] if device.ascend else PHYSICS["gpu_step_room"]
+        )
+        / fresh
+    )
 
 
 def _kernel_us(device: Device) -> float:
     """Host time of a kernel that no graph holds."""
-    return HOST_US if device.ascend else GPU_HOST_US
+    return PHYSICS["host_us"] if device.ascend else PHYSICS["gpu_host_us"]

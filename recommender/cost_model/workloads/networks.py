@@ -11,17 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES
-from recommender.cost_model.fit.kernels import BURST_US, FORMAT_US
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.block import stream_us
 from recommender.cost_model.workloads.products import products_us
-from recommender.cost_model.workloads.training_memory import (
-    GRADIENT_BYTES,
-    MASTER_BYTES,
-    RESERVED_BYTES,
-    STATES,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,17 +27,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-BACKWARD = 2.0  # two products for one
-FLOPS_EFFICIENCY = 0.25  # of peak for networks known by their operation count alone; see docs/cost-model.md
-USUAL_ELEMENTS, WITH_OPERATIONS = 3.87e6, 0.669
-"""Elements that a network of 1e9 operations writes for a sample, and the power with which they grow: least
-squares over the 1,430 networks of data/models/networks.csv of which both are known, 1.8 times apart."""
-FORWARD_CONVERSIONS = 2.0  # its input to blocks of channels, its output back
-BACKWARD_CONVERSIONS = 4.0  # gradient and input, for either product, and their results (MindStudio profiles)
-
-
-KEPT = 2.0  # of each output: a normalisation keeps its input, the next convolution its own
-
 
 def written_elements(model: ModelSizes) -> float:
     """Elements that the layers of a network write for a sample; 0 if they are not known."""
@@ -54,11 +37,17 @@ def written_elements(model: ModelSizes) -> float:
 def trained_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
     """Bytes on a device in training; without activations where nothing says what the layers write."""
     owned = np.full_like(s["micro_batch"], model.known_parameters)
-    states = MASTER_BYTES + STATES["adam"][0]
-    parts = {"weights": owned * 2, "gradients": owned * GRADIENT_BYTES, "optimizer": owned * states}
+    states = PHYSICS["master_bytes"] + PHYSICS["state_bytes.adam"]
+    parts = {
+        "weights": owned * 2,
+        "gradients": owned * PHYSICS["gradient_bytes"],
+        "optimizer": owned * states,
+    }
     if elements := written_elements(model):
-        parts["activations"] = s["micro_batch"] * elements * KEPT * np.maximum(_element_bytes(s), 2.0)
-    return {**parts, "reserved": np.full_like(owned, RESERVED_BYTES)}
+        parts["activations"] = (
+            s["micro_batch"] * elements * PHYSICS["kept_outputs"] * np.maximum(_element_bytes(s), 2.0)
+        )
+    return {**parts, "reserved": np.full_like(owned, PHYSICS["reserved_bytes"])}
 
 
 def served_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
@@ -73,7 +62,7 @@ def served_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
         parts["activations"] = batch * 4.0 * max(layer.activation / layer.repeats for layer in layers)
     elif model.activations:
         parts["activations"] = batch * 2.0 * model.activations
-    return {**parts, "reserved": np.full_like(batch, RESERVED_BYTES)}
+    return {**parts, "reserved": np.full_like(batch, PHYSICS["reserved_bytes"])}
 
 
 def checked_capacity(device: Device, parts: Mapping[str, Floats]) -> float:
@@ -106,8 +95,11 @@ def operations_us(
         batch: Samples, shape (n,).
     """
     peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in settings["precision"]])
-    cube = model.flops_per_sample * batch / (FLOPS_EFFICIENCY * peak) * 1e6
-    elements = model.activations or USUAL_ELEMENTS * (model.flops_per_sample / 1e9) ** WITH_OPERATIONS
+    cube = model.flops_per_sample * batch / (PHYSICS["operations_efficiency"] * peak) * 1e6
+    elements = (
+        model.activations
+        or PHYSICS["usual_elements"] * (model.flops_per_sample / 1e9) ** PHYSICS["elements_power"]
+    )
     written = _element_bytes(settings) * batch * elements
     cube = np.maximum(cube, stream_us(operators, device, 2 * written, 0.0))
     return cube, stream_us(operators, device, written * _passes(device, backward=False), 0.0)
@@ -141,7 +133,7 @@ def convolutions_us(
         batch: Samples, shape (n,).
         backward: Whether gradients are computed too.
     """
-    again = 1.0 + (BACKWARD if backward else 0.0)
+    again = 1.0 + (PHYSICS["backward_products"] if backward else 0.0)
     rows = np.array([[layer.product(float(size)) for size in batch] for layer in layers])
     times = products_us(operators, device, rows[..., :3], settings["precision"]) * rows[..., 3]
     cube = times.sum(0) * again
@@ -164,10 +156,10 @@ def _conversions_us(
 
     Every plane of a channel is one contiguous piece, so small images convert slowly.
     """
-    times = FORWARD_CONVERSIONS + (BACKWARD_CONVERSIONS if backward else 0.0)
+    times = PHYSICS["forward_conversions"] + (PHYSICS["backward_conversions"] if backward else 0.0)
     count = float(sum(layer.repeats for layer in layers))
     moved = 4.0 * batch * sum(layer.activation for layer in layers)
     pieces = batch * sum(layer.repeats * layer.filters for layer in layers)
     cores = device.get("vector_cores") or device.cores
-    fixed = count * FORMAT_US + pieces / cores * BURST_US
+    fixed = count * PHYSICS["format_us"] + pieces / cores * PHYSICS["burst_us"]
     return np.asarray(times * (fixed + stream_us(operators, device, moved, count)))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
 from recommender.cost_model.facts.model import ROTARY_SIZE, ModelSizes
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT, PRECISIONS
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-CACHE_OVER_MEMORY = 2.2  # bandwidth of L2 over that of memory, as fitted for matrix products
 WEIGHT_BYTES = np.array([ELEMENT_BYTES[name] for name in PRECISIONS])
 
 
@@ -77,7 +77,7 @@ def stem_and_device(device: Device, index: float) -> tuple[str, str, Device]:
     if name in FOUR_BIT:
         # half a byte from memory; with Ascend's cores apart the vector cores hand the widened weight on
         # through L2, kernels of GPUs widen it in registers (Marlin, arXiv:2408.11743)
-        passed = size / CACHE_OVER_MEMORY if device.ascend and not device.joint else 0.0
+        passed = size / PHYSICS["cache_over_memory"] if device.ascend and not device.joint else 0.0
         facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth * size / (0.5 + passed)
     if size <= 1:
         facts["peak_int8_ops"] = peak

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.network import Network, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
 from recommender.cost_model.workloads.energy import power_w
@@ -21,7 +22,7 @@ from recommender.cost_model.workloads.forward_pass import forward_pass
 from recommender.cost_model.workloads.launching import proposing_us, shared_us
 from recommender.cost_model.workloads.serving_flow import StepTimes, is_apart, serving_flow, step_plan
 from recommender.cost_model.workloads.serving_memory import memory_parts, sequence_bytes, weights
-from recommender.cost_model.workloads.steps import PARTS, SPREAD, Steps
+from recommender.cost_model.workloads.steps import PARTS, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,12 +30,9 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.workloads.block import BlockWork
+    from recommender.cost_model.workloads.serving_flow import StepPlan
 
 Floats = NDArray[np.float64]
-
-STEP_HOST_US = 3000.0
-"""Scheduling, sampling and copies of an iteration: 2.8 to 3.8 ms (vllm-ascend 74191864b7). The device waits
-for it unless the next iteration is scheduled while this one runs (``async_scheduling``)."""
 
 
 def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:
@@ -122,7 +120,7 @@ def serving_step(
     cached = flight * sequence_bytes(model, s, middle)
     fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s)
     proposing = proposing_us(device, model, s, device_us + wire, work)
-    serial = np.where(s["async_scheduling"] > 0, 0.0, STEP_HOST_US)
+    serial = np.where(s["async_scheduling"] > 0, 0.0, PHYSICS["step_host_us"])
     idle_host = serial + np.maximum(host - device_us - wire, 0.0)
     stream = _stream_us(device, model, s, flight, cached)
     launching = model.layers * work.launch_us
@@ -137,14 +135,14 @@ def serving_step(
     step_s = np.asarray(sum(split_us.values()), dtype=np.float64) / 1e6
 
     # Prefill of one request, in chunks that each read the weights again.
-    plan = step_plan(s, device)
+    plan, in_step = step_plan(s, device), _in_step(model, s)
     fresh, chunk, count, together = plan.fresh, plan.chunk, plan.count, plan.together
     prefill = forward_pass(
         operators,
         device,
         network,
         model,
-        _of_prefill(s),
+        _of_prefill(s, _rows_share(s, plan, in_step)),
         tokens=chunk * together,
         sequences=together,
         length=chunk,
@@ -175,7 +173,7 @@ def serving_step(
         transfer_s=transfer_s,
         base_s=once / 1e6 * factor,
     )
-    output, flow = serving_flow(s, plan, times, _in_step(model, s))
+    output, flow = serving_flow(s, plan, times, in_step)
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
     split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}
     extra = dict(flow)
@@ -192,24 +190,32 @@ def serving_step(
         power_w=power,
         energy_j=energy,
         devices=devices,
-        spread=SPREAD,
+        spread=PHYSICS["spread"],
         extra=extra,
     )
 
 
 def _in_step(model: ModelSizes, s: Columns) -> Floats:
     """Engines that take each step together: those that share their experts, unless they prefill together."""
-    together = (s["engines"] == CHOICES["engines"].index("lock-step")) & bool(model.experts)
+    waits = [CHOICES["engines"].index(name) for name in ("lock-step", "unpadded")]
+    together = np.isin(s["engines"], waits) & bool(model.experts)
     sharing = np.minimum(s["expert_parallel"] / s["tensor_parallel"], s["data_parallel"])
     return np.where(together, np.maximum(sharing, 1.0), 1.0)
 
 
-def _of_prefill(s: Columns) -> Columns:
+def _rows_share(s: Columns, plan: StepPlan, in_step: Floats) -> Floats:
+    """Share of the engines in step that bring rows to the experts of a prefill: those that prefill then."""
+    own = np.minimum(plan.count / plan.together / np.maximum(plan.steps, 1) * s["batch"], 1.0)
+    share = own / (1 - (1 - own) ** in_step)
+    return np.where(s["engines"] == CHOICES["engines"].index("unpadded"), share, 1.0)
+
+
+def _of_prefill(s: Columns, rows_share: Floats) -> Columns:
     """The columns of engines that prefill: with a tensor split of their own, experts are theirs alone."""
     wide, ranks = s["prefill_tensor_parallel"], s["prefill_tensor_parallel"] * s["prefill_engines"]
     other = wide != s["tensor_parallel"]
     experts = np.where(other, np.minimum(s["expert_parallel"], ranks), s["expert_parallel"])
-    return {**s, "tensor_parallel": wide, "expert_parallel": experts}
+    return {**s, "tensor_parallel": wide, "expert_parallel": experts, "rows_share": rows_share}
 
 
 def _power(

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.attention_kinds import cache_bytes
 from recommender.cost_model.workloads.linear_attention import state_bytes
-from recommender.cost_model.workloads.training_memory import RESERVED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,5 +87,5 @@ def memory_parts(model: ModelSizes, s: Columns, batch: Floats) -> dict[str, Floa
         "weights": weights(model, s) * _kept(model, s),
         "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * _kept(model, s),
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
-        "reserved": np.full_like(tp, RESERVED_BYTES),
+        "reserved": np.full_like(tp, PHYSICS["reserved_bytes"]),
     }

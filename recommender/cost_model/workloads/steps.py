@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
+
+from recommender.cost_model.facts.physics import PHYSICS, physics_of
 
 Floats = NDArray[np.float64]
 
@@ -16,20 +17,7 @@ PARTS = (
     "data_loading",
 )  # fmt: skip
 """Parts of the time that add up to it; hidden communication stands beside them."""
-SPREAD = 0.45
-"""Log error of a whole step where no measured step anchors it: set by judgement, its coverage is in
-docs/figures-cost-model.md."""
-GPU_SPREAD = 0.35
-"""The same of a language model on a GPU: nine tenths of the published training steps of two tables lie within
-1.645 of it; with a table left out .91 and .88 of its steps lie within that of the other
-(``benchmarks/cost_models/gpu_spreads.py``)."""
-GPU_SERVED_SPREADS: Mapping[str, float] = MappingProxyType({"amd": 0.32, "nvidia": 0.18})
-"""The same of serving by one of ``GPU_ENGINES``, by vendor: nine tenths of the rows of three tables lie
-within 1.645 of it, and .99, .80 and .94 of each within that of the other two."""
 GPU_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "atom"})
-UNLIKE_ENGINES: Mapping[str, float] = MappingProxyType({"llama.cpp": 3.2})
-"""The same of engines that do not run as modelled: the table that measured llama.cpp on four GPUs has it 2 to
-98 times as slow (github.com/argonne-lcf/LLM-Inference-Bench@4211f5d4e9)."""
 
 
 def gpu_spread(vendor: str, phase: str, engine: str) -> float:
@@ -41,12 +29,12 @@ def gpu_spread(vendor: str, phase: str, engine: str) -> float:
         engine: Id of the engine; empty if it is not stated.
     """
     if not vendor:
-        return UNLIKE_ENGINES.get(engine, SPREAD)
+        return physics_of("unlike_engine_spread").get(engine, PHYSICS["spread"])
     if phase != "serving":
-        return GPU_SPREAD
+        return PHYSICS["gpu_spread"]
     if engine in GPU_ENGINES:
-        return GPU_SERVED_SPREADS[vendor]
-    return UNLIKE_ENGINES.get(engine, GPU_SPREAD)
+        return physics_of("gpu_served_spread")[vendor]
+    return physics_of("unlike_engine_spread").get(engine, PHYSICS["gpu_spread"])
 
 
 @dataclass(frozen=True, slots=True)

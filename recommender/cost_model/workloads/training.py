@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns
@@ -20,13 +21,9 @@ from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_
 from recommender.cost_model.workloads.block import BlockWork, forward, stream_us
 from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.layouts import complete_columns, shares, stage_layers, trained
-from recommender.cost_model.workloads.networks import (
-    BACKWARD,
-    convolutions_us,
-    trained_memory_parts,
-)
+from recommender.cost_model.workloads.networks import convolutions_us, trained_memory_parts
 from recommender.cost_model.workloads.products import products_us
-from recommender.cost_model.workloads.steps import SPREAD, Steps
+from recommender.cost_model.workloads.steps import Steps
 from recommender.cost_model.workloads.training_memory import (
     expert_copies,
     layer_activation,
@@ -40,18 +37,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.kinds import Operators
 
 Floats = NDArray[np.float64]
-
-HOST_US = 20.0
-"""Host time per launch without a graph: an assumption, half of what HCCL's host launch takes (42 us).
-It was 6 until the published gain of a captured graph came out as nothing: that effect is no test of it."""
-ATTENTION_BACKWARD = 2.5  # five products for two (Dao 2023)
-HOST_STATE_BYTES = 12.0  # float32 weight and two moments
-OPTIMISER_BYTES = 28.0  # Adam: read weight, gradient, two moments; write weight, moments, 16-bit weight
-UNFUSED_OPTIMISER = 3.0  # as elementwise kernels: each intermediate is written and read again
-OVERLAP_TAX = 0.189
-"""Time that compute takes longer for each second of communication behind it: the mean slowdown of overlapped
-compute on four GPUs (arXiv:2507.03114, abstract); taken for Ascend devices too."""
-OVERLAP = 0.8  # of the last backward pass that can hide gradients: an assumption
 
 
 def training_step(
@@ -108,7 +93,7 @@ def training_step(
     keys = np.where(cp > 1, tokens * model.kv_width / tp * 2, 0.0)
     ring = (cp - 1) * point_us(network, keys, tp * cp > network.per_node) * (1 + redo) * 2
     ring = np.where(cp > 1, ring, 0.0)
-    ring_hidden = np.minimum(ring, work.attention_us * (1 + ATTENTION_BACKWARD))
+    ring_hidden = np.minimum(ring, work.attention_us * (1 + PHYSICS["attention_backward"]))
 
     layers = stage_layers(model, s)
     head = _head(operators, device, model, tokens, s) * (1 + back)
@@ -119,7 +104,7 @@ def training_step(
     hop = point_us(network, np.where(pp > 1, activation / tp, 0.0), tp * cp * dp >= network.per_node)
     stage_wire = stage_wire + np.where(pp > 1, 2 * chunks * hop, 0.0)
     graph = s["graph"] > 0
-    launched = np.where(graph, 0.0, layers * kernels * HOST_US)
+    launched = np.where(graph, 0.0, layers * kernels * PHYSICS["training_host_us"])
     stage_device = stage_cube + stage_vector + stage_wire
     host = np.maximum(launched - stage_device, 0.0)
     stage = stage_device + host
@@ -144,7 +129,7 @@ def training_step(
     split["synchronisation"] = waiting
     split["compute"] = split["compute"] - waiting
     behind = count * layers * (cover + ring_hidden) + wire_hidden
-    split["communication_exposed"] = split["communication_exposed"] + OVERLAP_TAX * behind
+    split["communication_exposed"] = split["communication_exposed"] + PHYSICS["overlap_tax"] * behind
     hidden = behind + count * swap_hidden
     flops = count * (1 + back) * (layers * work.flops + head_flops / np.maximum(pp, 1))
     memory = memory_parts(model, s, tokens, ascend=device.ascend)
@@ -166,13 +151,18 @@ def _passes(work: BlockWork, s: Columns, share: Floats) -> tuple[Floats, Floats,
     redo_vector = np.where(full | products, share, np.where(selective, 0.5, 0.0))
     back = _products_back(s)
     cube = (work.cube_us + work.experts_us) * (1 + back + redo)
-    cube = cube + work.attention_us * (1 + ATTENTION_BACKWARD + redo_attention)
-    return cube, work.vector_us * (1 + BACKWARD + redo_vector), work.kernels * (1 + back + redo), redo
+    cube = cube + work.attention_us * (1 + PHYSICS["attention_backward"] + redo_attention)
+    return (
+        cube,
+        work.vector_us * (1 + PHYSICS["backward_products"] + redo_vector),
+        work.kernels * (1 + back + redo),
+        redo,
+    )
 
 
 def _products_back(s: Columns) -> Floats:
     """Products of the backward pass for one of the forward pass: frozen weights need no gradient."""
-    return np.where(s["lora_rank"] > 0, BACKWARD - 1.0, BACKWARD)
+    return np.where(s["lora_rank"] > 0, PHYSICS["backward_products"] - 1.0, PHYSICS["backward_products"])
 
 
 def _exchange(
@@ -210,14 +200,14 @@ def _gradients(
     # ZeRO 3 gathers weights in forward and backward pass of every micro-batch and scatters gradients once
     gather = collective_us(network, operators, "all_gather", sum(shares(model, s)) * 2 / group, group, tp)
     total = np.where(s["zero_stage"] >= 3, 2 * count * gather + total / 2, total)
-    room = np.where(s["zero_stage"] >= 3, count, 1.0) * OVERLAP * backward_us
+    room = np.where(s["zero_stage"] >= 3, count, 1.0) * PHYSICS["overlap"] * backward_us
     hidden = np.where(s["overlap_gradients"] > 0, np.minimum(total, room), 0.0)
     return total - hidden, hidden
 
 
 def _update(operators: Operators, device: Device, model: ModelSizes, s: Columns) -> Floats:
-    passes = np.where(s["fused_optimizer"] > 0, 1.0, UNFUSED_OPTIMISER)
-    return stream_us(operators, device, spread(model, s, stage=1) * OPTIMISER_BYTES * passes, 10.0)
+    passes = np.where(s["fused_optimizer"] > 0, 1.0, PHYSICS["unfused_optimiser"])
+    return stream_us(operators, device, spread(model, s, stage=1) * PHYSICS["optimiser_bytes"] * passes, 10.0)
 
 
 def _offload(
@@ -241,7 +231,7 @@ def _offload(
         "pcie_bandwidth_bytes_per_s",
     )
     count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
-    states = 2 * HOST_STATE_BYTES * spread(model, s, stage=1) / up * 1e6 / count
+    states = 2 * PHYSICS["host_state_bytes"] * spread(model, s, stage=1) / up * 1e6 / count
     kept = 2 * layers * layer_activation(model, s, tokens) / up * 1e6
     moved = np.where(kinds == CHOICES["offload"].index("activations"), kept, zero)
     hidden = np.minimum(moved, stage_us)
@@ -283,7 +273,7 @@ def _finish(
         power_w=power,
         energy_j=energy,
         devices=devices,
-        spread=SPREAD,
+        spread=PHYSICS["spread"],
         extra={"cube_use": use, "micro_batches": s["global_batch"] / (s["micro_batch"] * s["data_parallel"])},
     )
 
@@ -312,14 +302,14 @@ def _by_layers(
         )
     cube, vector, kernels = convolutions_us(operators, device, layers, s, s["micro_batch"], backward=True)
     compute, vector = count * cube, count * vector
-    launched = np.where(s["graph"] > 0, 0.0, count * kernels * HOST_US)
+    launched = np.where(s["graph"] > 0, 0.0, count * kernels * PHYSICS["training_host_us"])
     host = np.maximum(launched - compute - vector, 0.0)
     flops = 3 * model.flops_per_sample * samples
     s = {**s, "tensor_parallel": np.ones_like(samples), "expert_parallel": np.ones_like(samples)}
     wire, hidden = _gradients(operators, network, model, s, compute / count * 2 / 3, count)
     split = {
         "compute": compute, "memory": vector + _update(operators, device, model, s),
-        "communication_exposed": wire + OVERLAP_TAX * hidden, "scheduling": np.zeros_like(wire),
+        "communication_exposed": wire + PHYSICS["overlap_tax"] * hidden, "scheduling": np.zeros_like(wire),
         "synchronisation": np.zeros_like(wire), "bubble": np.zeros_like(wire), "host": host,
     }  # fmt: skip
     memory = trained_memory_parts(model, s)

@@ -8,46 +8,19 @@ run over configurations.
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.physics import PHYSICS, physics_by_place, physics_of
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.layouts import expert_cut, shares, stage_layers, trained
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
-
-MASTER_BYTES, GRADIENT_BYTES = 4.0, 4.0  # beside weights in 16 bit (Rajbhandari et al. 2020)
-STATES: Mapping[str, tuple[float, float]] = MappingProxyType(
-    {
-        "adam": (8.0, 4.0), "adam_8bit": (2.0, 2.0), "adafactor": (4.0, 2.0), "sgd": (4.0, 2.0),
-        "lion": (4.0, 2.0), "muon": (4.0, 2.0),
-    }
-)  # fmt: skip
-"""Bytes of an optimiser's states for a parameter, in float32 and where all is in 16 bit; those of Adam in 8
-bit stay so (https://huggingface.co/docs/transformers/model_memory_anatomy, which has Adafactor's too)."""
-FROZEN_BYTES: Mapping[float, float] = MappingProxyType({16: 2.0, 8: 1.0, 4: 0.5 + 4 / 64})
-"""Bytes of a frozen weight by its bits: NF4 has a float32 scale for 64 of them (Dettmers et al. 2023)."""
-CAST_BYTES = 4.0
-"""Of embedding and head beside weights in 4 or 8 bit (``prepare_model_for_kbit_training`` of peft)."""
-LOGIT_BYTES: Mapping[str, float] = MappingProxyType({"inplace": 6.0, "float32": 14.0, "chunked": 4.0})
-"""Bytes of a logit: 16 bit and float32 in place (``vocab_parallel_cross_entropy`` of Megatron); 16 bit, its
-float32 copy, the logarithm of its softmax and the gradient of that (PyTorch's ``cross_entropy``); 16 bit and
-its gradient, where the loss goes over pieces or is one kernel with the head (torchtune's
-``LinearCrossEntropyLoss``, Liger)."""
-UNFUSED_NORM_BYTES = 2 * 4.0  # two norms: float32 input and 16-bit output for the 16-bit input of a fused one
-UNFUSED_ACTIVATION_BYTES = 2.0  # the activated gate, which a fused kernel computes again
-RESERVED_BYTES = 4.5e9  # 3.2 to 4.4 GB in use on idle devices (npu-smi), and communication buffers
-GPU_RESERVED_BYTES = 1.343e9
-"""In use once a GPU has loaded its kernels (https://huggingface.co/docs/transformers/model_memory_anatomy)."""
-GATHERED_BLOCKS = 2.0  # of weights that are spread over replicas: the one that runs, and the next
 
 
 def recomputed(model: ModelSizes, s: Columns) -> Floats:
@@ -92,8 +65,8 @@ def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: s
     wide = (8 + 2 * (not model.causal)) * model.hidden / along + 2 * (attention + made) / tp
     wide = wide + 2 * model.matrices / (model.matrices - 1) * inner / tp + experts
     kept = (
-        UNFUSED_NORM_BYTES * model.hidden / along
-        + UNFUSED_ACTIVATION_BYTES * inner / (model.matrices - 1) / tp
+        PHYSICS["unfused_norm_bytes"] * model.hidden / along
+        + PHYSICS["unfused_activation_bytes"] * inner / (model.matrices - 1) / tp
     )
     wide = wide + np.where(s["fused_ops"] > 0, 0.0, kept)
     scored = (s["flash_attention"] > 0) | (s["recompute"] > 0)
@@ -135,11 +108,10 @@ def memory_parts(model: ModelSizes, s: Columns, tokens: Floats, *, ascend: bool 
     activations = _activations(model, s, tokens, count)
     of_host, of_optimizer = (s["offload"] == CHOICES["offload"].index(n) for n in ("parameters", "optimizer"))
     pure = s["pure_bf16"] > 0
-    states = np.zeros_like(tokens)
-    for place, (wide, narrow) in enumerate(STATES.values()):
-        states = np.where(s["optimizer_kind"] == place, np.where(pure, narrow, wide + MASTER_BYTES), states)
-    states = states * spread(model, s, stage=1)
-    gradients = np.where(pure, GRADIENT_BYTES / 2, GRADIENT_BYTES) * spread(model, s, stage=2)
+    kind = s["optimizer_kind"]
+    wide, narrow = (physics_by_place(name, kind) for name in ("state_bytes", "narrow_state_bytes"))
+    states = np.where(pure, narrow, wide + PHYSICS["master_bytes"]) * spread(model, s, stage=1)
+    gradients = PHYSICS["gradient_bytes"] * np.where(pure, 0.5, 1.0) * spread(model, s, stage=2)
     # PyTorch makes gradients while activations go, Megatron and DeepSpeed have a buffer for them
     gradients = np.where(pure & (count <= 1), np.maximum(gradients - activations, 0.0), gradients)
     # offloaded states take the gradients along where replicas share them (ZeRO-Offload)
@@ -148,7 +120,7 @@ def memory_parts(model: ModelSizes, s: Columns, tokens: Floats, *, ascend: bool 
         "gradients": np.where(of_host | (of_optimizer & (zero >= 2)), 0.0, gradients),
         "optimizer": np.where(of_host | of_optimizer, 0.0, states),
         "activations": activations,
-        "reserved": np.full_like(tokens, RESERVED_BYTES if ascend else GPU_RESERVED_BYTES),
+        "reserved": np.full_like(tokens, PHYSICS["reserved_bytes" if ascend else "gpu_reserved_bytes"]),
     }
 
 
@@ -160,12 +132,12 @@ def _weights(model: ModelSizes, s: Columns, ranks: Floats) -> Floats:
     lost = (model.embeddings - 1) * model.vocabulary * model.hidden / s["tensor_parallel"]
     is_frozen = s["lora_rank"] > 0
     block = np.full_like(dense, 2.0)
-    for bits, size in FROZEN_BYTES.items():
-        block = np.where(is_frozen & (s["frozen_bits"] == bits), size, block)
-    end = np.where((block < 2) & (s["pure_bf16"] == 0), CAST_BYTES, 2.0)
+    for bits, size in physics_of("frozen_bytes").items():
+        block = np.where(is_frozen & (s["frozen_bits"] == float(bits)), size, block)
+    end = np.where((block < 2) & (s["pure_bf16"] == 0), PHYSICS["cast_bytes"], 2.0)
     owned = block * (dense + routed - ends) + end * (ends + lost / s["pipeline_parallel"])
     blocks = np.maximum(stage_layers(model, s), 1.0)
-    gathered = GATHERED_BLOCKS * block * (dense + routed - ends) / blocks + end * ends
+    gathered = PHYSICS["gathered_blocks"] * block * (dense + routed - ends) / blocks + end * ends
     kept = (owned - block * routed) / ranks + block * routed / expert_copies(s)
     kept = np.where(s["offload"] == CHOICES["offload"].index("parameters"), 0.0, kept)
     return np.where((s["zero_stage"] >= 3) & (ranks > 1), np.minimum(kept + gathered, owned), owned)
@@ -184,7 +156,5 @@ def _activations(model: ModelSizes, s: Columns, tokens: Floats, count: Floats) -
     alive = np.minimum(pp * np.where(chunks > 1, 1 + (pp - 1) / (pp * chunks), 1.0), np.maximum(count, 1))
     away = s["offload"] == CHOICES["offload"].index("activations")
     held = np.where(away, 2 * kept, kept * stage_layers(model, s) * alive) + again
-    size = np.zeros_like(tokens)
-    for place, bytes_ in enumerate(LOGIT_BYTES.values()):
-        size = np.where(s["loss_kind"] == place, bytes_, size)
-    return np.asarray(held + tokens * model.vocabulary / s["tensor_parallel"] * size)
+    logit_bytes = physics_by_place("logit_bytes", s["loss_kind"])
+    return np.asarray(held + tokens * model.vocabulary / s["tensor_parallel"] * logit_bytes)

@@ -69,7 +69,11 @@ def layout_question(
         return None
     if question.engine != situation.framework.id:  # not stated, or what runs in its place
         question = replace(question, engine=situation.framework.id, version=situation.framework.version)
-    settings = {**_drafts(draft, question), **question.settings, "precision": _precision(draft, question)}
+    settings = {
+        **_of_every_layout(draft, question),
+        **question.settings,
+        "precision": _precision(draft, question),
+    }
     if not situation.is_training and not question.model.encodes:
         for fact in task_lengths(situation.model.id, settings, situation.phase):
             settings[fact.name.rpartition(".")[2]] = fact.value
@@ -195,10 +199,15 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
         draft.assumed.append(assumed_sequence(length))
 
 
-def _drafts(draft: StartDraft, question: Question) -> Mapping[str, object]:
-    """The drafting of tokens that a start sets."""
-    drafts = {item.key: item.value for item in draft.agreed if plain_key(item.key).startswith(DRAFTS)}
-    return translate(drafts, question.phase).settings if question.phase == "serving" else {}
+def _of_every_layout(draft: StartDraft, question: Question) -> Mapping[str, object]:
+    """What a start sets that every layout is priced with: drafts, and engines that prefill together."""
+    held = {
+        item.key: item.value
+        for item in draft.agreed
+        if plain_key(item.key).startswith(DRAFTS)
+        or ((meaning := meaning_of(item.key)) is not None and meaning.fact == "engines")
+    }
+    return translate(held, question.phase).settings if question.phase == "serving" else {}
 
 
 def _precision(draft: StartDraft, question: Question) -> str:

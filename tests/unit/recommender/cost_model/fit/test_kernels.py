@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from kg.errors import InputError
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.fit import kernels
 from recommender.cost_model.fit.profiles import bin_of
 from recommender.cost_model.operators.convolution import Convolution, operator_list
@@ -99,8 +100,8 @@ def test_a_convolution_without_channels_is_refused() -> None:
 def test_few_rows_of_float32_wait_for_their_weights_at_the_ports_of_the_cores_at_work() -> None:
     columns, deep = 1024, 8192
     call = parse("MatMul", f"1,{deep};{deep},{columns}", f"1,{columns}", "FLOAT;FLOAT", "FLOAT")
-    busy = min(np.ceil(columns / kernels.TILE_COLUMNS), DEVICE.cores)
-    ports = 4 * columns * deep / (busy * kernels.PORT_BYTES_PER_CYCLE * DEVICE.clock / 1e6)
+    busy = min(np.ceil(columns / PHYSICS["conversion_columns"]), DEVICE.cores)
+    ports = 4 * columns * deep / (busy * PHYSICS["port_bytes_per_cycle"] * DEVICE.clock / 1e6)
     assert (
         ports > 1.5 * 4 * columns * deep / DEVICE.memory_bandwidth * 1e6
     )  # few cores at work: not the memory

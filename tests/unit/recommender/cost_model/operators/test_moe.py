@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.kinds import reference_device
-from recommender.cost_model.operators.moe import (
-    PRIOR,
-    STREAM_SHARE,
-    TILE,
-    analytic,
-    busiest,
-    few_rows_us,
-    gathered_us,
-)
+from recommender.cost_model.operators.moe import PRIOR, TILE, analytic, busiest, few_rows_us, gathered_us
 
 DEVICE = reference_device()
 ROW = {
@@ -81,6 +74,8 @@ def test_experts_that_are_met_are_read_once_at_the_speed_of_the_memory() -> None
     times = few_rows_us(place, rows, "int8", 26.0)
     all_weights = 32 * 3 * 6144 * 2048 / 1.6e6
     assert times[0] == pytest.approx(26.0, abs=0.01)
-    assert times[1] - 26.0 == pytest.approx(all_weights / STREAM_SHARE * (1 - (1 - 8 / 256) ** 8), rel=1e-6)
-    assert times[2] - 26.0 >= all_weights / STREAM_SHARE * (1 - 1e-9)
+    assert times[1] - 26.0 == pytest.approx(
+        all_weights / PHYSICS["stream_share"] * (1 - (1 - 8 / 256) ** 8), rel=1e-6
+    )
+    assert times[2] - 26.0 >= all_weights / PHYSICS["stream_share"] * (1 - 1e-9)
     assert times[3] > times[2] > times[1]

@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 
 from kg.errors import MissingFactError
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.kinds import shipped
-from recommender.cost_model.operators.network import (
-    NETWORK_START_US,
-    START_US,
-    Network,
-    collective_us,
-    point_us,
-)
+from recommender.cost_model.operators.network import Network, collective_us, point_us
 
 LINK, PORT, MIB = 28e9, 12.5e9, 2.0**20
 SWITCHED = Network(
@@ -38,27 +33,29 @@ def us(network: Network, name: str, size: float, ranks: int, stride: int = 1) ->
     ],
 )
 def test_a_ring_sends_what_the_operation_needs(name: str, sent: float) -> None:
-    assert us(SWITCHED, name, MIB, 8) == pytest.approx(START_US + sent / (0.8 * LINK) * 1e6)
+    assert us(SWITCHED, name, MIB, 8) == pytest.approx(
+        PHYSICS["collective_start_us"] + sent / (0.8 * LINK) * 1e6
+    )
 
 
 def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather() -> None:
     both = us(SWITCHED, "reduce_scatter", 4 * MIB / 4, 4) + us(SWITCHED, "all_gather", 4 * MIB / 4, 4)
-    assert us(SWITCHED, "all_reduce", 4 * MIB, 4) == pytest.approx(both - START_US)
+    assert us(SWITCHED, "all_reduce", 4 * MIB, 4) == pytest.approx(both - PHYSICS["collective_start_us"])
 
 
 def test_a_mesh_has_a_link_to_every_other_device() -> None:
     assert us(MESH, "all_gather", MIB, 2) == us(MESH, "all_gather", MIB, 8)
-    assert us(SWITCHED, "all_gather", MIB, 8) - START_US == pytest.approx(
-        7 * (us(SWITCHED, "all_gather", MIB, 2) - START_US)
+    assert us(SWITCHED, "all_gather", MIB, 8) - PHYSICS["collective_start_us"] == pytest.approx(
+        7 * (us(SWITCHED, "all_gather", MIB, 2) - PHYSICS["collective_start_us"])
     )
 
 
 def test_across_nodes_the_port_of_each_device_counts() -> None:
     alone = us(SWITCHED, "all_reduce", 8 * MIB, 2, stride=8)  # one rank a node
-    assert alone == pytest.approx(NETWORK_START_US + 2 * 8 * MIB / 2 / PORT * 1e6)
+    assert alone == pytest.approx(PHYSICS["network_start_us"] + 2 * 8 * MIB / 2 / PORT * 1e6)
     both = us(SWITCHED, "all_reduce", 8 * MIB, 16)
-    inside = START_US + 2 * (8 * MIB / 16 * 2) * 7 / (0.8 * LINK) * 1e6
-    assert both == pytest.approx(inside + NETWORK_START_US + 2 * 8 * MIB / 16 / PORT * 1e6)
+    inside = PHYSICS["collective_start_us"] + 2 * (8 * MIB / 16 * 2) * 7 / (0.8 * LINK) * 1e6
+    assert both == pytest.approx(inside + PHYSICS["network_start_us"] + 2 * 8 * MIB / 16 / PORT * 1e6)
 
 
 def test_one_rank_and_no_bytes_take_no_time() -> None:
@@ -68,8 +65,8 @@ def test_one_rank_and_no_bytes_take_no_time() -> None:
 
 def test_a_message_to_one_device_goes_over_one_link() -> None:
     near, far = point_us(SWITCHED, np.array([MIB, MIB]), np.array([False, True])).tolist()
-    assert near == pytest.approx(START_US + MIB / (0.8 * LINK) * 1e6)
-    assert far == pytest.approx(NETWORK_START_US + MIB / PORT * 1e6)
+    assert near == pytest.approx(PHYSICS["collective_start_us"] + MIB / (0.8 * LINK) * 1e6)
+    assert far == pytest.approx(PHYSICS["network_start_us"] + MIB / PORT * 1e6)
 
 
 def test_a_bandwidth_that_nobody_knows_is_named() -> None:

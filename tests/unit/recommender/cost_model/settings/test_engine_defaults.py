@@ -67,7 +67,15 @@ def test_the_largest_captured_step_is_rounded_down(sequences: int, drafted: int,
     assert largest_captured("sglang", "", sequences, drafted) == 0
 
 
-@pytest.mark.parametrize("engine", ["vllm", "vllm-ascend", "sglang", "tensorrt-llm"])
-def test_engines_that_share_experts_step_together(engine: str) -> None:
-    assert engine_defaults("serving", engine, "")["engines"] == "lock-step"
+@pytest.mark.parametrize(
+    ("engine", "steps"),
+    [
+        ("vllm", "lock-step"),
+        ("vllm-ascend", "lock-step"),
+        ("sglang", "unpadded"),
+        ("tensorrt-llm", "lock-step"),
+    ],
+)
+def test_engines_that_share_experts_step_together(engine: str, steps: str) -> None:
+    assert engine_defaults("serving", engine, "")["engines"] == steps
     assert engine_defaults("serving", "mindie", "")["engines"] == "independent"

@@ -6,9 +6,9 @@ import pytest
 
 from recommender.cost_model.anchors import UNANCHORED
 from recommender.cost_model.estimate import estimate
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.settings.plans import PIECEWISE
-from recommender.cost_model.workloads.launching import HOST_US, PIECE_US
 from recommender.cost_model.workloads.steps import Steps
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
@@ -28,10 +28,10 @@ def serve(*settings: dict[str, object], name: str = "qwen3-30b-a3b", device: str
 def test_a_block_in_pieces_and_kernel_by_kernel_takes_what_the_host_takes() -> None:
     whole, pieces, eager = serve({}, {"graph": PIECEWISE}, {"graph": 0}).time_s * 1e6 / 48
     assert whole < 0.7 * pieces
-    assert pieces == pytest.approx(PIECE_US)
+    assert pieces == pytest.approx(PHYSICS["piece_us"])
     # 832 us measured for such a block (vllm-project/vllm-ascend, issue 9404)
     assert pieces == pytest.approx(832, rel=0.1)
-    assert eager == pytest.approx(20 * HOST_US)
+    assert eager == pytest.approx(20 * PHYSICS["host_us"])
 
 
 def test_a_step_beyond_the_largest_captured_one_is_launched_kernel_by_kernel() -> None:
@@ -47,7 +47,7 @@ def test_a_step_beyond_the_largest_captured_one_is_launched_kernel_by_kernel() -
 
 def test_a_prefill_is_launched_kernel_by_kernel_on_ascend() -> None:
     short, long = serve({"input_len": 16}, {"input_len": 32}).extra["prefill_s"]
-    assert short == long == pytest.approx(48 * 20 * HOST_US / 1e6)
+    assert short == long == pytest.approx(48 * 20 * PHYSICS["host_us"] / 1e6)
     gpu, longer = serve({"input_len": 16}, {"input_len": 8192}, device="h100-sxm").extra["prefill_s"]
     assert gpu < short / 5
     assert longer > gpu

@@ -80,6 +80,20 @@ def test_the_index_of_sparse_attention_is_shared_only_where_that_is_asked() -> N
     assert dense.extra["prefill_s"][0] == dense.extra["prefill_s"][1]
 
 
+def test_a_prefill_holds_the_rows_of_the_engines_that_prefill() -> None:
+    base: dict[str, object] = {
+        "tp": 2, "dp": 8, "ep": 16, "batch": 8, "input_len": 4096, "output_len": 1024, "precision": "int8",
+    }  # fmt: skip
+    padded, own, together, alone = serve(
+        *({**base, "engines": name} for name in ("lock-step", "unpadded", "balanced")),
+        {**base, "engines": "unpadded", "output_len": 1},
+        name="deepseek-r1",
+    ).extra["prefill_s"]
+    assert own < 0.9 * padded  # the other seven engines decode meanwhile: few of them bring rows
+    assert together == padded  # all of them prefill
+    assert alone == pytest.approx(padded)  # each step of each engine has a prefill
+
+
 def test_load_lengthens_the_tail() -> None:
     steps = serve(*({"tp": 16, "batch": 32, "request_rate": rate} for rate in (0.1, 1.0, 1e6)))
     p99 = steps.extra["ttft_p99_s"]

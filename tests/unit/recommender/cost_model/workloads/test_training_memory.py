@@ -8,9 +8,9 @@ import pytest
 
 from kg.errors import InputError
 from recommender.cost_model.facts.model import model_of
+from recommender.cost_model.facts.physics import physics_of
 from recommender.cost_model.settings.plans import CHOICES
 from recommender.cost_model.workloads.memory_fit import memory_bytes
-from recommender.cost_model.workloads.training_memory import LOGIT_BYTES, STATES
 from tests.unit.recommender.cost_model.machines import model
 
 PEAKS = Path(__file__).parents[5] / "benchmarks" / "cost_models" / "training_peaks.csv"
@@ -27,8 +27,8 @@ def total(name: str = "llama-2-7b", devices: int = 8, **settings: object) -> flo
 
 
 def test_choices_and_their_bytes_are_in_one_order() -> None:
-    assert tuple(STATES) == CHOICES["optimizer_kind"]
-    assert tuple(LOGIT_BYTES) == CHOICES["loss_kind"]
+    assert tuple(physics_of("state_bytes")) == CHOICES["optimizer_kind"]
+    assert tuple(physics_of("logit_bytes")) == CHOICES["loss_kind"]
 
 
 def test_peaks_that_documentation_prints_are_met() -> None:

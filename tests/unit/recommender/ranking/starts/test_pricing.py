@@ -47,6 +47,17 @@ def test_drafts_of_the_start_are_priced(shipped: Workspace) -> None:
     assert "speculative_tokens" not in plain.question.settings
 
 
+def test_layouts_are_priced_with_engines_that_prefill_together_where_the_start_has_them(
+    shipped: Workspace,
+) -> None:
+    question: dict[str, Any] = {"model": "deepseek-r1", "hardware": "ascend-910c", "count": 16}
+    told = agreed("SGLANG_SCHEDULER_DECREASE_PREFILL_IDLE", "1")
+    for kept, engines in (((told,), "balanced"), ((), None)):
+        made = asked(shipped, draft(*kept), **question, software={"sglang": "0.5.23"})
+        assert made is not None
+        assert made.question.settings.get("engines") == engines
+
+
 @pytest.mark.parametrize(("hardware", "separation"), [("910b3", "separate"), ("mi300x", None)])
 def test_what_decodes_alone_is_priced_without_prefills(
     shipped: Workspace, hardware: str, separation: str | None
