@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from tools.oracle.settings.class_flags import group_flags, of_field, readable_numbers
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from tools.oracle.settings.source import Module, Sources
 
+_ADDS_CHOICE = "add_parser_argument_choices_value"
 Overrides: TypeAlias = "dict[str, dict[str, ast.expr]]"
 """Words by field, where code sets them after the flag is made of its class: ``kwargs["x"]["type"] = f``."""
 
@@ -27,7 +29,7 @@ def flags(sources: Sources, entry: str = "") -> Iterator[Mined]:
         entry: Function whose flags are wanted, with those of the helpers that it calls; empty takes all.
     """
     wanted = _helpers(sources, entry) if entry else frozenset()
-    choices: dict[str, list[str]] = {}
+    added: dict[str, list[str]] = {}
     places: dict[str, tuple[str, int]] = {}
     found: list[Mined] = []
     numbers = readable_numbers(sources)
@@ -38,24 +40,26 @@ def flags(sources: Sources, entry: str = "") -> Iterator[Mined]:
         for scope, owner in scopes(module.tree):
             if entry and getattr(scope, "name", "") not in wanted:
                 continue
-            maps = _maps(scope)
+            parser = _Parser(sources, module, owner, _maps(scope), overrides, numbers)
             for call in _calls(scope):
-                name = tail(call.func)
-                if name == "add_argument" or ast.unparse(call.func) == "click.option":
-                    found.extend(_argument(sources, call, module, (maps, overrides, numbers), owner))
-                elif name == "ArgumentGroupFactory":
-                    found.extend(group_flags(sources, call, module))
-                elif name == "add_parser_argument_choices_value" and len(call.args) == 3:
-                    key, value = (as_text(item) for item in call.args[1:])
-                    choices.setdefault(key, []).append(value)
-                    places[key] = (module.path, call.lineno)
+                match call:
+                    case ast.Call(ast.Name("ArgumentGroupFactory")):
+                        found.extend(group_flags(sources, call, module))
+                    case ast.Call(function, [_, key, value]) if tail(function) == _ADDS_CHOICE:
+                        added.setdefault(as_text(key), []).append(as_text(value))
+                        places[as_text(key)] = (module.path, call.lineno)
+                    case ast.Call(
+                        ast.Attribute(_, "add_argument") | ast.Attribute(ast.Name("click"), "option")
+                    ):
+                        found.extend(parser.flags(call))
     for item in found:
-        added = [choice for name in (item.key, *item.aliases) for choice in choices.pop(name, ())]
-        if item.choices and added:
-            item.choices = (*item.choices, *(choice for choice in added if choice not in item.choices))
+        more = [choice for name in (item.key, *item.aliases) for choice in added.pop(name, ())]
+        if item.choices and more:
+            item.choices = (*item.choices, *(choice for choice in more if choice not in item.choices))
     yield from found
-    for key, (path, line, values) in ((key, (*places[key], values)) for key, values in choices.items()):
-        yield Mined(key=key, place="flag", path=path, line=line, choices=tuple(dict.fromkeys(values)))
+    for name, values in added.items():
+        path, line = places[name]
+        yield Mined(key=name, place="flag", path=path, line=line, choices=tuple(dict.fromkeys(values)))
 
 
 def _helpers(sources: Sources, entry: str) -> frozenset[str]:
@@ -69,18 +73,14 @@ def _helpers(sources: Sources, entry: str) -> frozenset[str]:
     found, waiting = {entry}, [entry]
     while waiting:
         scope = functions.get(waiting.pop())
-        for call in _calls(scope) if scope else ():
-            name = tail(call.func)
-            if name in functions and name not in found:
-                found.add(name)
-                waiting.append(name)
+        called = {tail(call.func) for call in _calls(scope)} if scope else set()
+        waiting += (new := called & functions.keys() - found)
+        found |= new
     return frozenset(found)
 
 
 def _calls(scope: ast.AST) -> Iterator[ast.Call]:
-    for node in _inside(scope):
-        if isinstance(node, ast.Call):
-            yield node
+    return (node for node in _inside(scope) if isinstance(node, ast.Call))
 
 
 def _inside(scope: ast.AST) -> Iterator[ast.AST]:
@@ -110,108 +110,91 @@ def _overrides(module: Module) -> Overrides:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript)
     }
     for node in nodes:
-        if isinstance(node, ast.Assign | ast.Delete):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript) and (word := as_text(target.slice)):
-                    owner = target.value
-                    field = (
-                        as_text(owner.slice)
-                        if isinstance(owner, ast.Subscript)
-                        else fields.get(tail(owner), "")
-                    )
-                    value = node.value if isinstance(node, ast.Assign) else ast.Constant(1)
-                    found.setdefault(field, {})[word] = value
-        elif (
-            isinstance(node, ast.Call)
-            and tail(node.func) == "remove"
-            and isinstance(node.func, ast.Attribute)
-        ):
-            owner = node.func.value  # kwargs["x"]["choices"].remove(y)
-            if isinstance(owner, ast.Subscript) and isinstance(owner.value, ast.Subscript) and node.args:
-                found.setdefault(as_text(owner.value.slice), {})["remove"] = node.args[0]
+        match node:
+            case ast.Assign(targets) | ast.Delete(targets):
+                value = node.value if isinstance(node, ast.Assign) else ast.Constant(1)
+                for target in targets:
+                    match target:
+                        case ast.Subscript(ast.Subscript(_, field), word) if as_text(word):
+                            found.setdefault(as_text(field), {})[as_text(word)] = value
+                        case ast.Subscript(owner, word) if as_text(word):
+                            found.setdefault(fields.get(tail(owner), ""), {})[as_text(word)] = value
+            case ast.Call(ast.Attribute(ast.Subscript(ast.Subscript(_, field)), "remove"), [value, *_]):
+                found.setdefault(as_text(field), {})["remove"] = value  # kwargs["x"]["choices"].remove(y)
     return found
 
 
-def _argument(
-    sources: Sources,
-    call: ast.Call,
-    module: Module,
-    known: tuple[dict[str, ast.expr], Overrides, dict[str, bool]],
-    owner: ast.ClassDef | None,
-) -> Iterator[Mined]:
-    maps, overrides, numbers = known
-    if any(isinstance(item, ast.JoinedStr) for item in call.args):
-        for member in _loop(sources, module, maps, owner):
-            yield _made(sources, member, overrides, numbers)
-        return
-    names = [text for item in call.args if (text := as_text(item)).startswith("-")]
-    if not names:
-        return
-    spread = next((word.value for word in call.keywords if word.arg is None), None)
-    field = _field(sources, spread, module, maps, owner) if spread is not None else None
-    long = next((name for name in names if name.startswith("--")), names[0])
-    item = (
-        _made(sources, field, overrides, numbers, long)
-        if field
-        else Mined(key=long, place="flag", path=module.path, stated=True)
-    )
-    item.path, item.line = module.path, call.lineno
-    item.aliases = tuple(name for name in names if name != long)
-    words = {word.arg: word.value for word in call.keywords if word.arg}
-    if isinstance(spread, ast.Dict):  # **{**kwargs["x"], "default": None}
-        inside = zip(spread.keys, spread.values, strict=True)
-        words |= {text: value for key, value in inside if key is not None and (text := as_text(key))}
-    apply_words(sources, item, words, module)
-    if item.type == "bool" and item.negation:
-        item.negation = long.replace("--", "--no-", 1)
-    yield item
+@dataclass(frozen=True, slots=True)
+class _Parser:
+    """What one function knows that adds flags.
 
+    Attributes:
+        sources: All modules.
+        module: Where it stands.
+        owner: Its class.
+        maps: What its names are set to.
+        overrides: Words set after a flag is made of its class.
+        numbers: Fields whose numbers may end in a letter.
+    """
 
-def _made(
-    sources: Sources, field: Field, overrides: Overrides, numbers: dict[str, bool], key: str = ""
-) -> Mined:
-    item = of_field(field, key)
-    if field.name in numbers and item.type == "int":
-        item.scaled = True
-        item.words = (*item.words, *(("auto",) if numbers[field.name] else ()))
-    apply_words(sources, item, overrides.get(field.name, {}), field.module)
-    return item
+    sources: Sources
+    module: Module
+    owner: ast.ClassDef | None
+    maps: dict[str, ast.expr]
+    overrides: Overrides
+    numbers: dict[str, bool]
 
+    def flags(self, call: ast.Call) -> Iterator[Mined]:
+        """The flags of one call."""
+        if any(isinstance(item, ast.JoinedStr) for item in call.args):
+            yield from map(self._made, self._loop())
+            return
+        names = [text for item in call.args if (text := as_text(item)).startswith("-")]
+        if not names:
+            return
+        spread = next((word.value for word in call.keywords if word.arg is None), None)
+        field = self._field(spread) if spread is not None else None
+        long = next((name for name in names if name.startswith("--")), names[0])
+        item = self._made(field, long) if field else Mined(key=long, place="flag", path="", stated=True)
+        item.path, item.line = self.module.path, call.lineno
+        item.aliases = tuple(name for name in names if name != long)
+        words = {word.arg: word.value for word in call.keywords if word.arg}
+        if isinstance(spread, ast.Dict):  # **{**kwargs["x"], "default": None}
+            inside = zip(spread.keys, spread.values, strict=True)
+            words |= {text: value for key, value in inside if key is not None and (text := as_text(key))}
+        apply_words(self.sources, item, words, self.module)
+        if item.type == "bool" and item.negation:
+            item.negation = long.replace("--", "--no-", 1)
+        yield item
 
-def _loop(
-    sources: Sources, module: Module, maps: dict[str, ast.expr], owner: ast.ClassDef | None
-) -> Iterator[Field]:
-    """Fields of which flags are made in a loop over a class: itself, or one that derives from it."""
-    if "get_kwargs" not in maps or owner is None:
-        return
-    heirs = [
-        name for name, item in module.classes.items() if owner.name in {tail(base) for base in item.bases}
-    ]
-    for name in heirs or [owner.name]:
-        yield from fields_of(sources, name, module).values()
+    def _made(self, field: Field, key: str = "") -> Mined:
+        item = of_field(field, key)
+        if field.key in self.numbers and item.type == "int":
+            item.scaled = True
+            item.words = (*item.words, *(("auto",) if self.numbers[field.key] else ()))
+        apply_words(self.sources, item, self.overrides.get(field.key, {}), field.module)
+        return item
 
+    def _loop(self) -> Iterator[Field]:
+        """Fields of which flags are made in a loop over a class: itself, or one that derives from it."""
+        if "get_kwargs" in self.maps and self.owner is not None:
+            name = self.owner.name
+            heirs = [key for key, item in self.module.classes.items() if name in map(tail, item.bases)]
+            for heir in heirs or [name]:
+                yield from fields_of(self.sources, heir, self.module).values()
 
-def _field(
-    sources: Sources,
-    node: ast.expr,
-    module: Module,
-    maps: dict[str, ast.expr],
-    owner: ast.ClassDef | None,
-    depth: int = 0,
-) -> Field | None:
-    """The field that ``**kwargs["name"]`` stands for, where ``kwargs = get_kwargs(Class)``."""
-    if depth > 4:
+    def _field(self, node: ast.expr, depth: int = 0) -> Field | None:
+        """The field that ``**kwargs["name"]`` stands for, where ``kwargs = get_kwargs(Class)``."""
+        match node:
+            case ast.Name(name) if name in self.maps and depth < 5:
+                return self._field(self.maps[name], depth + 1)
+            case ast.Dict(keys, values):
+                spread = [value for key, value in zip(keys, values, strict=True) if key is None]
+                return self._field(spread[0], depth + 1) if spread else None
+            case ast.Subscript(source, key):
+                source = self.maps.get(tail(source), source)
+                if isinstance(source, ast.Call) and tail(source.func) == "get_kwargs" and source.args:
+                    name = tail(source.args[0])
+                    name = self.owner.name if name == "cls" and self.owner is not None else name
+                    return fields_of(self.sources, name).get(as_text(key))
         return None
-    if isinstance(node, ast.Name) and node.id in maps:
-        return _field(sources, maps[node.id], module, maps, owner, depth + 1)
-    if isinstance(node, ast.Dict):
-        spread = next((value for key, value in zip(node.keys, node.values, strict=True) if key is None), None)
-        return _field(sources, spread, module, maps, owner, depth + 1) if spread is not None else None
-    if not isinstance(node, ast.Subscript):
-        return None
-    source = maps.get(tail(node.value)) if isinstance(node.value, ast.Name) else node.value
-    if not isinstance(source, ast.Call) or tail(source.func) != "get_kwargs" or not source.args:
-        return None
-    name = tail(source.args[0])
-    name = owner.name if name == "cls" and owner is not None else name
-    return fields_of(sources, name, None).get(as_text(node.slice))

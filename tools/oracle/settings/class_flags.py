@@ -1,4 +1,4 @@
-"""Flags that parsers make of fields of configuration classes: vLLM, SGLang and Megatron, each by its rule."""
+"""Flags that parsers make of fields of configuration classes, each program's parser by its rule."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from tools.oracle.settings.fields import Field, fields_of
-from tools.oracle.settings.source import Mined, as_literal, as_text, tail
+from tools.oracle.settings.source import Mined, as_literal, as_text, tail, texts
 from tools.oracle.settings.types import apply_action, type_of_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tools.oracle.settings.source import Module, Sources
 
 
 def of_field(field: Field, key: str = "") -> Mined:
     """The flag that a parser makes of a field, by vLLM's rule for unions."""
-    flag = key or "--" + field.name.replace("_", "-")
+    flag = key or "--" + field.key.replace("_", "-")
     kind, parts = field.kind, field.kind.parts or {field.kind.type}
     item = field.as_setting(flag, "flag")
     if not kind.nested:
@@ -37,32 +37,48 @@ def of_field(field: Field, key: str = "") -> Mined:
     return item
 
 
+def class_arguments(sources: Sources, names: Iterable[str]) -> Iterator[Mined]:
+    """Flags that ``HfArgumentParser`` makes of dataclasses: booleans take a value or none."""
+    for field in (field for name in names for field in fields_of(sources, name).values() if field.init):
+        item = of_field(field, f"--{field.key}")
+        item.negation, item.words, item.open, item.required = "", (), False, not field.has_default
+        if item.type == "bool":
+            item.nargs = "?"
+            item.negation = f"--no_{field.key}" if field.default is True else ""
+        elif item.type == "object":
+            item.type = "any"
+        yield item
+
+
 def annotated_flags(sources: Sources) -> Iterator[Mined]:
-    """Flags that a parser makes of fields annotated with their help: ``name: A[int, "help"] = 1``."""
+    """Flags that SGLang makes of fields annotated with their help: ``name: A[int, "help"] = 1``."""
     for module in sources.having(": A[", "Annotated["):
         for owner in module.classes.values():
-            for field in fields_of(sources, owner.name, module).values():
-                statement = _statement(owner, field.name)
-                second = _second(statement)
-                if second is None or statement is None or field.module is not module:
-                    continue
-                call = next((item for item in field.kind.metadata if tail(item.func) == "Arg"), None)
-                words = {word.arg: word.value for word in call.keywords if word.arg} if call else {}
-                if call is None and not isinstance(second, ast.Constant | ast.JoinedStr | ast.BinOp):
-                    continue
-                if not as_literal(sources, words.get("no_cli"), module):
-                    yield _annotated(sources, field, words, required=statement.value is None)
+            known = fields_of(sources, owner.name, module)
+            for statement in owner.body:
+                match statement:
+                    case ast.AnnAssign(
+                        ast.Name(name), ast.Subscript(ast.Name("A" | "Annotated"), ast.Tuple([_, said, *_]))
+                    ) if name in known:
+                        calls = (call for call in known[name].kind.metadata if tail(call.func) == "Arg")
+                        call = next(calls, None)
+                        words = {word.arg: word.value for word in call.keywords if word.arg} if call else {}
+                        told = call is not None or isinstance(said, ast.Constant | ast.JoinedStr | ast.BinOp)
+                        if told and not as_literal(sources, words.get("no_cli"), module):
+                            yield _annotated(sources, known[name], words, required=statement.value is None)
 
 
 def _annotated(sources: Sources, field: Field, words: dict[str, ast.expr], *, required: bool) -> Mined:
-    item, module = of_field(field), field.module
-    name = as_literal(sources, words.get("cli_name"), module)
-    item.key = name or item.key
-    item.aliases = tuple(as_literal(sources, words.get("aliases"), module) or ())
-    item.choices = tuple(as_literal(sources, words.get("choices"), module) or item.choices)
-    item.negation, item.words = "", ()
-    item.nargs = as_literal(sources, words.get("nargs"), module)
-    item.required = required or as_literal(sources, words.get("required"), module) is True
+    said = {
+        name: as_literal(sources, words.get(name), field.module)
+        for name in ("cli_name", "aliases", "choices", "nargs", "required")
+    }
+    item = of_field(field)
+    item.key = said["cli_name"] or item.key
+    item.aliases = tuple(said["aliases"] or ())
+    item.choices = tuple(said["choices"] or item.choices)
+    item.negation, item.words, item.nargs = "", (), said["nargs"]
+    item.required = required or said["required"] is True
     if item.type == "object":
         item.type, item.open = "str", False  # the rule knows str, int and float alone
     if "type_parser" in words:
@@ -74,12 +90,14 @@ def _annotated(sources: Sources, field: Field, words: dict[str, ast.expr], *, re
 
 def group_flags(sources: Sources, call: ast.Call, module: Module) -> Iterator[Mined]:
     """Flags that Megatron's factory makes of a configuration class."""
-    words = {word.arg: word.value for word in call.keywords}
-    left_out = set(as_literal(sources, words.get("exclude"), module) or ())
-    if isinstance(words.get("exclude"), ast.Name):
-        left_out |= _listed(module, words["exclude"])
+    left_out: set[str] = set()
+    for excluded in (word.value for word in call.keywords if word.arg == "exclude"):
+        left_out |= set(as_literal(sources, excluded, module) or ())
+        for node in ast.walk(module.tree) if isinstance(excluded, ast.Name) else ():
+            if isinstance(node, ast.Assign) and tail(excluded) in map(tail, node.targets):
+                left_out |= set(texts(node.value))  # wherever in the module
     for field in fields_of(sources, tail(call.args[0]) if call.args else "", module).values():
-        if field.name in left_out or not field.init:
+        if field.key in left_out or not field.init:
             continue
         item = of_field(field)
         item.negation = ""
@@ -87,15 +105,25 @@ def group_flags(sources: Sources, call: ast.Call, module: Module) -> Iterator[Mi
             if item.default is True:
                 item.key, item.aliases = f"--no-{item.key[2:]}", (f"--disable-{item.key[2:]}",)
             item.default, item.stated = False, True
-        for name, value in _metadata(sources, field):
-            if name == "arg_names":
-                item.key, *rest = value
-                item.aliases = tuple(rest)
-            elif name == "default":
-                item.default = value
-            elif name == "choices":
-                item.choices = tuple(value)
+        said = _metadata(sources, field)
+        item.key, *aliases = said.get("arg_names") or (item.key, *item.aliases)
+        item.aliases = tuple(aliases)
+        item.default = said.get("default", item.default)
+        item.choices = tuple(said.get("choices", item.choices))
         yield item
+
+
+def _metadata(sources: Sources, field: Field) -> dict[str, Any]:
+    """What a field says of its flag, as far as it is literal."""
+    tables = [field.metadata] if isinstance(field.metadata, ast.Dict) else []
+    pairs = [pair for table in tables for pair in zip(table.keys, table.values, strict=True)]
+    inner = [value for key, value in pairs if as_text(key) == "argparse_meta" and isinstance(value, ast.Dict)]
+    said = {
+        as_text(key): as_literal(sources, value, field.module)
+        for table in inner
+        for key, value in zip(table.keys, table.values, strict=True)
+    }
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def readable_numbers(sources: Sources) -> dict[str, bool]:
@@ -105,56 +133,14 @@ def readable_numbers(sources: Sources) -> dict[str, bool]:
         for scope in ast.walk(module.tree):
             if not isinstance(scope, ast.FunctionDef) or scope.name not in {"get_kwargs", "_compute_kwargs"}:
                 continue
-            sets = {
-                tail(node.targets[0]): node.value
-                for node in ast.walk(scope)
-                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Set | ast.List)
-            }
-            for node in (node for node in ast.walk(scope) if isinstance(node, ast.If)):
-                made = [tail(part.value) for part in node.body if isinstance(part, ast.Assign)]
-                if not made or not made[0].startswith("human_readable_int"):
-                    continue
-                tests = [
-                    sets.get(tail(part), part) for part in ast.walk(node.test) if isinstance(part, ast.expr)
-                ]
-                for part in (part for test in tests for part in ast.walk(test) if isinstance(part, ast.expr)):
-                    if name := as_text(part):
-                        found.setdefault(name, made[0].endswith("_or_auto"))
+            nodes = list(ast.walk(scope))
+            sets = {tail(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign)}
+            for node in (node for node in nodes if isinstance(node, ast.If)):
+                made = next((tail(part.value) for part in node.body if isinstance(part, ast.Assign)), "")
+                if made.startswith("human_readable_int"):
+                    names = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+                    named = [sets[name] for name in names & sets.keys()]
+                    listed = [node.test, *(part for part in named if isinstance(part, ast.Set | ast.List))]
+                    for name in (name for part in listed for name in texts(part)):
+                        found.setdefault(name, made.endswith("_or_auto"))
     return found
-
-
-def _statement(owner: ast.ClassDef, name: str) -> ast.AnnAssign | None:
-    return next(
-        (item for item in owner.body if isinstance(item, ast.AnnAssign) and tail(item.target) == name), None
-    )
-
-
-def _second(statement: ast.AnnAssign | None) -> ast.expr | None:
-    """The second part of ``name: A[type, second]``."""
-    node = statement.annotation if statement else None
-    if isinstance(node, ast.Subscript) and tail(node.value) in {"A", "Annotated"}:
-        return node.slice.elts[1] if isinstance(node.slice, ast.Tuple) else None
-    return None
-
-
-def _listed(module: Module, name: ast.expr) -> set[str]:
-    """Texts in the list that a name is set to, wherever in the module."""
-    return {
-        as_text(part)
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Assign) and any(tail(target) == tail(name) for target in node.targets)
-        for part in ast.walk(node.value)
-        if isinstance(part, ast.Constant) and as_text(part)
-    }
-
-
-def _metadata(sources: Sources, field: Field) -> Iterator[tuple[str, Any]]:
-    if not isinstance(field.metadata, ast.Dict):
-        return
-    for key, value in zip(field.metadata.keys, field.metadata.values, strict=True):
-        if key is None or as_text(key) != "argparse_meta" or not isinstance(value, ast.Dict):
-            continue
-        for inner, content in zip(value.keys, value.values, strict=True):
-            literal = as_literal(sources, content, field.module)
-            if inner is not None and literal is not None:
-                yield as_text(inner), literal

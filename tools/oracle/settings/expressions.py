@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from functools import partial, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tools.oracle.settings.functions import HOOKS, reads
+from tools.oracle.settings.functions import HOOKS, reads, set_by
 from tools.oracle.settings.source import UnresolvedError, tail
 from tools.oracle.settings.symbols import (
     COMPUTED,
@@ -28,10 +29,10 @@ from tools.oracle.settings.symbols import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from tools.oracle.settings.functions import FunctionIndex, SourceFunction
-    from tools.oracle.settings.symbols import Cases, Terms
+    from tools.oracle.settings.symbols import Cases
 
 State = dict[str, "Cases"]
 TOLD = "."
@@ -64,77 +65,71 @@ class Expressions(ABC):
 
     def test(self, node: ast.expr, state: State) -> Cases:
         """Whether a condition holds, by cases."""
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return tuple((terms, not value) for terms, value in self.test(node.operand, state))
-        if isinstance(node, ast.BoolOp):
-            found = self.test(node.values[0], state)
-            for part in node.values[1:]:
-                found = _unless(found, self.test(part, state), ends=isinstance(node.op, ast.Or))
-            return found
-        if isinstance(node, ast.Compare):
-            held: Cases = (((), True),)
-            for (left, right), sign in zip(pairwise([node.left, *node.comparators]), node.ops, strict=True):
-                if _is_of_model(left):
-                    return (((), isinstance(sign, ast.NotIn | ast.NotEq | ast.IsNot)),)
-                held = _unless(held, self._compared(left, sign, right, state), ends=False)
-            return held
+        match node:
+            case ast.UnaryOp(ast.Not(), inner):
+                return tuple((terms, not value) for terms, value in self.test(inner, state))
+            case ast.BoolOp(way, parts):
+                ends = isinstance(way, ast.Or)
+                tests = (self.test(part, state) for part in parts)
+                return reduce(lambda found, after: _unless(found, after, ends=ends), tests)
+            case ast.Compare(left, signs, others):
+                held: Cases = (((), True),)
+                for (one, two), sign in zip(pairwise([left, *others]), signs, strict=True):
+                    if _is_of_model(one):
+                        return (((), isinstance(sign, ast.NotIn | ast.NotEq | ast.IsNot)),)
+                    said = partial(lambda sign, a, b: compared(a, sign, b), sign)
+                    held = _unless(held, self._of_both(one, two, said, state), ends=False)
+                return held
         return chained(self.value(node, state), truth)
 
-    def _compared(self, left: ast.expr, sign: ast.cmpop, right: ast.expr, state: State) -> Cases:
-        sides = self.value(left, state), self.value(right, state)
-        return chained(sides[0], lambda one: chained(sides[1], lambda two: compared(one, sign, two)))
+    def _of_both(
+        self, left: ast.expr, right: ast.expr, then: Callable[[Any, Any], Cases], state: State
+    ) -> Cases:
+        ends = self.value(right, state)
+        return chained(self.value(left, state), lambda one: chained(ends, partial(then, one)))
 
-    def value(self, node: ast.expr, state: State) -> Cases:
+    def value(self, node: ast.expr, state: State) -> Cases:  # noqa: PLR0912  one case a kind of node
         """The value of an expression, by cases."""
-        if isinstance(node, ast.Name) and node.id in state:
-            return state[node.id]
-        if isinstance(node, ast.Attribute) and tail(node.value) in OWNERS and node.attr == self.target:
-            return state[TOLD]
-        if (found := measured(node)) is not None:
-            return found
-        if isinstance(node, ast.Attribute) and tail(node.value) in OWNERS | {"envs"}:
-            return self._setting(node.attr)
-        return self._made(node, state)
-
-    def _setting(self, name: str) -> Cases:
-        item = self.program.names.get(name)
-        if item is None:
-            return UNSEEN
-        settled = item.default is None and name in self.program.settled
-        return (((), Symbol(item.key, default=item.default if item.stated else COMPUTED, settled=settled)),)
-
-    def _made(self, node: ast.expr, state: State) -> Cases:
-        if isinstance(node, ast.IfExp):
-            return joined(
-                self.test(node.test, state),
-                {True: self.value(node.body, state), False: self.value(node.orelse, state)},
-            )
-        if isinstance(node, ast.BoolOp):
-            return self._either(node, state)
-        if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
-            return self.test(node, state)
-        if isinstance(node, ast.BinOp):
-            return paired(
-                self.value(node.left, state),
-                self.value(node.right, state),
-                lambda a, b: operated(node.op, a, b),
-            )
-        if isinstance(node, ast.Dict):
-            return (((), self._table(node, state)),)
-        if isinstance(node, ast.Tuple):
-            return (((), tuple(self.value(part, state) for part in node.elts)),)
-        if isinstance(node, ast.Subscript):
-            return self._entry(node.value, node.slice, UNSEEN, state)
-        if isinstance(node, ast.Call):
-            return self._called(node, state)
+        match node:
+            case ast.Name(name) if name in state:
+                return state[name]
+            case ast.Attribute(owner, name) if tail(owner) in OWNERS and name == self.target:
+                return state[TOLD]
+            case _ if (found := measured(node)) is not None:
+                return found
+            case ast.Attribute(owner, name) if tail(owner) in OWNERS | {"envs"}:
+                item = self.program.names.get(name)
+                if item is None:
+                    return UNSEEN
+                settled = item.default is None and name in self.program.settled
+                default = item.default if item.stated else COMPUTED
+                return (((), Symbol(item.key, default=default, settled=settled)),)
+            case ast.IfExp(condition, body, otherwise):
+                ways = {True: self.value(body, state), False: self.value(otherwise, state)}
+                return joined(self.test(condition, state), ways)
+            case ast.BoolOp(sign, parts):
+                values = reversed([self.value(part, state) for part in parts])
+                return reduce(lambda last, one: _unless(one, last, ends=isinstance(sign, ast.Or)), values)
+            case ast.Compare() | ast.UnaryOp(ast.Not()):
+                return self.test(node, state)
+            case ast.BinOp(left, sign, right):
+                return self._of_both(left, right, lambda a, b: (((), operated(sign, a, b)),), state)
+            case ast.Dict():
+                return (((), self._table(node, state)),)
+            case ast.Tuple(parts):
+                return (((), tuple(self.value(part, state) for part in parts)),)
+            case ast.Subscript(table, key):
+                return self._entry(table, key, UNSEEN, state)
+            case ast.Call():
+                return self._called(node, state)
         return self._stated(node)
 
-    def _either(self, node: ast.BoolOp, state: State) -> Cases:
-        *others, last = node.values
-        found = self.value(last, state)
-        ends = isinstance(node.op, ast.Or)
-        for part in reversed(others):
-            found = _unless(self.value(part, state), found, ends=ends)
+    def _table(self, node: ast.Dict, state: State) -> dict[object, Cases]:
+        found: dict[object, Cases] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            named = self.value(key, state) if key is not None else UNSEEN
+            if len(named) == 1 and isinstance(named[0][1], str | int):
+                found[named[0][1]] = self.value(value, state)
         return found
 
     def _stated(self, node: ast.expr) -> Cases:
@@ -145,68 +140,51 @@ class Expressions(ABC):
             value = self.program.sources.value(node, self.at.module)
         except UnresolvedError:
             return UNSEEN
-        return (
-            ((), {key: (((), one),) for key, one in value.items()} if isinstance(value, dict) else value),
-        )
-
-    def _table(self, node: ast.Dict, state: State) -> dict[object, Cases]:
-        found: dict[object, Cases] = {}
-        for key, value in zip(node.keys, node.values, strict=True):
-            named = self.value(key, state) if key is not None else UNSEEN
-            if len(named) == 1 and isinstance(named[0][1], str | int):
-                found[named[0][1]] = self.value(value, state)
-        return found
+        held = {key: (((), one),) for key, one in value.items()} if isinstance(value, dict) else value
+        return (((), held),)
 
     def _entry(self, table: ast.expr, key: ast.expr, otherwise: Cases, state: State) -> Cases:
-        def of(held: Any) -> Cases:
-            if not isinstance(held, dict):
+        def of(held: Any, name: Any) -> Cases:
+            if not isinstance(held, dict) or not isinstance(name, Symbol | str | int):
                 return UNSEEN
-            return chained(self.value(key, state), lambda name: self._looked_up(held, name, otherwise))
+            if not isinstance(name, Symbol):
+                entry: Cases = held.get(name, otherwise)
+                return entry
+            found = [
+                ((*terms, *more), value)
+                for one, cases in held.items()
+                for terms, equal in compared(name, ast.Eq(), one)
+                if equal
+                for more, value in cases
+            ]
+            return short((*found, *otherwise))
 
-        return chained(self.value(table, state), of)
-
-    def _looked_up(self, held: Mapping[Any, Any], name: Any, otherwise: Cases) -> Cases:
-        if not isinstance(name, Symbol):
-            return held.get(name, otherwise) if isinstance(name, str | int) else UNSEEN
-        found: list[tuple[Terms, Any]] = []
-        for key, cases in held.items():
-            ways = [terms for terms, equal in compared(name, ast.Eq(), key) if equal]
-            found.extend(((*terms, *more), value) for terms in ways for more, value in cases)
-        return short((*found, *otherwise))
+        return self._of_both(table, key, of, state)
 
     def _called(self, node: ast.Call, state: State) -> Cases:
-        name = tail(node.func)
-        if name in {"lower", "strip"} and isinstance(node.func, ast.Attribute):
-            return self.value(node.func.value, state)
-        if name in {"min", "max"} and node.args:
-            values = [self.value(part, state) for part in node.args]
-            found: Cases = (((), ()),)
-            for one in values:
-                found = paired(
-                    found, one, lambda held, value: (*held, value) if held is not COMPUTED else held
-                )
-            return chained(found, lambda held: (((), extreme(name, held)),))
-        if name == "get" and isinstance(node.func, ast.Attribute) and node.args:
-            otherwise = self.value(node.args[1], state) if len(node.args) > 1 else NOBODY
-            return self._entry(node.func.value, node.args[0], otherwise, state)
-        if name == "get" and isinstance(node.func, ast.Attribute):
-            return self.value(node.func.value, state)  # envs.X.get()
-        if name == "declare_resolution":
-            for word in node.keywords:
-                if word.arg == self.target:
-                    state[TOLD] = self.value(word.value, state)
-            return NOBODY
+        match node:
+            case ast.Call(ast.Attribute(owner, "lower" | "strip")) | ast.Call(
+                ast.Attribute(owner, "get"), []
+            ):
+                return self.value(owner, state)  # envs.X.get()
+            case ast.Call(ast.Name("min" | "max" as name), [_, *_] as parts):
+                found: Cases = (((), ()),)
+                for part in parts:
+                    found = paired(found, self.value(part, state), _appended)
+                return chained(found, lambda held: (((), extreme(name, held)),))
+            case ast.Call(ast.Attribute(table, "get"), [key, *rest]):
+                return self._entry(table, key, self.value(rest[0], state) if rest else NOBODY, state)
+            case ast.Call(called) if tail(called) == "declare_resolution":
+                for word in node.keywords:
+                    if word.arg == self.target:
+                        state[TOLD] = self.value(word.value, state)
+                return NOBODY
         assert self.at is not None  # noqa: S101  a function is being read
         function = self.program.called(node, self.at)
-        return self._run_call(node, function, state) if function is not None else self._plain(node, state)
-
-    def _plain(self, node: ast.Call, state: State) -> Cases:
+        if function is not None:
+            return self._run_call(node, function, state)
         for word in node.keywords:  # a configuration made of the settings may state a value of its own
-            if (
-                word.arg == self.target
-                and not isinstance(word.value, ast.Attribute)
-                and reads(word.value, self.target)
-            ):
+            if word.arg == self.target and set(set_by(ast.Call(ast.Name(""), [], [word]))):
                 state[TOLD] = self.value(word.value, state)
         return self._stated(node)
 
@@ -250,6 +228,10 @@ class Expressions(ABC):
                 lambda held: held.get(self.target, before) if isinstance(held, dict) else UNSEEN,
             )
         return after[RETURN]
+
+
+def _appended(held: Any, value: Any) -> Any:
+    return held if held is COMPUTED else (*held, value)
 
 
 def _unless(found: Cases, after: Cases, *, ends: bool) -> Cases:

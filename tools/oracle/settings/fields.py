@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tools.oracle.settings.source import (
-    READERS,
-    Mined,
-    UnresolvedError,
-    as_literal,
-    as_text,
-    state_default,
-    tail,
-    type_of,
-)
+from tools.oracle.settings.source import READERS, Mined, as_literal, as_text, state_default, tail, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tools.oracle.settings.source import Module, Sources
 
@@ -26,6 +18,8 @@ BOUNDS = {"ge": "low", "gt": "low", "le": "high", "lt": "high"}
 _LISTS = {"list", "List", "tuple", "Tuple", "set", "Set", "Sequence", "frozenset"}
 _OBJECTS = {"dict", "Dict", "Mapping", "MutableMapping"}
 _WRAPPERS = {"Optional", "Annotated", "A", "ClassVar", "Required", "NotRequired", "SkipValidation", "Final"}
+_MAKERS = {"field", "Field"}
+_NONE = frozenset({"none"})
 
 
 @dataclass(kw_only=True)
@@ -52,18 +46,12 @@ class Kind:
 
 
 @dataclass(kw_only=True)
-class Field:
-    """One field of a configuration class.
+class Field(Mined):
+    """One field of a configuration class, as a setting under its own name.
 
     Attributes:
-        name: Its name.
         kind: What it holds.
         module: Module that states it.
-        line: Line there.
-        default: Default, where ``stated``.
-        stated: The sources state the default as a value.
-        low: Smallest value.
-        high: Largest value.
         init: It can be given from outside.
         metadata: The field's own metadata, as far as it is literal.
         alias: Name that it has in JSON, where that is another.
@@ -71,14 +59,8 @@ class Field:
         has_default: It can be left out.
     """
 
-    name: str
     kind: Kind
     module: Module
-    line: int
-    default: Any = None
-    stated: bool = False
-    low: float | None = None
-    high: float | None = None
     init: bool = True
     metadata: ast.expr | None = None
     alias: str = ""
@@ -87,18 +69,12 @@ class Field:
 
     def as_setting(self, key: str, place: str) -> Mined:
         """The setting that it is in a place."""
+        plain = {item.name: getattr(self, item.name) for item in fields(Mined)}
+        kind = self.kind
+        is_open = kind.type == "object" and not kind.nested
         return Mined(
-            key=key,
-            place=place,
-            path=self.module.path,
-            line=self.line,
-            type=self.kind.type,
-            choices=self.kind.choices,
-            low=self.low,
-            high=self.high,
-            default=self.default,
-            stated=self.stated,
-            open=self.kind.type == "object" and not self.kind.nested,
+            **plain
+            | {"key": key, "place": place, "type": kind.type, "choices": kind.choices, "open": is_open}
         )
 
 
@@ -108,17 +84,15 @@ def fields_of(sources: Sources, name: str, module: Module | None = None, depth: 
     if found is None or depth > 8:
         return {}
     owner, home = found
-    fields = _constructor(sources, owner, home)
+    known = _constructor(sources, owner, home)
     for base in owner.bases:
         above = _named(sources, base, home)
         if above not in {"", name, "object"}:
-            fields.update(fields_of(sources, above, home, depth + 1))
+            known.update(fields_of(sources, above, home, depth + 1))
     for statement in owner.body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            item = _field(sources, statement, home)
-            if item is not None:
-                fields[item.name] = item
-    return fields
+        if isinstance(statement, ast.AnnAssign) and (item := _field(sources, statement, home)) is not None:
+            known[item.key] = item
+    return known
 
 
 def _constructor(sources: Sources, owner: ast.ClassDef, module: Module) -> dict[str, Field]:
@@ -135,23 +109,19 @@ def parameters(sources: Sources, function: ast.FunctionDef, module: Module) -> d
     spoken = function.args
     plain = [*spoken.posonlyargs, *spoken.args]
     given = [*[None] * (len(plain) - len(spoken.defaults)), *spoken.defaults]
-    pairs = [*zip(plain, given, strict=True), *zip(spoken.kwonlyargs, spoken.kw_defaults, strict=True)][1:]
-    statements = (
-        ast.AnnAssign(
-            target=ast.Name(id=item.arg, ctx=ast.Store(), lineno=item.lineno),
-            annotation=item.annotation or ast.Constant(...),
-            value=value,
-            simple=1,
-            lineno=item.lineno,
-        )
-        for item, value in pairs
-    )
-    found = [item for statement in statements if (item := _field(sources, statement, module)) is not None]
-    for item in found:
-        if item.kind.type == "any" and not item.kind.parts and item.default is not None:
-            item.kind = Kind(type=type_of(item.default))
-        item.kind.nested = ""
-    return {item.name: item for item in found}
+    found: dict[str, Field] = {}
+    for item, value in [
+        *zip(plain, given, strict=True),
+        *zip(spoken.kwonlyargs, spoken.kw_defaults, strict=True),
+    ][1:]:
+        target, annotation = ast.Name(item.arg, ast.Store()), item.annotation or ast.Constant(...)
+        made = _field(sources, ast.AnnAssign(target, annotation, value, simple=1, lineno=item.lineno), module)
+        if made is not None:
+            if made.kind.type == "any" and not made.kind.parts and made.default is not None:
+                made.kind = Kind(type=type_of(made.default))
+            made.kind.nested = ""
+            found[made.key] = made
+    return found
 
 
 def forbids(sources: Sources, name: str, *, by_keyword: bool) -> bool:
@@ -167,20 +137,16 @@ def forbids(sources: Sources, name: str, *, by_keyword: bool) -> bool:
     if found is None:
         return False
     owner, module = found
-    said = " ".join(
-        ast.unparse(node)
-        for node in (*owner.decorator_list, *owner.body)
-        if not isinstance(node, ast.FunctionDef)
-    )
-    if "forbid" in said:
+    said = [node for node in (*owner.decorator_list, *owner.body) if not isinstance(node, ast.FunctionDef)]
+    if any("forbid" in ast.unparse(node) for node in said):
         return True
-    if any(tail(node) == "config" for node in owner.decorator_list):
-        makers = (item.text for item in sources.having("def config("))
-        if any('extra="forbid"' in text for text in makers):
-            return True
-    if any(forbids(sources, tail(base), by_keyword=False) for base in owner.bases if tail(base) != name):
+    makers = sources.having("def config(") if "config" in map(tail, owner.decorator_list) else ()
+    bases = [tail(base) for base in owner.bases if tail(base) != name]
+    if any('extra="forbid"' in item.text for item in makers) or any(
+        forbids(sources, base, by_keyword=False) for base in bases
+    ):
         return True
-    pydantic = "from pydantic" in module.text and "BaseModel" in {tail(base) for base in owner.bases}
+    pydantic = "from pydantic" in module.text and "BaseModel" in bases
     return by_keyword and not pydantic and "from pydantic.dataclasses import" not in module.text
 
 
@@ -188,27 +154,28 @@ def kind_of(sources: Sources, node: ast.expr | None, module: Module, depth: int 
     """What values an annotation allows."""
     if node is None or depth > 10:
         return Kind()
-    if isinstance(node, ast.Constant) and node.value is None:
-        return Kind(parts=frozenset({"none"}))
-    if isinstance(node, ast.Constant):
-        return _quoted(sources, node, module, depth)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _union([kind_of(sources, side, module, depth + 1) for side in _sides(node)])
-    if isinstance(node, ast.Subscript):
-        return _subscript(sources, node, module, depth)
+    inner = partial(kind_of, sources, module=module, depth=depth + 1)
+    match node:
+        case ast.Constant(None):
+            return Kind(parts=_NONE)
+        case ast.Constant(str(text)):
+            try:
+                return inner(ast.parse(text, mode="eval").body)
+            except SyntaxError:
+                return Kind()
+        case ast.BinOp(_, ast.BitOr()):
+            return _union([inner(side) for side in _sides(node)])
+        case ast.Subscript(owner, ast.Tuple(parts)):
+            return _subscript(sources, node, module, inner, (tail(owner), parts))
+        case ast.Subscript(owner, part):
+            return _subscript(sources, node, module, inner, (tail(owner), [part]))
     name = _named(sources, node, module)
-    if name in READERS:
-        return Kind(type=READERS[name])
-    if name in _LISTS:
-        return Kind(type="list")
-    if name in _OBJECTS:
-        return Kind(type="object")
-    owner = sources.class_named(name, module)
-    if owner is not None:
-        return _of_class(name, owner[0])
-    if isinstance(node, ast.Name) and (alias := sources.constant(name, module)) is not None:
-        return kind_of(sources, *alias, depth + 1)
-    return Kind()
+    if plain := READERS.get(name) or ("list" if name in _LISTS else "object" if name in _OBJECTS else ""):
+        return Kind(type=plain)
+    if (home := sources.class_named(name, module)) is not None:
+        return _of_class(name, home[0])
+    alias = sources.constant(name, module) if isinstance(node, ast.Name) else None
+    return kind_of(sources, *alias, depth + 1) if alias is not None else Kind()
 
 
 def _named(sources: Sources, node: ast.expr, module: Module) -> str:
@@ -219,9 +186,7 @@ def _named(sources: Sources, node: ast.expr, module: Module) -> str:
 
 def _of_class(name: str, owner: ast.ClassDef) -> Kind:
     bases = {tail(base) for base in owner.bases}
-    if bases & {"Enum", "IntEnum", "StrEnum", "IntFlag", "CaseInsensitiveEnum"} or any(
-        "Enum" in base for base in bases
-    ):
+    if any("Enum" in base for base in bases) or "IntFlag" in bases:
         members = [
             (key.id, statement.value)
             for statement in owner.body
@@ -229,67 +194,56 @@ def _of_class(name: str, owner: ast.ClassDef) -> Kind:
             for key in statement.targets
             if isinstance(key, ast.Name) and not key.id.startswith("_")
         ]
-        values = [value.value for _, value in members if isinstance(value, ast.Constant)]
-        names = [key for key, _ in members]
-        return Kind(
-            type="str",
-            parts=frozenset({"enum", "str"}),
-            choices=tuple(dict.fromkeys([*names, *(str(item) for item in values if "." not in str(item))])),
-        )
+        values = [str(value.value) for _, value in members if isinstance(value, ast.Constant)]
+        choices = dict.fromkeys([*(key for key, _ in members), *(item for item in values if "." not in item)])
+        return Kind(type="str", parts=frozenset({"enum", "str"}), choices=tuple(choices))
+    held = {tail(base.value) for base in owner.bases if isinstance(base, ast.Subscript)}
     if "Protocol" in bases:
         return Kind()
-    if bases & _OBJECTS or any(
-        isinstance(base, ast.Subscript) and tail(base.value) in _OBJECTS for base in owner.bases
-    ):
+    if (bases | held) & _OBJECTS:
         return Kind(type="object")
-    if any(isinstance(item, ast.AnnAssign) for item in owner.body) or bases:
-        return Kind(type="object", nested=name)
-    return Kind()
+    is_record = any(isinstance(item, ast.AnnAssign) for item in owner.body) or bases
+    return Kind(type="object", nested=name) if is_record else Kind()
 
 
-def _quoted(sources: Sources, node: ast.Constant, module: Module, depth: int) -> Kind:
-    if not isinstance(node.value, str):
-        return Kind()
-    try:
-        return kind_of(sources, ast.parse(node.value, mode="eval").body, module, depth + 1)
-    except SyntaxError:
-        return Kind()
-
-
-def _subscript(sources: Sources, node: ast.Subscript, module: Module, depth: int) -> Kind:
-    name = tail(node.value)
-    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+def _subscript(
+    sources: Sources,
+    node: ast.Subscript,
+    module: Module,
+    inner: Callable[[ast.expr], Kind],
+    said: tuple[str, list[ast.expr]],
+) -> Kind:
+    name, parts = said
     if name == "Literal":
-        try:
-            choices = tuple(dict.fromkeys(item for item in sources.value(node, module) if item is not None))
-        except UnresolvedError:
-            return Kind(type="str")
-        return Kind(type=_type_of(choices), choices=choices)
+        values = as_literal(sources, node, module)
+        choices = tuple(dict.fromkeys(item for item in values or () if item is not None))
+        kinds = {type(item).__name__ for item in choices}
+        plain = len(kinds) == 1 and kinds <= {"bool", "int", "float", "str"}
+        return Kind(type="str" if values is None else kinds.pop() if plain else "any", choices=choices)
     if name == "Union":
-        return _union([kind_of(sources, part, module, depth + 1) for part in parts])
+        return _union([inner(part) for part in parts])
     if name in _WRAPPERS:
-        kind = kind_of(sources, parts[0], module, depth + 1)
-        none = frozenset({"none"} if name == "Optional" else ())
+        kind = inner(parts[0])
         calls = tuple(part for part in parts[1:] if isinstance(part, ast.Call))
-        return replace(kind, metadata=calls, parts=(kind.parts or frozenset({kind.type})) | none)
+        named = (kind.parts or frozenset({kind.type})) | (_NONE if name == "Optional" else frozenset())
+        return replace(kind, metadata=calls, parts=named)
     if name in _LISTS:
-        inner = kind_of(sources, parts[0], module, depth + 1)
+        item = inner(parts[0])
         fixed = name.lower() == "tuple" and not any(
             isinstance(part, ast.Constant) and part.value is ... for part in parts
         )
-        of = "str" if inner.type == "any" and "str" in inner.parts else inner.type
-        return Kind(type="list", choices=inner.choices, of=of, several=len(parts) if fixed else "+")
-    if name in _OBJECTS:
-        return Kind(type="object")
-    return kind_of(sources, node.value, module, depth + 1)
+        of = "str" if item.type == "any" and "str" in item.parts else item.type
+        return Kind(type="list", choices=item.choices, of=of, several=len(parts) if fixed else "+")
+    return Kind(type="object") if name in _OBJECTS else inner(node.value)
 
 
 def _sides(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        yield from _sides(node.left)
-        yield from _sides(node.right)
-    else:
-        yield node
+    match node:
+        case ast.BinOp(left, ast.BitOr(), right):
+            yield from _sides(left)
+            yield from _sides(right)
+        case _:
+            yield node
 
 
 def _union(kinds: list[Kind]) -> Kind:
@@ -300,49 +254,37 @@ def _union(kinds: list[Kind]) -> Kind:
     types = {kind.type for kind in stated}
     parts = frozenset(part for kind in kinds for part in (kind.parts or {kind.type}))
     metadata = tuple(call for kind in stated for call in kind.metadata)
+    listing = next((kind for kind in stated if kind.type == "list"), Kind())
     if len(types) == 1:
         listed = all(kind.choices for kind in stated)
         choices = tuple(item for kind in stated for item in kind.choices) if listed else ()
-        one = next((kind for kind in stated if kind.type == "list"), stated[0])
+        one = listing if listing.type == "list" else stated[0]
         return replace(one, choices=choices, nested=nested, metadata=metadata, parts=parts)
     if types == {"int", "float"}:
         return Kind(type="float", metadata=metadata, parts=parts)
     if nested or "object" in types:
-        kind = "object" if types <= {"object"} else "any"
-        return Kind(type=kind, nested=nested, metadata=metadata, parts=parts)
-    listing = next((kind for kind in stated if kind.type == "list"), Kind())
+        return Kind(nested=nested, metadata=metadata, parts=parts)
     return Kind(metadata=metadata, parts=parts, of=listing.of, several=listing.several)
 
 
-def _type_of(choices: tuple[Any, ...]) -> str:
-    kinds = {type(item).__name__ for item in choices}
-    return next(iter(kinds)) if len(kinds) == 1 and kinds <= {"bool", "int", "float", "str"} else "any"
-
-
 def _field(sources: Sources, statement: ast.AnnAssign, module: Module) -> Field | None:
-    name = statement.target.id if isinstance(statement.target, ast.Name) else ""
-    annotation = statement.annotation
-    if name.startswith("_") or (
-        isinstance(annotation, ast.Subscript) and tail(annotation.value) == "ClassVar"
-    ):
+    name, value, annotation = tail(statement.target), statement.value, statement.annotation
+    outer = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    if not name or name.startswith("_") or tail(outer) == "ClassVar" or tail(annotation) == "InitVar":
         return None
-    if tail(annotation) in {"InitVar", "ClassVar"} or "tyro.conf.Suppress" in ast.unparse(annotation):
+    if "tyro.conf.Suppress" in ast.unparse(annotation):
         return None
-    item = Field(name=name, kind=kind_of(sources, annotation, module), module=module, line=statement.lineno)
-    value = statement.value
-    calls = list(item.kind.metadata)
-    if isinstance(value, ast.Call) and tail(value.func) in {"field", "Field"}:
-        calls.append(value)
-    for call in calls:
+    kind = kind_of(sources, annotation, module)
+    item = Field(key=name, place="", kind=kind, module=module, path=module.path, line=statement.lineno)
+    made = value if isinstance(value, ast.Call) and tail(value.func) in _MAKERS else None
+    for call in (*item.kind.metadata, *([made] if made is not None else ())):
         _qualify(sources, item, call, module)
     words = {word.arg: word.value for word in value.keywords} if isinstance(value, ast.Call) else {}
-    made_of = ast.unparse(words["default_factory"]) if "default_factory" in words else ""
-    if item.kind.nested and sources.class_named(made_of, module) is not None:
-        item.kind.nested = made_of
-    made = isinstance(value, ast.Call) and tail(value.func) in {"field", "Field"}
+    maker = ast.unparse(words["default_factory"]) if "default_factory" in words else ""
+    if item.kind.nested and sources.class_named(maker, module) is not None:
+        item.kind.nested = maker
     item.has_default = value is not None and (
-        not made
-        or bool(words.keys() & {"default", "default_factory"} or (isinstance(value, ast.Call) and value.args))
+        made is None or bool(words.keys() & {"default", "default_factory"} or made.args)
     )
     if value is not None:
         state_default(sources, item, value, module)
@@ -350,20 +292,18 @@ def _field(sources: Sources, statement: ast.AnnAssign, module: Module) -> Field 
 
 
 def _qualify(sources: Sources, item: Field, call: ast.Call, module: Module) -> None:
+    """Note at a field what the words of ``Field(...)`` say."""
     for word in call.keywords:
-        if word.arg in BOUNDS:
-            try:
-                bound = float(sources.value(word.value, module))
-            except (UnresolvedError, TypeError, ValueError):
-                continue
-            if word.arg in {"gt", "lt"} and item.kind.type == "int":
-                bound += 1 if word.arg == "gt" else -1
-            setattr(item, BOUNDS[word.arg], bound)
-        elif word.arg == "init" and isinstance(word.value, ast.Constant):
-            item.init = bool(word.value.value)
-        elif word.arg == "metadata":
-            item.metadata = word.value
-        elif word.arg == "alias":
-            item.alias = as_text(word.value)
-        elif word.arg == "json_schema_extra":
-            item.successor = str((as_literal(sources, word.value, module) or {}).get("new_param", ""))
+        value = as_literal(sources, word.value, module)
+        match word.arg:
+            case "ge" | "gt" | "le" | "lt" as sign if isinstance(value, int | float):
+                step = {"gt": 1, "lt": -1}.get(sign, 0) if item.kind.type == "int" else 0
+                setattr(item, BOUNDS[sign], float(value) + step)
+            case "init" if isinstance(word.value, ast.Constant):
+                item.init = bool(value)
+            case "metadata":
+                item.metadata = word.value
+            case "alias":
+                item.alias = as_text(word.value)
+            case "json_schema_extra":
+                item.successor = str((value or {}).get("new_param", ""))

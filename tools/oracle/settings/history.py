@@ -27,6 +27,12 @@ _FORM = (
     "nargs", "of", "words", "scaled", "required", "folds", "forbids",
 )  # fmt: skip
 
+_ENTRY = {"in": "carrier", "off": "negation"} | {
+    name: name for name in ("aliases", *_FORM[3:], "replaced_by", "gone", "resolved")
+}
+"""Parts of an entry with the attribute of a mined setting that each is."""
+_SILENT = (("type", "any"), ("of", "any"))
+
 
 def state_of(settings: Iterable[Mined]) -> State:
     """The settings of a release as entries of the registry; those it only names to refuse them are marked."""
@@ -110,33 +116,14 @@ def _present(entry: Mapping[str, Any], release: str) -> bool:
 
 def _entry(item: Mined) -> dict[str, Any]:
     entry: dict[str, Any] = {"key": item.key, "place": item.place}
-    optional = {
-        "in": item.carrier,
-        "aliases": list(item.aliases),
-        "off": item.negation,
-        "type": item.type if item.type != "any" else "",
-        "choices": list(item.choices),
-        "low": item.low,
-        "high": item.high,
-        "unit": item.unit,
-        "open": item.open,
-        "replaced_by": item.replaced_by,
-        "conflicts": list(item.conflicts),
-        "gone": item.gone,
-        "nargs": item.nargs,
-        "of": item.of if item.of != "any" else "",
-        "words": list(item.words),
-        "scaled": item.scaled,
-        "required": item.required,
-        "folds": item.folds,
-        "forbids": item.forbids,
-        "resolved": [list(case) for case in item.resolved],
-    }
-    empty: tuple[object, ...] = ("", [])
-    entry.update({
-        name: value for name, value in optional.items()
-        if value is not None and value is not False and value not in empty
-    })  # fmt: skip
+    for name, attribute in _ENTRY.items():
+        value = getattr(item, attribute)
+        if value not in (None, "", ()) and value is not False and (name, value) not in _SILENT:
+            entry[name] = (
+                [list(part) if isinstance(part, tuple) else part for part in value]
+                if isinstance(value, tuple)
+                else value
+            )
     if item.stated and _is_plain(item.default):
         entry["default"] = [item.default]
     elif item.place != "env" or item.type != "any":

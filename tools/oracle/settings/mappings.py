@@ -18,10 +18,11 @@ from tools.oracle.settings.source import (
     UnresolvedError,
     as_literal,
     as_text,
+    field_of,
     idle_tests,
-    messages,
     scopes,
     tail,
+    texts,
     type_of,
 )
 
@@ -34,7 +35,7 @@ Paths = frozenset[str]
 NOWHERE: Paths = frozenset()
 _GETTERS = {"get", "pop", "setdefault"}
 _CASTS = {"bool", "int", "float", "str"}
-_DEFAULTS = {"_defaults", "_DEFAULTS"}
+_DEFAULTS = ("_DEFAULTS", "_defaults")
 _PATH = re.compile(r"\b[a-z_]+(?:\.[a-z_0-9]+)+\b")
 
 
@@ -57,7 +58,6 @@ class _Reader:
     variables: Mapping[str, Mined]
     settings: dict[str, Mined] = field(default_factory=dict)
     waiting: list[_Scope] = field(default_factory=list)
-    seen: set[tuple[int, tuple[tuple[str, Paths], ...]]] = field(default_factory=set)
     attributes: dict[tuple[int, str], Paths] = field(default_factory=dict)
     bare: set[str] = field(default_factory=set)
 
@@ -70,14 +70,20 @@ class _Reader:
             if isinstance(function, ast.FunctionDef)
         ]
         for _ in range(2):
-            self.seen.clear()
+            seen: set[tuple[int, tuple[tuple[str, Paths], ...]]] = set()
             self.waiting.extend(functions)
             while self.waiting:
                 scope = self.waiting.pop()
                 mark = (id(scope.function), scope.holds)
-                if mark not in self.seen:
-                    self.seen.add(mark)
+                if mark not in seen:
+                    seen.add(mark)
                     _Body(self, scope).read()
+
+    def put(self, item: Mined) -> None:
+        """Note a field whose default is stated where it is declared, unless a read has stated one."""
+        known = self.settings.get(item.key)
+        if known is None or not known.stated:
+            self.settings[item.key] = item
 
 
 @dataclass
@@ -91,108 +97,115 @@ class _Body:
 
     def read(self) -> None:
         self.names = dict(self.scope.holds)
-        if self.scope.holds and self.scope.owner is not None:
-            self._stated_defaults(self.scope.owner)
+        for name in _DEFAULTS if self.scope.holds else ():
+            for key, value in self._table(name).items():
+                for path in frozenset().union(*(paths for _, paths in self.scope.holds)):
+                    item = self._mined(f"{path}.{key}", self.scope.owner)
+                    item.default, item.stated, item.type = value, True, type_of(value)
+                    self.reader.put(item)
         idle = idle_tests(self.scope.function)
         nodes = list(ast.walk(self.scope.function))
         for _ in range(2):
             for node in nodes:
                 if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                    self._assign(node)
+                    self._assign(node, node.value)
         for node in nodes:
-            if isinstance(node, ast.Call):
-                self._pass_on(node)
-            if isinstance(node, ast.Compare):
-                self._membership(node, idle.get(id(node)))
-            if isinstance(node, ast.Call | ast.Subscript):
-                self.holds(node)
+            match node:
+                case ast.Compare(left, [ast.In() | ast.NotIn()], [owner]) if key := as_text(left):
+                    self._membership(key, self.holds(owner), node, idle.get(id(node)))
+                case ast.Call():
+                    self._pass_on(node)
+                    self.holds(node)
+                case ast.Subscript():
+                    self.holds(node)
 
-    def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if isinstance(node, ast.AnnAssign) and node.value is not None:
-            self.annotations[id(_core(node.value))] = node.annotation
-        held = self.holds(node.value) if node.value is not None else NOWHERE
-        if not held:
+    def _mined(self, path: str, node: ast.expr | ast.ClassDef | None) -> Mined:
+        line = node.lineno if node is not None else 0
+        return Mined(key=path, place="json", path=self.scope.module.path, line=line)
+
+    def _table(self, name: str) -> dict[str, Any]:
+        """A dictionary that stands in the class."""
+        table = field_of(self.scope.owner, name) if self.scope.owner is not None else None
+        pairs = zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else ()
+        return {
+            text: as_literal(self.reader.sources, value, self.scope.module)
+            for key, value in pairs
+            if key is not None and (text := as_text(key))
+        }
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:
+        if isinstance(node, ast.AnnAssign):
+            self.annotations[id(_core(value))] = node.annotation
+        if not (held := self.holds(value)):
             return
-        for target in targets:
-            if isinstance(target, ast.Name):
-                self.names[target.id] = self.names.get(target.id, NOWHERE) | held
-            elif (
-                isinstance(target, ast.Attribute)
-                and tail(target.value) == "self"
-                and self.scope.owner is not None
-            ):
-                mark = (id(self.scope.owner), target.attr)
-                self.reader.attributes[mark] = self.reader.attributes.get(mark, NOWHERE) | held
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            match target:
+                case ast.Name(name):
+                    self.names[name] = self.names.get(name, NOWHERE) | held
+                case ast.Attribute(ast.Name("self"), name):
+                    mark = (id(self.scope.owner), name)
+                    self.reader.attributes[mark] = self.reader.attributes.get(mark, NOWHERE) | held
 
     def holds(self, node: ast.expr) -> Paths:
         """The paths that an expression may be; fields that it reads are noted."""
-        if isinstance(node, ast.Name):
-            if node.id in self.names:
-                return self.names[node.id]
-            return frozenset({self.reader.roots[node.id]}) if node.id in self.reader.roots else NOWHERE
-        if isinstance(node, ast.Attribute):
-            if node.attr in self.reader.roots:
-                return frozenset({self.reader.roots[node.attr]})
-            if tail(node.value) == "self" and self.scope.owner is not None:
-                return self.reader.attributes.get((id(self.scope.owner), node.attr), NOWHERE)
-            return NOWHERE
-        if isinstance(node, ast.BoolOp):
-            return frozenset().union(*(self.holds(value) for value in node.values))
-        if isinstance(node, ast.IfExp):
-            return self.holds(node.body) | self.holds(node.orelse)
-        if isinstance(node, ast.Subscript):
-            key = as_text(node.slice)
-            return self._field(self.holds(node.value), key, node, None) if key else NOWHERE
-        if isinstance(node, ast.Call):
-            return self._call(node)
+        match node:
+            case ast.Name(name) if name in self.names:
+                return self.names[name]
+            case ast.Name(name) | ast.Attribute(_, name) if name in self.reader.roots:
+                return frozenset({self.reader.roots[name]})
+            case ast.Attribute(ast.Name("self"), name):
+                return self.reader.attributes.get((id(self.scope.owner), name), NOWHERE)
+            case ast.BoolOp(_, values):
+                return frozenset().union(*map(self.holds, values))
+            case ast.IfExp(_, body, otherwise):
+                return self.holds(body) | self.holds(otherwise)
+            case ast.Subscript(owner, key) if text := as_text(key):
+                return self._field(self.holds(owner), text, node, None)
+            case ast.Call(function, given):
+                return self._call(node, tail(function), given)
         return NOWHERE
 
-    def _call(self, node: ast.Call) -> Paths:
-        name = tail(node.func)
-        if name in {"dict", "copy", "deepcopy"} and node.args:
-            return self.holds(node.args[0])
-        if name in _CASTS and len(node.args) == 1:
-            for path in self.holds(node.args[0]):
+    def _call(self, node: ast.Call, name: str, given: list[ast.expr]) -> Paths:
+        key = as_text(given[0]) if given else ""
+        if name in {"dict", "copy", "deepcopy"} and given:
+            return self.holds(given[0])
+        if name in _CASTS and len(given) == 1:
+            for path in self.holds(given[0]):
                 item = self.reader.settings.get(path)
                 if item is not None and item.type in {"any", "object"}:
                     item.type = name
             return NOWHERE
-        key = as_text(node.args[0]) if node.args else ""
-        rest = node.args[1:2]
         if name == "get_from_extra_config" and key:
-            return self._field(
-                frozenset({self.reader.roots.get("kv_connector_extra_config", "")}), key, node, rest
-            )
-        if isinstance(node.func, ast.Attribute) and name in _GETTERS and key:
-            return self._field(self.holds(node.func.value), key, node, rest)
-        if "get" in name and isinstance(node.func, ast.Attribute) and tail(node.func.value) == "self":
-            held = frozenset().union(NOWHERE, *(self.holds(item) for item in node.args))
-            keys = [text for item in node.args if (text := as_text(item)) and not text.isupper()]
-            others = [item for item in node.args if not as_text(item) and not self.holds(item)]
-            if held and keys:
-                self._replace(node, keys[0])
-                return self._field(held, keys[0], node, others[:1])
+            held = frozenset({self.reader.roots.get("kv_connector_extra_config", "")})
+            return self._field(held, key, node, given[1:2])
+        if not isinstance(node.func, ast.Attribute):
+            return NOWHERE
+        if name in _GETTERS and key:
+            return self._field(self.holds(node.func.value), key, node, given[1:2])
+        if "get" in name and tail(node.func.value) == "self":
+            holding = [held for item in given if (held := self.holds(item))]
+            texts = [text for item in given if (text := as_text(item))]
+            key = next((text for text in texts if not text.isupper()), "")
+            if holding and key:
+                for (
+                    text
+                ) in texts:  # a getter that is given a variable too reads it where the field is not set
+                    if text in self.reader.variables:
+                        self.reader.variables[text].replaced_by = f"{min(holding[0])}.{key}"
+                others = [item for item in given if not as_text(item) and not self.holds(item)]
+                return self._field(frozenset().union(*holding), key, node, others[:1])
         return NOWHERE
 
-    def _replace(self, node: ast.Call, key: str) -> None:
-        """A getter that is given a variable too reads it only where the field is not set."""
-        path = next((min(held) for item in node.args if (held := self.holds(item))), "")
-        for text in (as_text(item) for item in node.args):
-            if text.isupper() and text in self.reader.variables:
-                self.reader.variables[text].replaced_by = f"{path}.{key}"
-
     def _field(self, held: Paths, key: str, node: ast.expr, default: list[ast.expr] | None) -> Paths:
-        held = frozenset(path for path in held if path)
-        for path in held:
-            self._note(f"{path}.{key}", node, default)
-        return frozenset(f"{path}.{key}" for path in held)
+        found = frozenset(f"{path}.{key}" for path in held if path)
+        for path in found:
+            self._note(path, node, default)
+        return found
 
     def _note(self, path: str, node: ast.expr, default: list[ast.expr] | None) -> None:
         item = self.reader.settings.get(path)
         if item is None or item.gone:
-            item = Mined(key=path, place="json", path=self.scope.module.path, line=node.lineno)
-            self.reader.settings[path] = item
+            item = self.reader.settings[path] = self._mined(path, node)
         if default and not item.stated:
             self._default(item, default[0])
             if item.stated:
@@ -208,107 +221,69 @@ class _Body:
         if variable is not None:
             item.default, item.stated, item.type = variable.default, variable.stated, variable.type
             return
+        table: dict[str, Any] = {}
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
+            table = self._table(node.value.attr)
         try:
-            item.default, item.stated = self._value(node), True
+            key = as_text(node.slice) if table and isinstance(node, ast.Subscript) else ""
+            item.default = table[key] if key in table else self.reader.sources.value(node, self.scope.module)
         except UnresolvedError:
             return
-        if item.type == "any":
-            item.type = type_of(item.default)
-        if isinstance(item.default, dict):
-            item.stated = False
+        item.stated = not isinstance(item.default, dict)
+        item.type = type_of(item.default) if item.type == "any" else item.type
 
-    def _value(self, node: ast.expr) -> Any:
-        inner = node.value if isinstance(node, ast.Subscript) else None
-        if (
-            isinstance(node, ast.Subscript)
-            and isinstance(inner, ast.Attribute)
-            and self.scope.owner is not None
-        ):
-            table = _table(self.reader.sources, self.scope, inner.attr)
-            if table is not None and as_text(node.slice) in table:
-                return table[as_text(node.slice)]
-        return self.reader.sources.value(node, self.scope.module)
-
-    def _stated_defaults(self, owner: ast.ClassDef) -> None:
-        held = frozenset().union(*(paths for _, paths in self.scope.holds))
-        for name in _DEFAULTS:
-            for key, value in (_table(self.reader.sources, self.scope, name) or {}).items():
-                for path in held:
-                    item = Mined(
-                        key=f"{path}.{key}", place="json", path=self.scope.module.path, line=owner.lineno
-                    )
-                    item.default, item.stated, item.type = value, True, type_of(value)
-                    known = self.reader.settings.get(item.key)
-                    if known is None or not known.stated:
-                        self.reader.settings[item.key] = item
-
-    def _membership(self, node: ast.Compare, idle: ast.If | None) -> None:
-        if (
-            len(node.ops) != 1
-            or not isinstance(node.ops[0], ast.In | ast.NotIn)
-            or not (key := as_text(node.left))
-        ):
-            return
-        held = self.holds(node.comparators[0])
+    def _membership(self, key: str, held: Paths, node: ast.Compare, idle: ast.If | None) -> None:
         if idle is None:
             self._field(held, key, node, None)
             return
         for path in held:
-            item = Mined(
-                key=f"{path}.{key}", place="json", path=self.scope.module.path, line=node.lineno, gone=True
+            item = self._mined(f"{path}.{key}", node)
+            item.gone = True
+            others = (
+                name
+                for part in idle.body
+                for name in _PATH.findall(" ".join(texts(part)))
+                if name != item.key
             )
-            others = _PATH.findall(messages(idle))
-            item.replaced_by = next(
-                (name for name in others if name != item.key and name.startswith(path)), ""
-            )
+            item.replaced_by = next((name for name in others if name.startswith(path)), "")
             self.reader.settings.setdefault(item.key, item)
 
     def _pass_on(self, node: ast.Call) -> None:
         """Follow paths into a constructor, a method or a function."""
-        target = self._target(node)
+        target = self._target(node.func)
         if target is None:
             return
         function, owner, module = target
-        names = [item.arg for item in function.args.args]
-        if names[:1] in (["self"], ["cls"]):
-            names = names[1:]
-        holds = {
-            name: held for name, item in zip(names, node.args, strict=False) if (held := self.holds(item))
-        }
-        for word in node.keywords:
-            held = self.holds(word.value)
-            if held and word.arg:
-                holds[word.arg] = held
-            elif held:
-                self._spread(function, module, held)
-                if function.args.kwarg is not None:
-                    holds[function.args.kwarg.arg] = held
+        names = [item.arg for item in function.args.args if item.arg not in {"self", "cls"}]
+        given = [*zip(names, node.args, strict=False), *((word.arg, word.value) for word in node.keywords)]
+        holds: dict[str, Paths] = {}
+        for name, value in given:
+            if not (held := self.holds(value)):
+                continue
+            if name is None:  # ``Class(**config)``: each argument of the constructor is a field
+                for argument in parameters(self.reader.sources, function, module).values():
+                    for path in held:
+                        item = argument.as_setting(f"{path}.{argument.key}", "json")
+                        item.stated, item.open = item.stated and not isinstance(item.default, dict), False
+                        self.reader.put(item)
+            rest = function.args.kwarg
+            if into := name or (rest.arg if rest is not None else ""):
+                holds[into] = held
         if holds:
             self.reader.waiting.append(_Scope(function, owner, module, tuple(sorted(holds.items()))))
 
-    def _target(self, node: ast.Call) -> tuple[ast.FunctionDef, ast.ClassDef | None, Module] | None:
-        name, module = tail(node.func), self.scope.module
-        if isinstance(node.func, ast.Attribute) and tail(node.func.value) in {"self", "cls"}:
-            owner = self.scope.owner
-            method = _method(owner, name) if owner is not None else None
-            return (method, owner, module) if method is not None else None
-        found = self.reader.sources.class_named(name, module)
-        if found is not None and (method := _method(found[0], "__init__")) is not None:
-            return method, *found
-        for item in module.tree.body:
-            if isinstance(item, ast.FunctionDef) and item.name == name and isinstance(node.func, ast.Name):
-                return item, None, module
-        return None
-
-    def _spread(self, function: ast.FunctionDef, module: Module, held: Paths) -> None:
-        """``Class(**config)``: each argument of the constructor is a field."""
-        for argument in parameters(self.reader.sources, function, module).values():
-            for path in held:
-                item = argument.as_setting(f"{path}.{argument.name}", "json")
-                item.stated, item.open = item.stated and not isinstance(item.default, dict), False
-                known = self.reader.settings.get(item.key)
-                if known is None or not known.stated:
-                    self.reader.settings[item.key] = item
+    def _target(self, called: ast.expr) -> tuple[ast.FunctionDef, ast.ClassDef | None, Module] | None:
+        module = self.scope.module
+        match called:
+            case ast.Attribute(ast.Name("self" | "cls"), name):
+                method = _function(self.scope.owner, name)
+                return (method, self.scope.owner, module) if method is not None else None
+            case ast.Name(name) | ast.Attribute(_, name):
+                found = self.reader.sources.class_named(name, module)
+                if found is not None and (method := _function(found[0], "__init__")) is not None:
+                    return method, *found
+        plain = _function(module.tree, called.id) if isinstance(called, ast.Name) else None
+        return (plain, None, module) if plain is not None else None
 
 
 def json_fields(
@@ -336,27 +311,9 @@ def json_fields(
             yield item
 
 
-def _method(owner: ast.ClassDef, name: str) -> ast.FunctionDef | None:
-    return next(
-        (item for item in owner.body if isinstance(item, ast.FunctionDef) and item.name == name), None
-    )
-
-
-def _table(sources: Sources, scope: _Scope, name: str) -> dict[str, Any] | None:
-    if scope.owner is None:
-        return None
-    for statement in scope.owner.body:
-        target = (
-            statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
-        )
-        value = getattr(statement, "value", None)
-        if target is not None and tail(target) == name and isinstance(value, ast.Dict):
-            return {
-                as_text(key): as_literal(sources, item, scope.module)
-                for key, item in zip(value.keys, value.values, strict=True)
-                if key is not None and as_text(key)
-            }
-    return None
+def _function(owner: ast.ClassDef | ast.Module | None, name: str) -> ast.FunctionDef | None:
+    body = owner.body if owner is not None else ()
+    return next((item for item in body if isinstance(item, ast.FunctionDef) and item.name == name), None)
 
 
 def _core(node: ast.expr) -> ast.expr:

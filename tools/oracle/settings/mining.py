@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.release import release_key
 from tools.oracle.settings.arguments import flags
-from tools.oracle.settings.class_flags import annotated_flags
+from tools.oracle.settings.class_flags import annotated_flags, class_arguments
 from tools.oracle.settings.cpp_table import table_arguments
 from tools.oracle.settings.environment import native_variables, variables
 from tools.oracle.settings.fields import Field, Kind, fields_of, forbids
@@ -16,7 +16,7 @@ from tools.oracle.settings.plans import SYSTEM
 from tools.oracle.settings.refusals import add_refusals
 from tools.oracle.settings.resolution import add_resolutions
 from tools.oracle.settings.source import Mined, Sources
-from tools.oracle.settings.trainers import class_arguments, dictionary_keys, yaml_keys
+from tools.oracle.settings.trainers import dictionary_keys, yaml_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,11 +136,11 @@ def _below(
         if not item.init or depth > 3:
             continue
         above = f"{path}." if path else ""
-        key = f"{above}{item.alias or item.name}"
+        key = f"{above}{item.alias or item.key}"
         if place[0] != "flag" or not item.kind.nested:
             made = item.as_setting(f"--{key}" if place[0] == "flag" else key, place[0])
             made.carrier = place[1]
-            made.aliases = (f"{above}{item.name}",) if item.alias else ()
+            made.aliases = (f"{above}{item.key}",) if item.alias else ()
             made.replaced_by = f"{above}{item.successor}" if item.successor else ""
             made.stated = item.stated and not isinstance(item.default, dict)
             made.folds = "enum" in item.kind.parts
@@ -156,7 +156,7 @@ def _sections(plan: Plan, sources: Sources) -> Iterator[Mined]:
         found = sources.class_named(name)
         if found is None:
             continue
-        owner = Field(name=section, kind=Kind(type="object", nested=name), module=found[1], line=0)
+        owner = Field(key=section, place="", kind=Kind(type="object", nested=name), module=found[1], path="")
         for place, carrier in plan.places.items():
             if place == "json":
                 yield Mined(

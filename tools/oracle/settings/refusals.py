@@ -7,174 +7,141 @@ our own: ``--reuse-fp32-param and not --bf16``. What depends on anything else is
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias
 
-from tools.oracle.settings.source import tail
+from tools.oracle.settings.source import as_text, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from tools.oracle.settings.source import Mined, Sources
 
-_SIGNS = {ast.Gt: ">", ast.GtE: ">=", ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
-_OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "==": "!=", "!=": "=="}
-_OWNERS = {
-    "args",
-    "self",
-    "config",
-    "global_args",
-    "parallel_config",
-    "scheduler_config",
-    "model_config",
-    "cache_config",
-}
+Terms: TypeAlias = "list[tuple[str, str]]"
+"""Settings, each with what is said of it."""
+_SIGNS: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Gt: (">", "<="), ast.GtE: (">=", "<"), ast.Lt: ("<", ">="), ast.LtE: ("<=", ">"),
+    ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="),
+}  # fmt: skip
+"""Comparisons as they are written where they hold, and where they do not."""
+_OWNERS = {"args", "self", "config", "global_args"}
+_CHECKS = {"incompatible_check": "", "dependency_check": "not "}
 
 
-def add_refusals(
-    sources: Sources, settings: Iterable[Mined], foreign: Mapping[str, str] | None = None
-) -> None:
+def add_refusals(sources: Sources, settings: Iterable[Mined]) -> None:
     """Note at each setting the combinations with others that the program refuses.
 
     Args:
         sources: The modules that check.
         settings: Settings of the program.
-        foreign: Keys of other programs by the name that the checks use.
     """
     by_key = {item.key: item for item in settings}
-    names: dict[str, str] = dict(foreign or {})
-    doubled: set[str] = set()
-    for item in by_key.values():
-        name = item.key.split(".")[-1].lstrip("-").replace("-", "_")
-        if name in names and names[name] != item.key:
-            doubled.add(name)
-        names[name] = item.key
-    for name in doubled:
-        names.pop(name, None)
-    for keys, text in _refusals(sources, names):
-        for key in keys:
-            if key in by_key and text not in by_key[key].conflicts:
-                by_key[key].conflicts = (*by_key[key].conflicts, text)
+    plain = {key: key.split(".")[-1].lstrip("-").replace("-", "_") for key in by_key}
+    times = Counter(plain.values())
+    names = {name: key for key, name in plain.items() if times[name] == 1}
+    for terms in _refusals(sources, names):
+        keys, text = {key for key, _ in terms}, " and ".join(sorted({text for _, text in terms}))
+        for item in (by_key[key] for key in keys if len(keys) > 1):
+            if text not in item.conflicts:
+                item.conflicts = (*item.conflicts, text)
 
 
-def _refusals(sources: Sources, names: Mapping[str, str]) -> Iterator[tuple[set[str], str]]:
-    for module in sources.having("raise ", "assert ", "incompatible_check", "dependency_check"):
+def _refusals(sources: Sources, names: Mapping[str, str]) -> Iterator[Terms]:
+    """Conditions under which functions fail."""
+    for module in sources.having("raise ", "assert ", *_CHECKS):
         owners: list[ast.ClassDef | ast.Module] = [*module.classes.values(), module.tree]
         for owner in owners:
             feature = _feature(owner) if isinstance(owner, ast.ClassDef) else ""
             for function in (*owner.body, owner):
                 if isinstance(function, ast.FunctionDef | ast.Module):
-                    for terms in _conditions(function, names, feature):
-                        keys = {key for key, _ in terms}
-                        if len(keys) > 1:
-                            yield keys, " and ".join(sorted({text for _, text in terms}))
+                    yield from _conditions(function.body, names, feature)
 
 
-def _conditions(
-    function: ast.FunctionDef | ast.Module, names: Mapping[str, str], feature: str
-) -> Iterator[list[tuple[str, str]]]:
-    """Conditions under which a function fails, each as settings with what is said of them."""
-    waiting: list[tuple[list[ast.stmt], list[tuple[ast.expr, bool]]]] = [(function.body, [])]
+def _conditions(body: list[ast.stmt], names: Mapping[str, str], feature: str) -> Iterator[Terms]:
+    waiting: list[tuple[list[ast.stmt], list[tuple[ast.expr, bool]]]] = [(body, [])]
     while waiting:
-        body, above = waiting.pop()
-        for node in body:
-            if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
-                waiting.append((node.body, above))
-            elif isinstance(node, ast.If):
-                waiting.append((node.body, [*above, (node.test, True)]))
-                waiting.append((node.orelse, [*above, (node.test, False)]))
-                if node.body and isinstance(node.body[-1], ast.Return | ast.Continue):
-                    above = [*above, (node.test, False)]  # what follows is reached only otherwise
-            elif isinstance(node, ast.Raise):
-                yield from _terms(above, names)
-            elif isinstance(node, ast.Assert):
-                yield from _terms([*above, (node.test, False)], names)
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                yield from _check(node.value, names, feature)
+        statements, above = waiting.pop()
+        for node in statements:
+            match node:
+                case ast.If(test) if "__name__" in ast.unparse(test):
+                    waiting.append((node.body, above))
+                case ast.If(test):
+                    waiting += [(node.body, [*above, (test, True)]), (node.orelse, [*above, (test, False)])]
+                    if node.body and isinstance(node.body[-1], ast.Return | ast.Continue):
+                        above = [*above, (test, False)]  # what follows is reached only otherwise
+                case ast.Raise():
+                    yield _joined(above, names)
+                case ast.Assert(test):
+                    yield _joined([*above, (test, False)], names)
+                case ast.Expr(ast.Call(function, [_, ast.Constant(other), *_])) if tail(function) in _CHECKS:
+                    keys = names.get(feature), names.get(str(other))
+                    if keys[0] and keys[1]:
+                        yield [(keys[0], keys[0]), (keys[1], _CHECKS[tail(function)] + keys[1])]
 
 
-def _check(call: ast.Call, names: Mapping[str, str], feature: str) -> Iterator[list[tuple[str, str]]]:
-    name = tail(call.func)
-    other = call.args[1].value if len(call.args) > 1 and isinstance(call.args[1], ast.Constant) else ""
-    keys = names.get(feature), names.get(str(other))
-    if name in {"incompatible_check", "dependency_check"} and keys[0] and keys[1]:
-        negation = "not " if name == "dependency_check" else ""
-        yield [(keys[0], keys[0]), (keys[1], negation + keys[1])]
-
-
-def _terms(tests: list[tuple[ast.expr, bool]], names: Mapping[str, str]) -> Iterator[list[tuple[str, str]]]:
-    found: list[tuple[str, str]] = []
+def _joined(tests: Iterable[tuple[ast.expr, bool]], names: Mapping[str, str]) -> Terms:
+    """Conditions that hold together; nothing where one is about anything but settings."""
+    found: Terms = []
     for test, truth in tests:
-        terms = _term(test, names, truth=truth)
-        if terms is None:
-            return
-        found.extend(terms)
-    yield found
+        if not (terms := _terms(test, names, truth)):
+            return []
+        found += terms
+    return found
 
 
-def _term(node: ast.expr, names: Mapping[str, str], *, truth: bool) -> list[tuple[str, str]] | None:
-    """A condition as settings with what is said of them; None if it is about anything else."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return _term(node.operand, names, truth=not truth)
-    if isinstance(node, ast.BoolOp):
-        if isinstance(node.op, ast.And) != truth:
-            return None  # an alternative: not one expression
-        parts = [_term(value, names, truth=truth) for value in node.values]
-        return (
-            None if any(part is None for part in parts) else [term for part in parts for term in part or ()]
-        )
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        return _comparison(node, names, truth=truth)
-    key = _key(node, names)
-    return None if key is None else [(key, key if truth else f"not {key}")]
+def _terms(node: ast.expr, names: Mapping[str, str], truth: bool) -> Terms:
+    """A condition as settings with what is said of them; nothing if it is about anything else."""
+    match node:
+        case ast.UnaryOp(ast.Not(), inner):
+            return _terms(inner, names, not truth)
+        case ast.BoolOp(sign, parts):  # of the other sign it is an alternative: not one expression
+            one = isinstance(sign, ast.And) == truth
+            return _joined(((part, truth) for part in parts), names) if one else []
+        case ast.Compare(left, [sign], [right]) if key := _key(left, names):
+            return _comparison(key, (sign, right), names, truth)
+        case _ if key := _key(node, names):
+            return [(key, key if truth else f"not {key}")]
+    return []
 
 
-def _comparison(node: ast.Compare, names: Mapping[str, str], *, truth: bool) -> list[tuple[str, str]] | None:
-    key, other = _key(node.left, names), node.comparators[0]
-    if key is None:
-        return None
-    operator = node.ops[0]
-    if isinstance(operator, ast.Is | ast.IsNot) and isinstance(other, ast.Constant):
-        if other.value is not None:
-            return None
-        return [(key, f"{key} is {'unset' if isinstance(operator, ast.Is) == truth else 'set'}")]
-    if isinstance(operator, ast.In | ast.NotIn) and isinstance(other, ast.List | ast.Tuple | ast.Set):
-        if not all(isinstance(item, ast.Constant) for item in other.elts):
-            return None
-        values = ", ".join(str(item.value) for item in other.elts if isinstance(item, ast.Constant))
-        return [(key, f"{key} {'in' if isinstance(operator, ast.In) == truth else 'not in'} ({values})")]
-    sign = _SIGNS.get(type(operator))
-    if sign is None:
-        return None
-    sign = sign if truth else _OPPOSITE[sign]
-    if isinstance(other, ast.Constant):
-        return [(key, f"{key} {sign} {other.value!s}")]
-    second = _key(other, names)
-    text = f"{key} {sign} {second}"
-    return None if second is None else [(key, text), (second, text)]
+def _comparison(key: str, said: tuple[ast.cmpop, ast.expr], names: Mapping[str, str], truth: bool) -> Terms:
+    match said:
+        case (ast.Is() | ast.IsNot()) as sign, ast.Constant(value):
+            unset = isinstance(sign, ast.Is) == truth
+            return [(key, f"{key} is {'unset' if unset else 'set'}")] if value is None else []
+        case (ast.In() | ast.NotIn()) as sign, (ast.List(items) | ast.Tuple(items) | ast.Set(items)):
+            values = ", ".join(str(item.value) for item in items if isinstance(item, ast.Constant))
+            plain = all(isinstance(item, ast.Constant) for item in items)
+            among = "in" if isinstance(sign, ast.In) == truth else "not in"
+            return [(key, f"{key} {among} ({values})")] if plain else []
+        case sign, other if type(sign) in _SIGNS:
+            written = _SIGNS[type(sign)][0 if truth else 1]
+            if isinstance(other, ast.Constant):
+                return [(key, f"{key} {written} {other.value!s}")]
+            if second := _key(other, names):
+                return [(key, text := f"{key} {written} {second}"), (second, text)]
+    return []
 
 
-def _key(node: ast.expr, names: Mapping[str, str]) -> str | None:
-    """The setting of ``args.name``, ``self.name`` or ``getattr(args, "name", ...)``; None if it is none."""
-    if isinstance(node, ast.Call) and tail(node.func) == "getattr" and len(node.args) > 1:
-        name = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
-        return names.get(str(name)) if tail(node.args[0]) in _OWNERS else None
-    if isinstance(node, ast.Attribute) and (
-        tail(node.value) in _OWNERS
-        or tail(node.value).endswith("_config")
-        or ast.unparse(node).startswith("args.")
-    ):
-        return names.get(node.attr)
-    return None
+def _key(node: ast.expr, names: Mapping[str, str]) -> str:
+    """The setting of ``args.name``, ``self.name`` or ``getattr(args, "name", ...)``; empty if it is none."""
+    match node:
+        case ast.Call(ast.Name("getattr"), [owner, ast.Constant(str(name)), *_]):
+            return names.get(name, "") if _holds_settings(tail(owner)) else ""
+        case ast.Attribute(owner, name):
+            direct = ast.unparse(owner).startswith("args.")
+            return names.get(name, "") if direct or _holds_settings(tail(owner)) else ""
+    return ""
+
+
+def _holds_settings(name: str) -> bool:
+    return name in _OWNERS or name.endswith("_config")
 
 
 def _feature(owner: ast.ClassDef) -> str:
     """The name that a feature gives itself in its constructor."""
     for node in ast.walk(owner):
         if isinstance(node, ast.Call) and tail(node.func) == "__init__":
-            texts = [
-                item.value
-                for item in (*node.args, *(word.value for word in node.keywords))
-                if isinstance(item, ast.Constant)
-            ]
-            return next((text.replace("-", "_") for text in texts if isinstance(text, str)), "")
+            given = (*node.args, *(word.value for word in node.keywords))
+            return next((text.replace("-", "_") for item in given if (text := as_text(item))), "")
     return ""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -167,18 +167,11 @@ class Mined:
     resolved: tuple[tuple[Any, ...], ...] = ()
 
 
-class Stated(Protocol):
-    """What has a default that sources may state."""
-
-    default: Any
-    stated: bool
-
-
 class Sources:
     """All modules below some paths of a checkout."""
 
     def __init__(self, root: Path, paths: Iterable[str]) -> None:
-        self.modules = [read_module(root, path) for path in _files(root, paths)]
+        self.modules = [read_module(root, path) for path in dict.fromkeys(_files(root, paths))]
         self._classes: dict[str, list[Module]] = {}
         self._constants: dict[str, list[Module]] = {}
         for module in self.modules:
@@ -231,7 +224,7 @@ class Sources:
             ]
         return (found[0].constants[name], found[0]) if len(found) == 1 else None
 
-    def value(self, node: ast.expr, module: Module, depth: int = 0) -> Any:
+    def value(self, node: ast.expr, module: Module, depth: int = 0) -> Any:  # noqa: PLR0912  a case a kind
         """The value of an expression.
 
         Raises:
@@ -239,54 +232,41 @@ class Sources:
         """
         if depth > 12:
             raise UnresolvedError
-        if isinstance(node, ast.Constant):
-            return node.value
         inner = partial(self.value, module=module, depth=depth + 1)
-        if isinstance(node, ast.List | ast.Tuple | ast.Set):
-            return self._items(node.elts, inner)
-        if isinstance(node, ast.Dict):
-            pairs = zip(node.keys, node.values, strict=True)
-            return {inner(key): inner(value) for key, value in pairs if key is not None}
-        if isinstance(node, ast.UnaryOp):
-            return _calculated(node.op, inner(node.operand))
-        if isinstance(node, ast.BinOp):
-            return _calculated(node.op, inner(node.left), inner(node.right))
-        if isinstance(node, ast.Name) and (found := self.constant(node.id, module)) is not None:
-            return self.value(*found, depth + 1)
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node, module, depth)
-        if isinstance(node, ast.Call):
-            return self._call(node, inner)
-        if isinstance(node, ast.Subscript) and tail(node.value) == "Literal":
-            items = self._items(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice], inner)
-            return [part for item in items for part in (item if isinstance(item, list) else [item])]
+        match node:
+            case ast.Constant(value):
+                return value
+            case ast.List(items) | ast.Tuple(items) | ast.Set(items):
+                return _items(items, inner)
+            case ast.Dict(keys, values):
+                pairs = zip(keys, values, strict=True)
+                return {inner(key): inner(value) for key, value in pairs if key is not None}
+            case ast.UnaryOp(sign, operand):
+                return _calculated(sign, inner(operand))
+            case ast.BinOp(left, sign, right):
+                return _calculated(sign, inner(left), inner(right))
+            case ast.Name(name) if (found := self.constant(name, module)) is not None:
+                return self.value(*found, depth + 1)
+            case ast.Attribute(ast.Attribute() as member, "value"):
+                return inner(member)
+            case ast.Attribute(ast.Subscript(ast.Attribute(owner, "model_fields"), name), "default"):
+                return inner(ast.Attribute(owner, as_text(name)))
+            case ast.Attribute(owner, name) if home := self.class_named(tail(owner), module):
+                statement = field_of(home[0], name)
+                if statement is None and home[0].bases:
+                    statement = ast.Attribute(home[0].bases[0], name)
+                if statement is not None:
+                    return self.value(statement, home[1], depth + 1)
+            case ast.Call(function, given):
+                return self._call(node, tail(function), given, inner)
+            case ast.Subscript(owner, items) if tail(owner) == "Literal":
+                named = _items(items.elts if isinstance(items, ast.Tuple) else [items], inner)
+                return [part for item in named for part in (item if isinstance(item, list) else [item])]
         raise UnresolvedError
 
-    def _items(self, nodes: Iterable[ast.expr], inner: Callable[[ast.expr], Any]) -> list[Any]:
-        items: list[Any] = []
-        for node in nodes:
-            items += inner(node.value) if isinstance(node, ast.Starred) else [inner(node)]
-        return items
-
-    def _attribute(self, node: ast.Attribute, module: Module, depth: int) -> Any:
-        if node.attr == "value" and isinstance(node.value, ast.Attribute):
-            return self.value(node.value, module, depth + 1)
-        if node.attr == "default" and isinstance(
-            node.value, ast.Subscript
-        ):  # Owner.model_fields["name"].default
-            owner, name = node.value.value, as_text(node.value.slice)
-            if isinstance(owner, ast.Attribute) and owner.attr == "model_fields":
-                return self._attribute(ast.Attribute(owner.value, name), module, depth + 1)
-        found = self.class_named(tail(node.value), module)
-        statement = field_of(found[0], node.attr) if found else None
-        if found and statement is None and found[0].bases:
-            statement = ast.Attribute(value=found[0].bases[0], attr=node.attr, ctx=ast.Load())
-        if found is None or statement is None:
-            raise UnresolvedError
-        return self.value(statement, found[1], depth + 1)
-
-    def _call(self, node: ast.Call, inner: Callable[[ast.expr], Any]) -> Any:
-        name, given = tail(node.func), node.args
+    def _call(
+        self, node: ast.Call, name: str, given: list[ast.expr], inner: Callable[[ast.expr], Any]
+    ) -> Any:
         if name in {"field", "Field"}:
             words = {word.arg: word.value for word in node.keywords}
             made = words.get("default_factory")
@@ -308,6 +288,13 @@ class Sources:
         return _MADE[name](value)
 
 
+def _items(nodes: Iterable[ast.expr], inner: Callable[[ast.expr], Any]) -> list[Any]:
+    items: list[Any] = []
+    for node in nodes:
+        items += inner(node.value) if isinstance(node, ast.Starred) else [inner(node)]
+    return items
+
+
 @cache
 def read_module(root: Path, path: Path) -> Module:
     """A module of a folder; remembered, so that one plan may name it in several places."""
@@ -317,15 +304,13 @@ def read_module(root: Path, path: Path) -> Module:
 def assignments(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
     """Names that statements set, with what they are set to; also inside ``if`` and ``try``."""
     for node in body:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    yield target.id, node.value
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-            yield node.target.id, node.value
-        elif isinstance(node, ast.If | ast.Try):
-            yield from assignments(node.body)
-            yield from assignments(node.orelse)
+        match node:
+            case ast.Assign(targets, value):
+                yield from ((target.id, value) for target in targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(ast.Name(name), value=ast.expr() as value):
+                yield name, value
+            case ast.If() | ast.Try():
+                yield from assignments((*node.body, *node.orelse))
 
 
 def field_of(owner: ast.ClassDef, name: str) -> ast.expr | None:
@@ -350,7 +335,7 @@ def as_literal(sources: Sources, node: ast.expr | None, module: Module) -> Any:
         return None
 
 
-def state_default(sources: Sources, item: Stated, node: ast.expr, module: Module) -> None:
+def state_default(sources: Sources, item: Mined, node: ast.expr, module: Module) -> None:
     """Note a default where the sources give it as a value."""
     try:
         item.default, item.stated = sources.value(node, module), True
@@ -365,16 +350,12 @@ def as_text(node: ast.expr | None) -> str:
 
 def scopes(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.ClassDef | None]]:
     """Functions with the class they stand in, and the module itself; none inside another."""
-    yield tree, None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if isinstance(item, ast.FunctionDef):
-                    yield item, node
-    methods = {id(item) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and id(node) not in methods:
-            yield node, None
+    owners = {
+        item: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body
+        if isinstance(item, ast.FunctionDef)
+    }  # fmt: skip
+    others = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node not in owners)
+    yield from ((tree, None), *owners.items(), *((node, None) for node in others))
 
 
 def type_of(value: object) -> str:
@@ -398,17 +379,10 @@ def _calculated(sign: ast.operator | ast.unaryop, *values: Any) -> Any:
 
 
 def _files(root: Path, paths: Iterable[str]) -> Iterator[Path]:
-    seen: set[Path] = set()
-    for name in paths:
-        for place in sorted(root.glob(name)):
-            for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-                if (
-                    path.suffix == ".py"
-                    and path not in seen
-                    and not _TESTS & set(path.relative_to(root).parts)
-                ):
-                    seen.add(path)
-                    yield path
+    for place in dict.fromkeys(place for name in paths for place in sorted(root.glob(name))):
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            if path.suffix == ".py" and not _TESTS & set(path.relative_to(root).parts):
+                yield path
 
 
 def idle_tests(tree: ast.AST) -> dict[int, ast.If]:
@@ -424,14 +398,9 @@ def idle_tests(tree: ast.AST) -> dict[int, ast.If]:
     }
 
 
-def messages(node: ast.If) -> str:
-    """The texts in what a condition leads to."""
-    return " ".join(
-        part.value
-        for statement in node.body
-        for part in ast.walk(statement)
-        if isinstance(part, ast.Constant) and isinstance(part.value, str)
-    )
+def texts(node: ast.AST) -> list[str]:
+    """The texts in an expression or statement."""
+    return [text for part in ast.walk(node) if isinstance(part, ast.expr) and (text := as_text(part))]
 
 
 def _is_message(node: ast.stmt) -> bool:

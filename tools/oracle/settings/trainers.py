@@ -1,4 +1,4 @@
-"""Settings of trainers: argument classes of Hugging Face parsers, DeepSpeed's JSON, Hydra's YAML."""
+"""Settings of trainers that are no flags: DeepSpeed's JSON, Hydra's YAML."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from tools.oracle.settings.class_flags import of_field
-from tools.oracle.settings.fields import fields_of
 from tools.oracle.settings.source import Mined, as_literal, tail, type_of
 
 if TYPE_CHECKING:
@@ -24,53 +22,26 @@ _POWER = re.compile(r"[-+]?\d+e[-+]?\d+")
 _ROOTS = {"param_dict", "_param_dict"}
 
 
-def class_arguments(sources: Sources, names: Iterable[str]) -> Iterator[Mined]:
-    """Flags that ``HfArgumentParser`` makes of dataclasses: booleans take a value or none."""
-    for name in names:
-        for field in fields_of(sources, name).values():
-            if not field.init:
-                continue
-            item = of_field(field, f"--{field.name}")
-            item.negation, item.words, item.open = "", (), False
-            item.required = not field.has_default
-            if item.type == "bool":
-                item.nargs = "?"
-                item.negation = f"--no_{field.name}" if field.default is True else ""
-            elif item.type == "object":
-                item.type = "any"
-            yield item
-
-
 def dictionary_keys(sources: Sources, carrier: str) -> Iterator[Mined]:
     """Keys that DeepSpeed reads of its configuration one by one, with their defaults."""
     for module in sources.having("get_scalar_param(", "in param_dict"):
         for node, above in _placed(sources, module):
-            path, default = "", None
-            if isinstance(node, ast.Call) and tail(node.func) in _GETTERS and len(node.args) > 1:
-                path = _path(sources, module, node.args[0], node.args[1])
-                default = as_literal(sources, node.args[2], module) if len(node.args) > 2 else None
-            elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
-                owner = node.comparators[0]
-                owner = (
-                    owner.func.value
-                    if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute)
-                    else owner
-                )
-                path = _path(sources, module, owner, node.left)
-            if path:
+            default = None
+            match node:
+                case ast.Call(getter, [owner, key, *rest]) if tail(getter) in _GETTERS:
+                    default = as_literal(sources, rest[0], module) if rest else None
+                case ast.Compare(key, [ast.In(), *_], [ast.Call(ast.Attribute(owner)) | owner, *_]):
+                    pass
+                case _:
+                    continue
+            if path := _path(sources, module, ast.Subscript(owner, key)):
                 kind = type_of(default)
-                stated = default is not None and kind != "object"
-                yield Mined(
-                    key=f"{above}{path}",
-                    place="json",
-                    carrier=carrier,
-                    path=module.path,
-                    line=getattr(node, "lineno", 0),
-                    type=kind,
-                    default=default,
-                    stated=stated,
-                    open=kind in {"any", "object"},
+                item = Mined(
+                    key=above + path, place="json", carrier=carrier, path=module.path, line=node.lineno
                 )
+                item.type, item.default, item.open = kind, default, kind in {"any", "object"}
+                item.stated = default is not None and kind != "object"
+                yield item
 
 
 def _placed(sources: Sources, module: Module) -> Iterator[tuple[ast.AST, str]]:
@@ -78,15 +49,16 @@ def _placed(sources: Sources, module: Module) -> Iterator[tuple[ast.AST, str]]:
     functions = {item.name: item for item in module.tree.body if isinstance(item, ast.FunctionDef)}
     handed: dict[str, tuple[str, str]] = {}
     for caller in functions.values():
+        nodes = list(ast.walk(caller))
         parts = {
-            tail(node.targets[0]): str(as_literal(sources, key, module))
-            for node in ast.walk(caller)
-            if isinstance(node, ast.Assign) and (key := _key(node.value)) is not None
+            tail(node.targets[0]): path
+            for node in nodes
+            if isinstance(node, ast.Assign) and (path := _path(sources, module, node.value))
         } | dict.fromkeys(_ROOTS, "")
-        for node in ast.walk(caller):
-            name = tail(node.args[0]) if isinstance(node, ast.Call) and node.args else ""
-            if isinstance(node, ast.Call) and name in parts and tail(node.func) in functions:
-                handed[tail(node.func)] = (caller.name, parts[name])
+        for node in nodes:
+            match node:
+                case ast.Call(function, [given, *_]) if tail(given) in parts and tail(function) in functions:
+                    handed[tail(function)] = (caller.name, parts[tail(given)])
     for item in module.tree.body:
         path, name = "", getattr(item, "name", "")
         while name in handed and path.count(".") < 8:
@@ -95,25 +67,16 @@ def _placed(sources: Sources, module: Module) -> Iterator[tuple[ast.AST, str]]:
         yield from ((node, path) for node in ast.walk(item))
 
 
-def _key(node: ast.expr) -> ast.expr | None:
-    """The key of what an expression takes from the configuration; None where it takes nothing."""
-    if isinstance(node, ast.Subscript) and tail(node.value) in _ROOTS:
-        return node.slice
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
-        return node.args[0] if node.args and tail(node.func.value) in _ROOTS else None
-    return None
-
-
-def _path(sources: Sources, module: Module, owner: ast.expr, key: ast.expr) -> str:
-    """The path of a key in the configuration; empty where that is not what is read."""
-    head = ""
-    if isinstance(owner, ast.Subscript) and tail(owner.value) in _ROOTS:
-        head = as_literal(sources, owner.slice, module) or "\0"
-        owner = owner.value
-    name = as_literal(sources, key, module)
-    if tail(owner) not in _ROOTS or not isinstance(name, str) or head == "\0":
-        return ""
-    return f"{head}.{name}" if head else name
+def _path(sources: Sources, module: Module, node: ast.expr) -> str:
+    """The path of what an expression takes from the configuration; empty where it takes nothing."""
+    match node:
+        case ast.Subscript(owner, key) | ast.Call(ast.Attribute(owner, "get"), [key, *_]):
+            name = as_literal(sources, key, module)
+            if isinstance(name, str) and tail(owner) in _ROOTS:
+                return name
+            head = _path(sources, module, owner) if isinstance(owner, ast.Subscript) else ""
+            return f"{head}.{name}" if isinstance(name, str) and head else ""
+    return ""
 
 
 def yaml_keys(folder: Path, patterns: Iterable[str]) -> Iterator[Mined]:

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tools.oracle.settings.source import READERS, Mined, as_literal, as_text, state_default, tail
+from tools.oracle.settings.source import READERS, Mined, as_literal, as_text, state_default, tail, texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ def apply_words(sources: Sources, item: Mined, words: dict[str, ast.expr], modul
     if "type" in words:
         _apply_reader(item, words["type"])
     elif item.type == "any" and "action" not in words and item.stated:
-        item.type = {bool: "any", int: "any", float: "any"}.get(type(item.default), "str")
+        item.type = "any" if isinstance(item.default, bool | int | float) else "str"
     if "choices" in words:
         item.choices = tuple(as_literal(sources, words["choices"], module) or ())
         if item.type == "any" and item.choices and all(isinstance(choice, str) for choice in item.choices):
@@ -40,7 +40,7 @@ def apply_words(sources: Sources, item: Mined, words: dict[str, ast.expr], modul
         if several in {"+", "*"} or (isinstance(several, int) and several > 1):
             item.type, item.of = "list", item.of or (item.type if item.type != "list" else "")
         item.nargs = None if several == "+" and item.type == "list" else several
-    if "nargs" not in words and "action" in words:
+    elif "action" in words:
         item.nargs = _own_count(sources, words["action"], module, item.nargs)
     was = item.default is True and "default" in words
     apply_action(item, words.get("action"))
@@ -52,8 +52,7 @@ def apply_words(sources: Sources, item: Mined, words: dict[str, ast.expr], modul
 
 def _apply_reader(item: Mined, node: ast.expr) -> None:
     """Note at a flag what reads its words."""
-    before, kind = item.type, type_of_reader(node, item.type)
-    name = tail(node)
+    before, kind, name = item.type, type_of_reader(node, item.type), tail(node)
     item.scaled = item.scaled or name.startswith("human_readable_int")
     item.words = ("auto",) if name.endswith("_or_auto") else item.words
     item.folds = item.folds or (isinstance(node, ast.Lambda) and "lower" in ast.unparse(node))
@@ -82,8 +81,7 @@ def _own_count(
 
 
 def _successor(item: Mined, words: Mapping[str, ast.expr]) -> str:
-    nodes = ast.walk(words["help"]) if "help" in words else ()
-    shown = " ".join(as_text(node) for node in nodes if isinstance(node, ast.expr))
+    shown = " ".join(texts(words["help"])) if "help" in words else ""
     target = as_text(words.get("new_flag"))
     if "deprecat" in shown.lower() or "Deprecated" in tail(words.get("action", ast.Constant(None))):
         return next((name for name in _FLAG.findall(target or shown) if name != item.key), "") or target
@@ -92,17 +90,14 @@ def _successor(item: Mined, words: Mapping[str, ast.expr]) -> str:
 
 def apply_action(item: Mined, node: ast.expr | None) -> None:
     """Note at a flag what its action makes of it."""
-    if node is None:
-        return
-    action = as_text(node) or tail(node)
+    action = (as_text(node) or tail(node)) if node is not None else ""
     if action in {"store_true", "store_false"} or "StoreTrue" in action:
         item.type, item.negation, item.default, item.stated, item.nargs = "bool", "", False, True, None
     elif action == "BooleanOptionalAction":
         item.type, item.negation, item.nargs = "bool", item.key.replace("--", "--no-", 1), None
-    elif action == "append":
-        item.type, item.of, item.nargs = "list", item.of or item.type, item.nargs or 1
-    elif action == "extend":
+    elif action in {"append", "extend"}:
         item.type, item.of = "list", item.of or item.type
+        item.nargs = (item.nargs or 1) if action == "append" else item.nargs
     elif action in {"store_const", "append_const"}:
         item.type, item.nargs = "bool", None
     elif action == "LoRAParserAction":
@@ -120,8 +115,6 @@ def type_of_reader(node: ast.expr, otherwise: str) -> str:
         text = ast.unparse(node.body).lower()
         return "bool" if "true" in text else "list" if "split" in text else "any"
     name = tail(node)
-    if name in READERS:
-        return READERS[name]
-    if "bool" in name:
-        return "bool"
+    if name in READERS or "bool" in name:
+        return READERS.get(name, "bool")
     return otherwise if name and "auto" not in name and otherwise != "str" else "any"

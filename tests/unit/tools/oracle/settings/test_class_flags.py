@@ -6,12 +6,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tools.oracle.settings.class_flags import annotated_flags, of_field, readable_numbers
+from tools.oracle.settings.class_flags import annotated_flags, class_arguments, of_field, readable_numbers
 from tools.oracle.settings.fields import fields_of, forbids
 from tools.oracle.settings.source import Sources
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+ARGUMENTS = """
+from dataclasses import dataclass, field
+@dataclass
+class TrainArgs:
+    output: str
+    bf16: bool = field(default=False, metadata={"help": "x"})
+    shuffle: bool = True
+    targets: list[str] = field(default_factory=list)
+    extra: dict | str | None = None
+    hidden: int = field(init=False, default=1)
+"""
 
 CLASSES = """
 import enum
@@ -108,3 +120,15 @@ def test_whether_a_class_refuses_unknown_fields(
     tmp_path: Path, text: str, by_keyword: bool, refuses: bool
 ) -> None:
     assert forbids(sources(tmp_path, text), "C", by_keyword=by_keyword) is refuses
+
+
+def test_argument_classes_make_flags_as_hugging_face_does(tmp_path: Path) -> None:
+    (tmp_path / "args.py").write_text(ARGUMENTS)
+    found = {item.key: item for item in class_arguments(Sources(tmp_path, ["*.py"]), ["TrainArgs", "Absent"])}
+    assert set(found) == {"--output", "--bf16", "--shuffle", "--targets", "--extra"}
+    assert found["--output"].required
+    assert not found["--targets"].required
+    assert (found["--bf16"].type, found["--bf16"].nargs, found["--bf16"].negation) == ("bool", "?", "")
+    assert found["--shuffle"].negation == "--no_shuffle"
+    assert (found["--targets"].type, found["--targets"].of) == ("list", "str")
+    assert found["--extra"].type == "any"

@@ -5,22 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.oracle.settings.source import Sources
-from tools.oracle.settings.trainers import class_arguments, dictionary_keys, yaml_keys
+from tools.oracle.settings.trainers import dictionary_keys, yaml_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ARGUMENTS = """
-from dataclasses import dataclass, field
-@dataclass
-class TrainArgs:
-    output: str
-    bf16: bool = field(default=False, metadata={"help": "x"})
-    shuffle: bool = True
-    targets: list[str] = field(default_factory=list)
-    extra: dict | str | None = None
-    hidden: int = field(init=False, default=1)
-"""
 DICTIONARY = """
 STEPS = "steps"
 STEPS_DEFAULT = 10
@@ -31,18 +20,6 @@ def read(param_dict, other):
     get_scalar_param(other, "not_of_the_file", 1)
     return AMP in param_dict.keys()
 """
-
-
-def test_argument_classes_make_flags_as_hugging_face_does(tmp_path: Path) -> None:
-    (tmp_path / "args.py").write_text(ARGUMENTS)
-    found = {item.key: item for item in class_arguments(Sources(tmp_path, ["*.py"]), ["TrainArgs", "Absent"])}
-    assert set(found) == {"--output", "--bf16", "--shuffle", "--targets", "--extra"}
-    assert found["--output"].required
-    assert not found["--targets"].required
-    assert (found["--bf16"].type, found["--bf16"].nargs, found["--bf16"].negation) == ("bool", "?", "")
-    assert found["--shuffle"].negation == "--no_shuffle"
-    assert (found["--targets"].type, found["--targets"].of) == ("list", "str")
-    assert found["--extra"].type == "any"
 
 
 def test_keys_of_a_dictionary_come_with_their_defaults(tmp_path: Path) -> None:
