@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
+from kg.terms.dialects import spelt
+from kg.terms.meanings import OWN, kinds, programs
 from recommender.cost_model.facts.device import PRECISION_NAMES
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.layout_flags import MEGATRON, VLLM, flag_settings, spelt_settings
@@ -25,6 +28,8 @@ _CHECKED_BY = "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.14.0/megatron/
 SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm"}
 ADAPTED = "linear_qkv linear_proj linear_fc1 linear_fc2"
 """Products of a block that get an adapter, as MindSpeed-LLM's scripts for low-rank adapters name them."""
+OF_A_LOAD = frozenset({"length", "batch"})
+"""Kinds of facts that settings only bound."""
 BESIDE: Mapping[str, Mapping[str, Value]] = {
     "overlap_gradients": {"--overlap-param-gather": True},
     "lora_rank": {"--lora-target-modules": ADAPTED},
@@ -80,6 +85,17 @@ def one_queue(
     ]
 
 
+def untold(program: str, name: str, value: Value, fact: str) -> InputError:
+    """The refusal of what a program has no setting for, naming who has."""
+    others = sorted(other for other in programs() if other != OWN and spelt(fact, other))
+    is_load = not others or kinds()[fact] in OF_A_LOAD
+    said = f"of the load it is told so: --shape {name}={value}"
+    return InputError(
+        f"{program} has no setting that says {name}={value}",
+        hint=said if is_load else f"{', '.join(others[:4])} have; --software names one of them",
+    )
+
+
 def _trained(
     layout: ParallelLayout, settings: Mapping[str, object], framework: str
 ) -> Iterator[tuple[str, Value]]:
@@ -94,6 +110,8 @@ def _trained(
     if framework in MINDSPEED:
         yield "flash_attention", 1
         yield from _whole(settings, "lora_rank")
+    elif (rank := settings.get("lora_rank")) and spelt("lora_rank", framework) is None:
+        raise untold(framework, "lora_rank", int(float(str(rank))), "lora_rank")
     if settings.get("recompute") == "full":
         yield "recompute", "full"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Authority
 from kg.nouns.setting import SettingPlace
-from kg.terms.dialects import spelling_in, statement
-from kg.terms.meanings import divides, file_of
+from kg.terms.dialects import spelling_in, spelt, statement
+from kg.terms.meanings import divides, file_of, meaning_of, own_names
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
@@ -18,7 +18,7 @@ from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.paste import UNNAMED
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
-from recommender.ranking.starts.assumed import assumed_settings, one_queue
+from recommender.ranking.starts.assumed import assumed_settings, one_queue, untold
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
@@ -260,12 +260,42 @@ def with_current(
         else:
             found.append(item)
     for name, value in held.values():
+        if _is_ours(name, situation, screen):
+            found += _in_words_of(program, name, value, situation.framework.version)
+            continue
         place, key = screen.place_of(spelling_in(program, name) if divides(name) else name)
         is_off = key.startswith("--no-") and value is False  # a flag of its own, unknown to the release
         found.append(
             PlanSetting(where=place, key=key, value=True if is_off else value, origin=Origin.CURRENT)
         )
     return found
+
+
+def _is_ours(name: str, situation: StartSituation, screen: Screen) -> bool:
+    """Whether what runs is told by our name for it, which neither the script nor the release has."""
+    if name not in own_names() or situation.written(name):
+        return False
+    release = screen.release()
+    return release is None or release.look_up(name, suggest=False).setting is None
+
+
+def _in_words_of(program: str, name: str, value: Value, release: str) -> Iterator[PlanSetting]:
+    """What runs, told by our name for it, as the program is told so.
+
+    Raises:
+        InputError: It has no setting for that.
+    """
+    meaning = meaning_of(name)
+    if meaning is None:
+        return
+    found = spelt(meaning.fact, program, release, meaning.says(value)) if meaning.reads(value) else None
+    if found is not None:
+        setting, written = found
+        if setting.place is SettingPlace.ENV and isinstance(written, bool):
+            written = int(written)  # programs read numbers there
+        yield PlanSetting(where=setting.place, key=setting.key, value=written, origin=Origin.CURRENT)
+        return
+    raise untold(program, name, value, meaning.fact)
 
 
 def switched(settings: Iterable[PlanSetting], release: ReleaseSettings | None) -> Iterator[PlanSetting]:

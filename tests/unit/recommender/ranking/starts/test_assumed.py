@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan_setting import Origin
@@ -84,7 +85,8 @@ def test_adapters_are_part_of_the_command_where_the_framework_has_them() -> None
     adapted: dict[str, object] = {"micro_batch": 1, "lora_rank": 8.0}
     asked = flags("mindspeed-llm", ParallelLayout(), adapted)
     assert (asked["--lora-r"], asked["--lora-target-modules"]) == (8, ADAPTED)
-    assert not any("lora" in flag for flag in flags("megatron-lm", ParallelLayout(), adapted))
+    with pytest.raises(InputError, match="megatron-lm has no setting that says lora_rank=8"):
+        flags("megatron-lm", ParallelLayout(), adapted)
 
 
 def test_a_framework_without_such_flags_gets_none() -> None:

@@ -90,12 +90,16 @@ def test_adapters_fit_where_full_training_does_not(shipped: Workspace) -> None:
     asked: dict[str, Any] = {
         "phase": "training",
         "model": "llama-2-7b",
-        "hardware": "geforce-rtx-4090",
+        "hardware": "910B3",
         "count": 1,
     }
     assert not starts(shipped, **asked).first.fits
     for stated in ({"current": {"lora_rank": 16}}, {"traits": {"lora_rank": 16}}):
-        assert starts(shipped, **asked, **stated).first.fits
+        adapted = starts(shipped, **asked, **stated).first
+        assert adapted.fits
+        assert "--lora-target-modules" in [item.key for item in adapted.settings]  # 16 is its own rank
+        with pytest.raises(InputError, match="megatron-lm has no setting that says lora_rank=16"):
+            starts(shipped, **{**asked, "hardware": "geforce-rtx-4090"}, **stated)
 
 
 def test_without_a_number_of_devices_one_is_priced(shipped: Workspace) -> None:

@@ -6,16 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
-from kg.terms.meanings import degree_of
+from kg.terms.dialects import spelt
+from kg.terms.meanings import degree_of, meaning_of, own_names
+from kg.terms.setting_registry import registry
 from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.situation import StartSituation
-from recommender.ranking.starts.writing import typed, written
+from recommender.ranking.starts.writing import typed, with_current, written
 from tests.unit.recommender.ranking.starts.situations import (
     agreed,
     draft,
@@ -140,6 +144,29 @@ def test_a_size_that_runs_now_is_said_once_as_the_program_spells_it(spelling: st
     start = write(about=situation(framework="sglang", current={spelling: 2}))
     sizes = [(item.key, item.value, item.origin) for item in start.settings if degree_of(item.key) == "tp"]
     assert sizes == [("--tp-size", 2, Origin.CURRENT)]
+
+
+@pytest.mark.parametrize("program", ["vllm", "vllm-ascend", "sglang", "megatron-lm", "mindspeed-llm"])
+def test_what_runs_by_our_names_is_written_as_the_release_has_it_or_refused(program: str) -> None:
+    release = registry(program).at()
+    for name in own_names():
+        about = situation(framework=program, version=release.release, current={name: 2})
+        meaning = meaning_of(name)
+        assert meaning is not None
+        known = release.look_up(name).setting
+        said = spelt(meaning.fact, program, release.release, meaning.says(2)) if meaning.reads(2) else None
+        if known is None and said is None:
+            with pytest.raises(InputError, match=f"no setting that says {name}=2"):
+                with_current([], about, screen(about), is_divided=False)
+        else:
+            [item] = with_current([], about, screen(about), is_divided=False)
+            assert item.key == (said[0].key if known is None and said else known and known.key)
+
+
+def test_a_switch_in_the_environment_is_a_number() -> None:
+    about = situation(framework="vllm-ascend", version="0.18.0", current={"sequence_parallel": True})
+    [item] = with_current([], about, screen(about), is_divided=False)
+    assert (item.where, item.value) == (SettingPlace.ENV, 1)
 
 
 def test_a_value_of_the_question_is_not_called_one_of_recipes() -> None:
