@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from cli.text.language import localised
 from cli.text.tables import table_lines
-from cli.text.width import line_width, wrapped
+from cli.text.width import columns_of, line_width, wrapped
 from recommender.answers.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def moving_line(text: str) -> None:
 
 def as_json(content: Mapping[str, object]) -> None:
     """Print a result as one JSON object with ``schema_version``."""
-    json.dump({"schema_version": SCHEMA_VERSION, **content}, sys.stdout, ensure_ascii=False, indent=2)
+    json.dump({"schema_version": SCHEMA_VERSION, **content}, sys.stdout, ensure_ascii=False, indent=1)
     sys.stdout.write("\n")
 
 
@@ -111,6 +111,11 @@ def say(text: str = "") -> None:
     for line in text.split("\n"):
         for part in wrapped(localised(line), columns):
             print(part)
+
+
+def fits_a_line(text: str) -> bool:
+    """Whether a text, in the language of people, stands on one line of the screen."""
+    return columns_of(localised(text)) <= line_width(sys.stdout, os.environ)
 
 
 def note(text: str) -> None:

@@ -159,7 +159,7 @@ def uses_the_devices(reply: Reply) -> str | None:
     used, asked = layout["devices"], reply.situation.count
     if used == asked:
         return ""
-    said = " ".join([*reply.start.get("because", ()), *reply.content.get("notes", ())])
+    said = " ".join([*reply.start.get("needs", ()), *reply.content.get("notes", ())])
     if used < asked and re.search(rf"\b{used}\b.*device|device.*\b{used}\b|\b{asked - used}\b.*idle", said):
         return ""
     return f"asked {asked}, start uses {used}"
@@ -222,11 +222,11 @@ def _least_bits(situation: PanelSituation, start: Mapping[str, Any]) -> float:
     quantised = any(
         key.endswith("quantization") and value.lower() != "none" for key, value in settings_of(start)
     )
-    said = " ".join(start.get("because", ()))
+    said = " ".join(start.get("needs", ()))
     if (
         quantised
         or published
-        or "quantised" in said
+        or "accuracy is not known" in said
         or re.search(r"w\d+a\d+|fp\d|int\d|awq|gptq", situation.model.lower())
     ):
         return 4

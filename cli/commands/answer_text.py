@@ -20,6 +20,7 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     from cli import output
     from cli.commands.plan_text import show_missed, show_plan
 
+    plan = answer.plan
     for text in answer.notes:
         output.note(text)
     problem = answer.problem
@@ -27,21 +28,22 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     what = " ".join(part for part in (work.model, work.operator) if part)
     shape = f" ({work.shape})" if work.shape else ""
     say(f"{what}{shape} on {answer.place}, by {problem.objective.metric}")
-    if answer.plan is not None:
-        show_missed(answer.plan)
+    if plan is not None:
+        show_missed(plan)
+        if verbose:
+            show_situation(answer.situation)
+        show_plan(answer, plan, verbose=verbose)
+        _show_rest(answer, verbose=verbose)
+        return
     if line := assumption_line(answer.assumed, with_options=verbose):
         say(line)
     say()
     if answer.findings:
         from cli.diagnosis.finding_text import show_briefly
 
-        show_briefly(answer.findings, of_measured=answer.plan is not None and answer.plan.start.is_measured)
+        show_briefly(answer.findings)
     if verbose:
         show_situation(answer.situation)
-    if answer.plan is not None:
-        show_plan(answer, answer.plan, verbose=verbose)
-        _show_rest(answer)
-        return
     listed = list(answer)
     if answer.abstention is not None:
         say(f"No recommendation: {answer.abstention.reason}.\nMeasure these next, and ingest them:\n")
@@ -55,7 +57,7 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
             for k, value in answer.regret.items()
         )
         say(f"If you time {'; '.join(parts)}.")
-    _show_rest(answer)
+    _show_rest(answer, verbose=True)
 
 
 def show_situation(situation: Situation) -> None:
@@ -67,11 +69,11 @@ def show_situation(situation: Situation) -> None:
     say()
 
 
-def _show_rest(answer: Answer) -> None:
+def _show_rest(answer: Answer, *, verbose: bool) -> None:
     """What the changes win together, the ceiling, and what was not checked or left out."""
     from cli import output
 
-    if answer.together is not None:
+    if verbose and answer.together is not None:
         say(f"Together: {combination_text(answer)}.")
     if answer.ceiling is not None:
         say(f"All observed bottlenecks together: at most {output.factor(answer.ceiling)}.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from cli import output
 from cli.output import say
 from kg.nouns.gain import factor_text
+from kg.nouns.situation import assumption_line
 from kg.nouns.values import show as show_value
 
 if TYPE_CHECKING:
@@ -18,17 +18,13 @@ if TYPE_CHECKING:
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.start import ExpectedValue, StartConfiguration
 
-_REASONS = 3
-"""Reasons for a start without ``-v``."""
 _CHANGES = 3
 """Changes in full without ``-v``: those that have a gain or are for a bottleneck that was told."""
 _LEAST_AGREEMENT = 0.01
 """Agreement of recipes with an alternative that is worth a word: less reads as 0 %."""
-_FOLDED = 80
-"""Letters of changes without a number: with their heading a line and a half of a screen."""
-_ADDRESS = re.compile(r" <https?://[^>]*>")
-"""An address behind a sentence: -v and --json have it."""
-
+_FOLDED = 40
+"""Letters of changes without a number: with their heading and the count a line of a screen."""
+_LOAD = "traits.concurrency"
 _SHORT = 3
 """Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
 
@@ -49,28 +45,28 @@ def show_missed(plan: Plan) -> None:
 
 
 def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
-    """Print a plan: start, alternatives, changes, and what is not for here."""
+    """Print a plan: start, findings on what runs, what it takes, and changes; all of it if ``verbose``."""
     start = plan.start
-    release = f" with {start.framework} {start.version}".rstrip() if start.framework else ""
     if start.fits is False:
         _show_unfit(answer, plan)
         return
-    where = f"{'Start' if plan.keeps_limits else 'Nearest'}{release}"
-    if start.layout is not None:
-        where += f": {start.layout}"
-    limited = {limit.metric for limit in answer.problem.limits}
-    results = [item for place, item in enumerate(start.expected) if not place or item.metric in limited]
     if answer.engines:
         _show_engines(answer)
     else:
-        say(where + "".join(f", {_expected(item)}" for item in results))
-        for line in start.paste_lines:
-            print(f"  {line}")
+        say(_headline(answer, plan))
+        if line := _assumptions(answer, plan, with_options=verbose):
+            say(line)
+        for text in start.paste_lines:
+            print(f"  {text}")
+    if start.needs:
+        say(f"Needs: {'; '.join(start.needs)}")
+    if answer.findings:
+        from cli.diagnosis.finding_text import show_briefly
+
+        show_briefly(answer.findings, of_measured=start.is_measured)
     if verbose:
         for line in start.because:
             say(f"  # {line}")
-    elif reasons := [_ADDRESS.sub("", line) for line in start.because[:_REASONS]]:
-        say(f"Because: {'; '.join(reasons)}")
     _show_others(answer, plan, verbose=verbose)
     telling = [one for one in plan.changes if one.gain or one.bottleneck]
     shown = plan.changes if verbose else telling[:_CHANGES]
@@ -78,22 +74,56 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
         say("\nTest next, in this order:")
     for place, change in enumerate(plan.changes, 1):
         if change in shown:
-            _show_change(place, change)
+            _show_change(place, change, verbose=verbose)
     _show_rest(plan, [item for item in plan.changes if item not in shown], verbose=verbose)
+
+
+def _headline(answer: Answer, plan: Plan) -> str:
+    """The decision in a sentence: program, layout, what it reaches, and at which load."""
+    start = plan.start
+    limited = {limit.metric for limit in answer.problem.limits}
+    results = [item for place, item in enumerate(start.expected) if not place or item.metric in limited]
+    parts = [] if start.layout is None else [str(start.layout)]
+    parts += [_number(item) for item in results]
+    if results:
+        load = _load(answer)
+        parts.append(results[0].tier + (f" at {load}" if load and not start.is_measured else ""))
+    release = f" with {start.framework} {start.version}".rstrip() if start.framework else ""
+    lead = f"{'Start' if plan.keeps_limits else 'Nearest'}{release}"
+    return f"{lead}: {'; '.join(parts)}" if parts else lead
+
+
+def _load(answer: Answer) -> str:
+    """The requests at once behind the numbers, in words; empty where there are none."""
+    fact = answer.situation.facts.get(_LOAD)
+    if fact is None:
+        return ""
+    return fact.words or f"{fact.value:,} requests at once"
+
+
+def _assumptions(answer: Answer, plan: Plan, *, with_options: bool) -> str:
+    """What is assumed beside what the headline says."""
+    said = {f"{plan.start.framework} {plan.start.version}", _load(answer) if plan.start.expected else ""}
+    rest = [fact for fact in answer.assumed if with_options or fact.words not in said]
+    return assumption_line(rest, with_options=with_options)
 
 
 def _show_others(answer: Answer, plan: Plan, *, verbose: bool) -> None:
     """Print what else could be begun with: other layouts, and prefill and decode apart."""
-    for item in plan.alternatives:
-        if verbose or not _is_change(item, plan.changes):
+    others = [item for item in plan.alternatives if verbose or not _is_change(item, plan.changes)]
+    if verbose:
+        for item in others:
             say(f"Or {_in_short(item)}")
+    elif others:
+        say(f"Or {'; '.join(map(_in_few_words, others))}")
     apart = answer.apart
     if apart is None or answer.engines or any(one.title.endswith(str(apart)) for one in plan.changes):
         return
     start = plan.start.expected[0] if plan.start.expected else None
-    is_even = start is not None and start.value < apart.throughput
-    said = "modelled to be no faster than engines that do both" if is_even else _expected(apart.expected[0])
-    say(f"Or prefill and decode apart, {apart}: {said}")
+    if start is None or start.value >= apart.throughput:
+        say(f"Or prefill and decode apart, {apart}: {_expected(apart.expected[0])}")
+    elif verbose:
+        say(f"Or prefill and decode apart, {apart}: modelled to be no faster than engines that do both")
 
 
 def _show_engines(answer: Answer) -> None:
@@ -102,11 +132,13 @@ def _show_engines(answer: Answer) -> None:
     expected = () if apart is None else apart.expected
     say(f"Start with {start.framework} {start.version}, prefill and decode apart: {apart}")
     say("Together: " + ", ".join(_expected(item) for item in expected))
+    if line := assumption_line(answer.assumed, with_options=False):
+        say(line)
     for engine in answer.engines:
         of_each = f", each of {engine.instances}" if engine.instances > 1 else ""
         say(f"To {engine.role}{of_each}:")
-        for line in engine.start.paste_lines:
-            print(f"  {line}")
+        for text in engine.start.paste_lines:
+            print(f"  {text}")
 
 
 def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
@@ -115,24 +147,17 @@ def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
 
 
 def _show_rest(plan: Plan, others: Sequence[Change], *, verbose: bool) -> None:
-    """The changes that nobody has put a number on, and what is not for here, in a line each."""
-    if smaller := [item for item in others if item.gain is not None]:
-        gains = (f"{factor_text(item.gain)} {item.title}" for item in smaller if item.gain is not None)
-        say(f"Then: {'; '.join(gains)}")
+    """What no line of its own is for: the changes without a number in one, and what is not for here."""
     documented = [item for item in others if item.gain is None]
     if verbose and plan.further:
         say(f"Further: {'; '.join(item.strategy or item.title for item in plan.further)}")
-    elif documented:
+    elif others or plan.further:
         shown = _in_a_line([_words(item) for item in documented])
-        count = len(plan.further) + len(documented) - len(shown)
+        count = len(plan.further) + len(others) - len(shown)
         more = [f"{count} more (-k 50)"] if count else []
-        say(f"Also documented, without a number: {'; '.join([*shown, *more])}")
-    elif plan.further:
-        say(f"{len(plan.further)} more changes (-k 50 lists them)")
+        say(f"Also in official recipes: {'; '.join([*shown, *more])}" if shown else f"And {more[0]}")
     if verbose and plan.not_here:
         say(f"Not here: {'; '.join(f'{item.strategy} ({item.because})' for item in plan.not_here)}")
-    elif plan.not_here:
-        say(f"Not for here: {len(plan.not_here)} strategies and settings (-v says why)")
 
 
 def _in_a_line(words: Sequence[str]) -> list[str]:
@@ -150,43 +175,68 @@ def _words(change: Change) -> str:
     return (", ".join(change.words) or change.title) + condition
 
 
-def _expected(item: ExpectedValue) -> str:
+def _figures(item: ExpectedValue) -> tuple[str, str, str]:
+    """A value with its unit, and the ends of its interval: with a unit only where theirs is another."""
+    numbers = (item.value, item.low, item.high)
     if item.unit == "s":
-        numbers = [output.quantity(number, "s") for number in (item.value, item.low, item.high)]
-    else:
-        numbers = [
-            f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-            for number in (item.value, item.low, item.high)
-        ]
-    unit = "" if item.unit == "s" else f" {item.unit}"
-    interval = "" if numbers[1] == numbers[2] else f"{numbers[1]} to {numbers[2]}, "
-    return f"{item.metric} {numbers[0]}{unit} ({interval}{item.tier})"
+        value, *ends = (output.quantity(number, "s") for number in numbers)
+        unit = value[value.index(" ") :]
+        return value, ends[0].removesuffix(unit), ends[1].removesuffix(unit)
+    value, *ends = (f"{number:,.0f}" if number >= 100 else f"{number:.3g}" for number in numbers)
+    return f"{value} {item.unit}", ends[0], ends[1]
+
+
+def _number(item: ExpectedValue) -> str:
+    """What is expected, without how it is known; a rate needs no name beside its unit."""
+    value, low, high = _figures(item)
+    name = "" if "/" in item.unit else f"{item.metric} "
+    return f"{name}{value}" + ("" if low == high else f" ({low} to {high})")
+
+
+def _expected(item: ExpectedValue) -> str:
+    """What is expected, with how it is known."""
+    value, low, high = _figures(item)
+    return f"{item.metric} {value} ({'' if low == high else f'{low} to {high}, '}{item.tier})"
+
+
+def _in_few_words(start: StartConfiguration) -> str:
+    """Another start by its layout, or a kernel's by its tile, and the middle of what it reaches."""
+    reached = f" at {_figures(start.expected[0])[0]}" if start.expected else ""
+    return _name(start) + reached
+
+
+def _name(start: StartConfiguration) -> str:
+    if start.layout is not None:
+        return str(start.layout)
+    return " ".join(f"{item.key}={show_value(item.value)}" for item in start.settings[:_SHORT])
 
 
 def _in_short(start: StartConfiguration) -> str:
-    tile = " ".join(f"{item.key}={show_value(item.value)}" for item in start.settings[:_SHORT])
     reached = [_expected(item) for item in start.expected[:1]]
     if not reached and start.layout is not None:
         reached = list(start.because[:1])
     return (
-        (tile if start.layout is None else str(start.layout))
+        _name(start)
         + "".join(f", {text}" for text in reached)
         + (f"; recipes agree by {start.agreement:.0%}" if (start.agreement or 0) >= _LEAST_AGREEMENT else "")
     )
 
 
-def _show_change(place: int, change: Change) -> None:
-    """A change with its gain, what to set, and what must hold."""
+def _show_change(place: int, change: Change, *, verbose: bool) -> None:
+    """A change with its gain and what must hold, and what to set beside it: on its line where both fit."""
     gain = "" if change.gain is None else f"{factor_text(change.gain)}, "
-    say(f"{place}. {gain}{change.tier}: {change.title}")
-    settings = change.words
-    say("     " + ("; ".join(settings) if settings else change.how or "work, not a setting"))
-    if change.provided:
-        say(f"     if {change.provided}")
-    if change.gain is not None and change.against:
+    title = f"{place}. {gain}{change.tier}: {change.title}"
+    provided = [f"if {change.provided}"] if change.provided else []
+    accuracy = ["accuracy may change: measure it"] if change.accuracy == "may-change" else []
+    between = "; " if any(word.startswith("export ") for word in change.words) else " "
+    done = between.join(change.words) or change.how or "work, not a setting"
+    if not (provided or accuracy) and output.fits_a_line(f"{title}: {done}"):
+        say(f"{title}: {done}")
+    else:
+        say(title)
+        say(f"     {'; '.join([done, *provided, *accuracy])}")
+    if verbose and change.gain is not None and change.against:
         say(f"     that gain was measured against {change.against}")
-    if change.accuracy == "may-change":
-        say("     accuracy may change: measure it")
 
 
 def _show_unfit(answer: Answer, plan: Plan) -> None:

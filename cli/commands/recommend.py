@@ -189,7 +189,7 @@ def recommend(
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form or space) and answer.recommendations:  # explain does not know the space
-        _say_next(answer)
+        _say_next(answer, verbose=verbose)
     _leave_if_nothing(answer, is_data=bool(form or as_json))
 
 
@@ -219,10 +219,11 @@ def _mapping(value: object) -> dict[str, object]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-def _say_next(answer: Answer) -> None:
+def _say_next(answer: Answer, *, verbose: bool) -> None:
     """Say what can be asked of the answer, and how its start is tested."""
-    say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}")
-    for start in () if answer.engines else answer.starts[:1]:
+    more = "" if verbose or answer.plan is None else "; more: -v"
+    say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}{more}")
+    for start in answer.starts[:1] if verbose and not answer.engines else ():
         command = f"--command '{PLACEHOLDER} {{options}}'"
         say_aside(f"To test it: tunegraph ab run --recommendation {start.id} {command}")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recommender.audit.upgrade import Upgrade, UpgradeChange
 
 _MOST_LINES = 8
-_MOST = 5
+_MOST = 3
 """Findings in front of a plan; tunegraph check has all."""
 
 
@@ -48,19 +48,16 @@ def show_finding(place: int, item: SettingFinding) -> None:
 
 
 def show_briefly(findings: Sequence[SettingFinding], *, of_measured: bool = False) -> None:
-    """Print what is wrong with what runs, or was measured, in front of a plan, a finding in two lines."""
+    """Print what is wrong with what runs, or was measured, beside a plan."""
     matter = [item for item in findings if item.level is not FindingLevel.NOTE]
     if not matter:
         return
     say("What the measured start sets costs you:" if of_measured else "What runs now costs you:")
     for item in matter[:_MOST]:
         cure = _remedy(item).replace(" --", " ")  # as the titles of changes name a flag
-        say(f"  {cure}{_where(item)}: {_in(item.says)}")
-        if item.priced is not None:
-            say(f"    {_factor(item)}")
+        say(f"  {cure}{_where(item)}: {'; '.join(filter(None, (_in(item.says), _factor(item))))}")
     if len(matter) > _MOST:
         say(f"  {len(matter) - _MOST} more: tunegraph check")
-    say()
 
 
 def show_upgrade(script: str, change: Upgrade) -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _MOST = {"not_here": 5, "refused": 3, "neighbours": 3, "further": 5}
 """Items of each list behind a decision that its short JSON keeps."""
+_BEHIND = ("refused", "neighbours")
+"""What a plan of a model does not rest on, or says again in what is not for here: -v has it."""
 _OF_MODELS = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
 
 
@@ -50,11 +52,11 @@ class Abstention(JsonNoun):
 
 
 def _bare(setting: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting with what it sets and what it comes from: nothing unknown, no address."""
+    """A setting with what it sets and what it comes from: nothing unknown, no address, no share."""
     return {
         name: item
         for name, item in setting.items()
-        if name == "value" or (item is not None and name != "source")
+        if name == "value" or (item is not None and name not in {"source", "agreement"})
     }
 
 
@@ -139,15 +141,23 @@ class Answer:
         """Plain content in short: the whole decision, and the head of the lists behind it.
 
         How many items a list has stands beside it under ``NAME_count``; what alternatives set stands in their
-        blocks to paste; of each change's evidence the weightiest is kept; settings are without their sources.
+        blocks to paste; of each change's evidence the weightiest is kept; settings are without their sources;
+        what is assumed is said once.
         """
         short = self.to_json()
+        for name in _BEHIND if self.starts else ():
+            del short[name]
+        short["situation"] = {
+            name: {"value": fact["value"], "origin": fact["origin"]}
+            for name, fact in short["situation"].items()
+        }
         for name, most in _MOST.items():
             listed = short.get(name, ())
             if len(listed) > most:
                 short |= {name: listed[:most], f"{name}_count": len(listed)}
         for other in short.get("alternatives", ()):
-            del other["settings"]
+            for name in ("settings", "because", "recipes"):
+                del other[name]
         for change in short.get("changes", ()):
             change["evidence"] = change["evidence"][:1]
         for holder in (short.get("start", {}), *short.get("changes", ())):

@@ -206,7 +206,6 @@ class Recommender:
                     [
                         *notes,
                         *planned.starts.notes,
-                        *self.retriever.encoder.notes,
                         *_unsaid(rules.skipped, planned.starts.notes),
                     ]
                 )

@@ -56,6 +56,7 @@ class StartConfiguration:
         fits_in: Where it does not, the widest narrower number format that fits the devices, with its layout.
         settings: What to set, in the order to write it.
         expected: What it is expected to reach.
+        needs: What must be there for it to run, or is run beside it, a line each.
         because: What it rests on, a line each.
         checkpoint: The model as its command takes it; empty where that is not known.
         id: From question, settings and knowledge version; an outcome refers to it. Empty for a kernel.
@@ -71,7 +72,8 @@ class StartConfiguration:
     fits_in: tuple[str, ParallelLayout] | None = None
     settings: tuple[PlanSetting, ...] = ()
     expected: tuple[ExpectedValue, ...] = ()
-    because: tuple[str, ...] = field(default=())
+    needs: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
     checkpoint: str = ""
     id: str = ""
     recipes: tuple[str, ...] = ()
@@ -127,6 +129,7 @@ class StartConfiguration:
             "settings": [item.to_json() for item in self.settings],
             "expected": [item.to_json() for item in self.expected],
             "paste": self.paste_lines,
+            **({"needs": list(self.needs)} if self.needs else {}),
             "because": list(self.because),
             "recipes": list(self.recipes),
         }

@@ -118,7 +118,7 @@ def test_explain_remembers_what_could_not_be_read(run: Any, texts: Path) -> None
     assert "$NNODES" in told.out
     people = run("recommend", "--from-command", script, "--smi", texts / "smi.txt")
     assert "note: pretrain_qwen3_8b_4K_ptd.sh" in people.err
-    assert "Together: " in people.out
+    assert "Test next" in people.out
 
 
 def test_a_prediction_for_people(run: Any) -> None:

@@ -138,7 +138,7 @@ class StartExplanation(Explanation):
                 f"{value.metric} {value.value:.4g} {value.unit}, 90 % interval {value.low:.4g} to "
                 f"{value.high:.4g}, {value.tier}"
             )
-        yield from self.start.because
+        yield from (*self.start.needs, *self.start.because)
 
     def _meanings(self) -> Iterator[str]:
         """What its settings say in words."""

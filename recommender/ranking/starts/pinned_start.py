@@ -89,7 +89,7 @@ def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen
     best, first = pinned[0], kept.first
     if first.fits is False:  # it ran
         as_ran = tuple(with_current([], kept.situation, screen, is_divided=False))
-        first = replace(first, fits=True, fits_in=None, settings=as_ran, because=())
+        first = replace(first, fits=True, fits_in=None, settings=as_ran, needs=(), because=())
     others = [text for text in first.because if not text.startswith("measured: ")]
     first = replace(first, layout=best.layout, because=(best.said, *others))
     known = {run.layout: run for run in reversed(pinned)}

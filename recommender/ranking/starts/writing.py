@@ -139,7 +139,8 @@ def written(
         fits=chosen.option.fits if chosen else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=expected_of(chosen.option, situation.problem) if chosen else (),
-        because=(*checkpoint, *beside, *_because(draft, chosen, runs), *_official(draft, layout, settings)),
+        needs=(*checkpoint, *beside),
+        because=(*_because(draft, chosen, runs), *_official(draft, layout, settings)),
         recipes=_recipes(draft, chosen),
         checkpoint="" if is_other else situation.problem.situation.checkpoint,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
@@ -352,17 +353,12 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
     is_narrowed = is_asked and priced not in {"", draft.weight_format, *SIXTEEN_BIT}
     is_named_so = bool(priced) and read_name(draft.situation.problem.situation.checkpoint).weights == priced
     if not is_named_so and (is_narrowed or any(item.origin is Origin.RECIPE for item in quantised)):
-        precision = f" ({priced})" if priced else ""
-        lines.append(
-            f"{UNNAMED} is a checkpoint quantised so{precision}; what it loses in accuracy is not known here"
-        )
+        lines.append(f"{UNNAMED} in {priced or 'this format'}, whose accuracy is not known here")
     recipes = {item.key: item.value for item in settings if item.origin is Origin.RECIPE}
     if (cache := statement(recipes).facts.get("precision_cache")) not in {None, "bf16"}:
-        lines.append(
-            f"the cache is in {cache}, as recipes have it; what that loses in accuracy is not known here"
-        )
+        lines.append(f"a cache in {cache}, whose accuracy is not known here")
     if any(item.value == DRAFT_MODEL for item in settings):
-        lines.append(f"{DRAFT_MODEL} is a draft model trained for {UNNAMED}")
+        lines.append(f"{DRAFT_MODEL}, a draft model trained for {UNNAMED}")
     return lines
 
 

@@ -8,6 +8,7 @@ from cli.commands.plan_text import show_missed, show_plan
 from kg.nouns.gain import Gain
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.situation import FactOrigin, StatedFact
 from kg.nouns.values import Value
 from recommender.answers.answer import Answer
 from recommender.ranking.change import Change, NotHere
@@ -31,6 +32,7 @@ def start(*settings: PlanSetting, framework: str = "vllm") -> StartConfiguration
         fits=True,
         settings=settings,
         expected=(ExpectedValue(metric="tpot", unit="s", value=0.02, low=0.01, high=0.04, tier="modelled"),),
+        needs=("MODEL in int8",),
         because=tuple(f"reason {number}" for number in range(5)),
     )
 
@@ -63,17 +65,36 @@ PLAN = Plan(
 def test_a_plan_for_people_says_where_to_start_and_what_to_test(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, PLAN)
     lines = text.splitlines()
-    assert lines[0] == "Start with vllm 0.18.0: TP 4 x DP 2, tpot 20 ms (10 ms to 40 ms, modelled)"
+    assert lines[0] == "Start with vllm 0.18.0: TP 4 x DP 2; tpot 20 ms (10 to 40); modelled"
     assert lines[1] == "  vllm serve MODEL --max-num-seqs 64"
-    assert "Or TP 8" in lines
-    assert "Because: reason 0; reason 1; reason 2" in lines
-    assert text.count("reason") == 3
+    assert lines[2:4] == ["Needs: MODEL in int8", "Or TP 8"]
     assert "1. 1.11x (1.00 to 1.22), published: A title" in lines
-    assert "     export MY_ENV=1; --block-size 64" in lines
-    assert "     if prompts share a prefix" in lines
-    assert "     accuracy may change: measure it" in lines
-    assert "Also documented, without a number: Work by hand; 1 more (-k 50)" in lines
-    assert lines[-1] == "Not for here: 5 strategies and settings (-v says why)"
+    says = "export MY_ENV=1; --block-size 64; if prompts share a prefix; accuracy may change: measure it"
+    assert says in " ".join(text.split())
+    assert lines[-1] == "Also in official recipes: Work by hand; 1 more (-k 50)"
+
+
+def test_what_a_change_sets_stands_on_its_line_where_both_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    bare = replace(CHANGE, settings=(setting("--block-size", 64),), provided="", accuracy="unchanged")
+    assert "1. 1.11x (1.00 to 1.22), published: A title: --block-size 64" in shown(
+        capsys, replace(PLAN, changes=(bare,))
+    )
+
+
+def test_the_headline_holds_the_load_that_its_number_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    words = {
+        "traits.concurrency": "64 requests at once",
+        "software.vllm": "vllm 0.18.0",
+        "shape.input_len": "prompts of 9 tokens",
+    }
+    facts = tuple(
+        StatedFact(name=name, value=1, origin=FactOrigin.ASSUMED, words=said) for name, said in words.items()
+    )
+    problem = make_problem("serve", "chip", kind="serving", model="m", count=2, metric="throughput")
+    show_plan(Answer(problem=problem, version="1", recommendations=(), plan=PLAN, assumed=facts), PLAN)
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(" ".join(lines[:2]).split()).endswith("(10 to 40); modelled at 64 requests at once")
+    assert lines[2] == "Assumed: prompts of 9 tokens"
 
 
 def test_all_of_it_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +103,7 @@ def test_all_of_it_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> Non
     assert "reason 4" in everything
     assert "no-4 (a reason)" not in few
     assert "no-4 (a reason)" in everything
-    assert "     Do it." in everything.splitlines()
+    assert "2. documented: Work by hand: Do it." in everything.splitlines()
     assert "Further: more" in everything
 
 

@@ -228,7 +228,9 @@ def test_the_short_json_keeps_the_decision_and_the_heads_of_lists(shipped: Works
     assert short["not_here_count"] == len(whole["not_here"])
     assert [item["id"] for item in short["changes"]] == [item["id"] for item in whole["changes"]]
     assert all(len(item["evidence"]) <= 1 for item in short["changes"])
-    assert not any("settings" in item for item in short["alternatives"])
+    assert not any({"settings", "because"} & set(item) for item in short["alternatives"])
+    assert not {"refused", "neighbours"} & set(short)
+    assert "words" not in str(short["situation"])
 
 
 def test_a_format_that_the_chip_lacks_is_infeasible_before_anything_is_planned(shipped: Workspace) -> None:

@@ -295,9 +295,7 @@ def test_weights_narrower_than_published_are_told_of(
 ) -> None:
     stated = {"precision": precision} if precision else {}
     first = starts(shipped, model=model, hardware="h200", count=8, **stated).first
-    assert (
-        any(line.startswith("MODEL is a checkpoint quantised so (fp8)") for line in first.because) == is_said
-    )
+    assert any(line.startswith("MODEL in fp8") for line in first.needs) == is_said
 
 
 def test_what_does_not_fit_may_fit_in_fewer_bits(shipped: Workspace) -> None:
