@@ -24,7 +24,8 @@ _LEAST_AGREEMENT = 0.01
 """Agreement of recipes with an alternative that is worth a word: less reads as 0 %."""
 _FOLDED = 40
 """Letters of changes without a number: with their heading and the count a line of a screen."""
-_LOAD = "traits.concurrency"
+_LOAD, _RUNNING = "traits.concurrency", "traits.running"
+"""Requests at once as they are told or found, and those that run of more than fit."""
 _SHORT = 3
 """Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
 
@@ -68,7 +69,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
         for line in start.because:
             say(f"  # {line}")
     _show_others(answer, plan, verbose=verbose)
-    telling = [one for one in plan.changes if one.gain or one.bottleneck]
+    telling = [one for one in plan.changes if _wins(one) or one.bottleneck]
     shown = plan.changes if verbose else telling[:_CHANGES]
     if shown:
         say("\nTest next, in this order:")
@@ -95,7 +96,8 @@ def _headline(answer: Answer, plan: Plan) -> str:
 
 def _load(answer: Answer) -> str:
     """The requests at once behind the numbers, in words; empty where there are none."""
-    fact = answer.situation.facts.get(_LOAD)
+    facts = answer.situation.facts
+    fact = facts.get(_RUNNING) or facts.get(_LOAD)
     if fact is None:
         return ""
     return fact.words or f"{fact.value:,} requests at once"
@@ -141,6 +143,10 @@ def _show_engines(answer: Answer) -> None:
             print(f"  {text}")
 
 
+def _wins(change: Change) -> bool:
+    return change.gain is not None and change.gain.expected > 0
+
+
 def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
     """Whether an alternative is believed faster, and a layout stands among the changes to test."""
     return not start.expected and any(change.title.startswith("Divide it as ") for change in changes)
@@ -148,7 +154,7 @@ def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
 
 def _show_rest(plan: Plan, others: Sequence[Change], *, verbose: bool) -> None:
     """What no line of its own is for: the changes without a number in one, and what is not for here."""
-    documented = [item for item in others if item.gain is None]
+    documented = [item for item in others if not _wins(item)]
     if verbose and plan.further:
         say(f"Further: {'; '.join(item.strategy or item.title for item in plan.further)}")
     elif others or plan.further:
@@ -228,8 +234,8 @@ def _show_change(place: int, change: Change, *, verbose: bool) -> None:
     title = f"{place}. {gain}{change.tier}: {change.title}"
     provided = [f"if {change.provided}"] if change.provided else []
     accuracy = ["accuracy may change: measure it"] if change.accuracy == "may-change" else []
-    between = "; " if any(word.startswith("export ") for word in change.words) else " "
-    done = between.join(change.words) or change.how or "work, not a setting"
+    apart = any(word.startswith(("export ", "without ")) for word in change.words)
+    done = ("; " if apart else " ").join(change.words) or change.how.rstrip(".") or "work, not a setting"
     if not (provided or accuracy) and output.fits_a_line(f"{title}: {done}"):
         say(f"{title}: {done}")
     else:

@@ -123,6 +123,23 @@ def assumed_by_price(
         yield from assumed_lengths(question.settings)
 
 
+def assumed_waiting(priced: Mapping[str, object], told: float | None) -> StatedFact | None:
+    """What runs of a load that is told, where it is more than runs at once; None where all of it does.
+
+    Args:
+        priced: Settings of the price, with those of the layout.
+        told: Requests at once on all devices; None where nothing is told.
+    """
+    batch, engines = priced.get("batch"), priced.get("data_parallel", 1)
+    if told is None or not isinstance(batch, int | float) or not isinstance(engines, int | float):
+        return None
+    running = batch * engines
+    if running >= told:
+        return None
+    words = f"{running:,.0f} of {told:,.0f} requests at once, as many as fit: the others wait"
+    return _assumed("traits.running", round(running), words, "--trait concurrency=N")
+
+
 def _load(batch: float, engines: float, load: float | None, best: str) -> StatedFact:
     together = min(batch * engines, load or math.inf)
     words = f"{together:,.0f} request{'' if round(together) == 1 else 's'} at once"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.gain import Gain
+from kg.nouns.layout import DEGREES
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.dialects import OFF, captured_rows, translate
 from recommender.cost_model.settings.engine_defaults import engine_defaults
@@ -86,7 +87,8 @@ def modelled_gain(log_gain: float, spread: tuple[float, float] = GAIN_SPREAD) ->
 def modelled_change(question: Question, configuration: Mapping[str, Value]) -> SettingsChange | None:
     """The change that a configuration makes; None where the cost model has no setting for any of it.
 
-    A switch that is not set now is taken as off before; a graph of serving, as its engine's release has it.
+    A switch that is not set now is taken as off before; a graph of serving, as its engine's release has it;
+    any other setting, as it is priced without.
 
     Raises:
         InputError: The cost model refuses the changed settings.
@@ -96,7 +98,7 @@ def modelled_change(question: Question, configuration: Mapping[str, Value]) -> S
     told = translate(configuration, question.phase, count=question.machine.count, layers=layers).settings
     rows = captured_rows(question.engine, question.version, configuration, {**base, **told})
     after = {**rows, **_copies(question, told), **told}
-    off = {**OFF, **_of_engine(question)}
+    off = {**_by_default(question), **OFF, **_of_engine(question)}
     before = {name: base.get(name, off.get(name)) for name in after}
     differing = {
         name: (before[name], value)
@@ -118,6 +120,12 @@ def _copies(question: Question, told: Mapping[str, object]) -> dict[str, object]
         return {}
     each = math.prod(int(float(str(told.get(name, base.get(name, 1))))) for name in _DIVIDING)
     return {} if question.machine.count % each else {"data_parallel": question.machine.count // each}
+
+
+def _by_default(question: Question) -> Mapping[str, object]:
+    """Settings as they are priced where nothing sets them: all but the layout."""
+    known = engine_defaults(question.phase, question.engine, question.version)
+    return {name: value for name, value in known.items() if name not in DEGREES.values()}
 
 
 def _of_engine(question: Question) -> Mapping[str, object]:

@@ -75,9 +75,9 @@ def simulated(
         return UNSAID
     fits = change.after.fits is not False or change.before.fits is False
     gained = change.log_gain_in(result)
-    if gained is None or abs(gained) < LEAST_LOG_GAIN:
+    if gained is None:
         return SimulatedChange(fits=fits)
-    return SimulatedChange(gain=modelled_gain(gained), fits=fits)
+    return SimulatedChange(gain=modelled_gain(0.0 if abs(gained) < LEAST_LOG_GAIN else gained), fits=fits)
 
 
 USUAL = 0.3
@@ -112,7 +112,8 @@ def of_strategy(
     change_of = simulated(question, item.strategy.configuration, result) if result else UNSAID
     is_modelled = change_of.gain is not None and (seen is None or bool(item.against))
     against = "" if is_modelled else item.against
-    gain = change_of.gain if is_modelled else joined_gain(seen, change_of.gain)
+    says = change_of.gain if change_of.gain is None or change_of.gain.expected else None
+    gain = change_of.gain if is_modelled else joined_gain(seen, says)
     if not change_of.fits or (gain is not None and gain.probability_of_gain < LEAST_CHANCE):
         return None
     if gain is not None:
@@ -157,8 +158,17 @@ def _needs(strategy: Strategy, head: str) -> Iterator[str]:
             yield "there is a draft model trained for it"
 
 
-def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -> Change:
-    """Settings that some recipes have, and no strategy of the graph is about."""
+def of_recipes(
+    problem: Problem, items: Sequence[AgreedSetting], version: str, question: Question | None = None
+) -> Change | None:
+    """Settings that some recipes have, and no strategy of the graph is about; None if they are to lose.
+
+    Args:
+        problem: The question.
+        items: The settings, one or those of one object.
+        version: Identifier of the knowledge.
+        question: The start as the cost model was asked about it; None if it has no price.
+    """
     share = max(item.share for item in items)
     first = items[0]
     settings = tuple(
@@ -173,7 +183,13 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
         for item in items
     )
     configuration = Settings({item.key.lstrip("-"): item.value for item in settings})
+    result = priced_as(problem.objective, problem.workload.kind)
+    change_of = simulated(question, configuration, result) if result else UNSAID
+    gain = change_of.gain
+    if not change_of.fits or (gain is not None and gain.probability_of_gain < LEAST_CHANCE):
+        return None
     basis = f"set by {share:.0%} of the recipes for such problems, by weight; no time was published"
+    expected = max(gain.expected if gain else 0.0, AGREEMENT_AS_GAIN * share)
     support = Support(
         kind="recipe", says=f"set in {first.first.title or first.first.id}", source=first.first.source.url
     )
@@ -183,10 +199,12 @@ def of_recipes(problem: Problem, items: Sequence[AgreedSetting], version: str) -
         configuration=configuration,
         flags=tuple(_flag(item) for item in settings),
         settings=settings,
+        gain=gain,
+        tier=str(FactKind.DOCUMENTED) if gain is None else "modelled",
         basis=basis,
         evidence=(support,),
         accuracy="unknown",
-        order=(True, False, False, -AGREEMENT_AS_GAIN * share, 0.0, 0.0, True, 0),
+        order=(True, False, False, -expected, 0.0, 0.0, True, 0),
     )
 
 

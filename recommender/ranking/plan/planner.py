@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.starts import Starts
 
 
+SHOWN_FIRST = 5
+"""Changes with a number that come before those without; a choice."""
+
+
 def undoing(
     change: Change, begun: Iterable[PlanSetting], phase: str, release: ReleaseSettings
 ) -> tuple[PlanSetting, ...]:
@@ -130,7 +134,7 @@ class Planner:
             plan = Plan(understood=_understood(situation.facts), start=starts.first)
             return Planned(plan=plan, ranked=(), starts=starts, refused=())
         priced = starts.question.settings if starts.question is not None else None
-        now = started(problem, starts.first, situation.framework, priced)
+        now = started(problem, starts.first, situation.framework, priced, starts.price)
         ranked, refused = self.strategies.rank(now, beyond=True)
         broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
         refused += [refusal for found in broken.values() for refusal in found]
@@ -142,21 +146,17 @@ class Planner:
         candidates.sort(key=lambda one: one.order)
         candidates, refusing = self._allowed(candidates, starts, refused)
         chosen = without_conflicts(candidates)
+        first = _first(chosen, k)
         offered = {item.key for one in chosen for item in one.settings}
         elsewhere = [item for item in starts.not_here if item.strategy not in offered]
         plan = Plan(
             understood=_understood(situation.facts),
             start=starts.first,
             alternatives=without_promises(starts).alternatives,
-            changes=tuple(
-                sorted(
-                    chosen[:k],
-                    key=lambda one: (one.order[0], IN_PROFILES in one.provided, one.gain is None),
-                )
-            ),
-            further=tuple(chosen[k:]),
+            changes=tuple(first),
+            further=tuple(one for one in chosen if one not in first),
             not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
-            missed=missed_limits(problem.limits, starts.price, _won(chosen[:k], problem, ranked)),
+            missed=missed_limits(problem.limits, starts.price, _won(first, problem, ranked)),
         )
         return Planned(
             plan=plan,
@@ -220,8 +220,8 @@ class Planner:
             if _is_below_load(setting, starts):
                 continue
             groups.setdefault((setting.where, carrier(setting.where, setting.key)), []).append(setting)
-        candidates += [of_recipes(problem, items, self.version) for items in groups.values()]
-        return candidates
+        of_groups = (of_recipes(problem, items, self.version, starts.question) for items in groups.values())
+        return [*candidates, *(one for one in of_groups if one is not None)]
 
     def _allowed(
         self, candidates: Sequence[Change], starts: Starts, elsewhere: Sequence[Refusal]
@@ -265,6 +265,21 @@ class Planner:
             else:
                 allowed.append(_completed(one, needed, release))
         return allowed, refused
+
+
+def _first(chosen: Sequence[Change], k: int) -> list[Change]:
+    """Those that are shown: of all that win something the first, then the others in their order.
+
+    What is for an observed bottleneck comes before all, what only a profile could justify after.
+    """
+    winning = [one for one in chosen if _wins(one)][: min(k, SHOWN_FIRST)]
+    rest = [one for one in chosen if one not in winning][: k - len(winning)]
+    kept = [one for one in chosen if one in winning or one in rest]
+    return sorted(kept, key=lambda one: (one.order[0], IN_PROFILES in one.provided, not _wins(one)))
+
+
+def _wins(one: Change) -> bool:
+    return one.gain is not None and one.gain.expected > 0
 
 
 def _won(changes: Sequence[Change], problem: Problem, ranked: Sequence[RankedStrategy]) -> Gain | None:

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from recommender.applicability.framework import RunningFramework
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.start import StartConfiguration
+
+
+SHORT = 0.9
+"""Share of its memory that a training fills at most where memory is not short: the error of its price; a choice."""
 
 
 def started(
@@ -25,6 +30,7 @@ def started(
     start: StartConfiguration,
     framework: RunningFramework,
     priced: Mapping[str, object] | None = None,
+    price: PricedStep | None = None,
 ) -> Problem:
     """The problem once the start runs, with settings by the names that strategies use.
 
@@ -34,6 +40,7 @@ def started(
         framework: What launches it.
         priced: Settings of the cost model that the start was priced with: its load and its number format are
             those of the question where it states none.
+        price: Of the start: whether its memory is short.
     """
     current: dict[str, Value] = dict(problem.current or {})
     for item in start.settings:
@@ -57,6 +64,10 @@ def started(
         traits.setdefault("speculative", any(key.startswith("speculative") for key in keys))
         traits.setdefault("role", "mixed")
         traits.setdefault("disaggregated", traits["role"] != "mixed")
+    elif price is not None and price.capacity_bytes is not None:
+        recomputes = str(held.get("recompute", "none")) == "full"
+        is_full = price.memory_bytes > SHORT * price.capacity_bytes
+        traits.setdefault("memory_short", recomputes or is_full)
     return replace(
         problem,
         current=Settings(current),

@@ -103,7 +103,7 @@ def test_all_of_it_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> Non
     assert "reason 4" in everything
     assert "no-4 (a reason)" not in few
     assert "no-4 (a reason)" in everything
-    assert "2. documented: Work by hand: Do it." in everything.splitlines()
+    assert "2. documented: Work by hand: Do it" in everything.splitlines()
     assert "Further: more" in everything
 
 
