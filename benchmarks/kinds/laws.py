@@ -264,9 +264,15 @@ def does_not_fit_for_a_reason(reply: Reply) -> str | None:
 
 
 def believes_nothing_better(reply: Reply) -> str | None:
-    """No alternative is expected to do better than the start (law 10)."""
-    if not reply.is_answered or len(reply.starts) < 2:
+    """No alternative is expected to do better than the start, and no change to do worse (law 10)."""
+    if not reply.is_answered:
         return None
+    gains = [change["gain"] for change in reply.content.get("changes", ()) if change.get("gain")]
+    losing = [gain["expected_factor"] for gain in gains if gain["expected_factor"] < 1]
+    if losing:
+        return f"a change is expected to win {losing[0]}"
+    if len(reply.starts) < 2:
+        return "" if gains else None
     metric = (reply.content.get("problem") or {}).get("objective") or "throughput"
     values = [
         next((item["value"] for item in start.get("expected", ()) if item["metric"] == metric), None)

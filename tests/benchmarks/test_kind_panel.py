@@ -128,7 +128,10 @@ BROKEN: dict[str, list[Reply]] = {
     "bounds": [reply(situation=replace(TOLD, bounds={"requests": 32}))],
     "weights": [reply(situation=replace(TOLD, chip=replace(CHIP, memory_bytes=16e9)))],
     "memory model": [reply(code=4, fits=False, framework="torch", situation=replace(TOLD, program="torch"))],
-    "nothing better": [reply(alternatives=[{"expected": [{"metric": "throughput", "value": 101.0}]}])],
+    "nothing better": [
+        reply(alternatives=[{"expected": [{"metric": "throughput", "value": 101.0}]}]),
+        reply(changes=[{"gain": {"expected_factor": 0.99}}]),
+    ],
     "parts": [
         reply(more=[flag("--enable-expert-parallel", True)]),
         reply(more=[flag("--kv-cache-dtype", "fp8")], understood={"has_fp8": False}),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 SHORT = 0.9
-"""Share of its memory that a training fills at most where memory is not short: the error of its price; a choice."""
+"""Share of its memory that a training fills at most where it is not short; a choice."""
 
 
 def started(

@@ -53,6 +53,28 @@ def test_lengths_count_by_any_of_their_names_and_as_traits(shipped: Workspace) -
     assert (stated["input_len"], stated["output_len"]) == (3000, 70)
 
 
+@pytest.mark.parametrize(
+    ("share", "current", "hit"),
+    [
+        (0.9, {}, 0.9),
+        (1.0, {}, 1 - 1 / 1024),  # the last token is computed in any case
+        (0, {}, None),
+        (0.9, {"enable_prefix_caching": False}, None),
+    ],
+)
+def test_what_prompts_share_is_found_in_the_cache_where_it_is_on(
+    shipped: Workspace, share: float, current: dict[str, object], hit: float | None
+) -> None:
+    told = asked(
+        shipped,
+        hardware="910b3",
+        software={"vllm-ascend": ""},
+        traits={"shared_prefix_share": share},
+        current=current,
+    )
+    assert told.settings.get("prefix_hit") == hit
+
+
 def test_sizes_that_a_problem_states_win(shipped: Workspace) -> None:
     known = asked(shipped, hardware="ascend-910c")
     told = asked(shipped, hardware="ascend-910c", shape={"layers": known.model.layers * 2})

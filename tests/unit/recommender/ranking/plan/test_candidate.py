@@ -1,5 +1,6 @@
 """Changes before they have their place."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
+from recommender.cost_model.question import Question
 from recommender.ranking.change import Change
 from recommender.ranking.changes.bottlenecks import Match
 from recommender.ranking.changes.posterior import Prior
@@ -26,6 +28,8 @@ from recommender.ranking.plan.candidate import (
     of_strategy,
     without_conflicts,
 )
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
+from tests.unit.recommender.cost_model.machines import machine_of, model
 from tests.unit.recommender.ranking.starts.situations import SOURCE, agreed, problem, recipe
 
 
@@ -70,6 +74,12 @@ def candidate(
     item: RankedStrategy, share: float = 0.0, begun: Mapping[str, object] | None = None
 ) -> Change | None:
     return of_strategy(problem(), item, share, 0, begun or {}, "1")
+
+
+def of_group(*items: AgreedSetting, question: Question | None = None) -> Change:
+    made = of_recipes(problem(), items, "1", question)
+    assert made is not None
+    return made
 
 
 def ordered(*items: tuple[RankedStrategy, float]) -> list[str]:
@@ -163,7 +173,7 @@ def test_settings_are_written_where_they_belong() -> None:
 def test_settings_of_recipes_say_who_sets_them_and_claim_no_gain() -> None:
     first = recipe("guide")
     items = [agreed("cfg.deep.one", "4", 0.4, first=first), agreed("cfg.deep.two", "true", 0.2, first=first)]
-    change = of_recipes(problem(), items, "1")
+    change = of_group(*items)
     assert change.title == "cfg.deep.one 4, cfg.deep.two true"
     assert (change.gain, change.strategy, change.accuracy) == (None, "", "unknown")
     assert [(item.key, item.value, item.agreement) for item in change.settings] == [
@@ -184,14 +194,50 @@ def test_settings_of_recipes_say_who_sets_them_and_claim_no_gain() -> None:
     ],
 )
 def test_settings_of_recipes_are_ready_to_paste(key: str, value: str, flag: str) -> None:
-    assert of_recipes(problem(), [agreed(key, value)], "1").flags == (flag,)
+    assert of_group(agreed(key, value)).flags == (flag,)
 
 
 def test_settings_with_long_paths_are_told_apart_in_a_title() -> None:
     path = "additional_config.ascend_compilation_config"
     items = [agreed(f"{path}.enable_npugraph_ex", "false"), agreed(f"{path}.fuse_norm_quant", "false")]
-    title = of_recipes(problem(), items, "1").title
-    assert title == "enable_npugraph_ex false, fuse_norm_quant false"
+    assert of_group(*items).title == "enable_npugraph_ex false, fuse_norm_quant false"
+
+
+@pytest.mark.parametrize(
+    ("setting", "low", "high"),
+    [
+        (agreed("--kv-cache-dtype", "fp8"), 1.05, 1.5),  # half the bytes of long caches
+        (agreed("--max-num-batched-tokens", "16384"), 1.0, 1.0),  # more room than the prompts take
+    ],
+)
+def test_a_setting_of_recipes_is_simulated_where_the_cost_model_has_it(
+    setting: AgreedSetting, low: float, high: float
+) -> None:
+    asked = Question(
+        model=model("qwen3-8b"),
+        machine=machine_of("h100-sxm", 1),
+        phase="serving",
+        engine="vllm",
+        version="0.33.0",
+        settings={"input_len": 4096, "output_len": 512, "batch": 64, "tensor_parallel": 1},
+    )
+    change = of_group(setting, question=asked)
+    assert change.gain is not None
+    assert change.tier == "modelled"
+    assert low <= math.exp(change.gain.expected) <= high
+    assert of_group(agreed("--served-model-name", "m"), question=asked).gain is None
+
+
+def test_a_setting_of_recipes_that_is_modelled_to_lose_is_not_offered() -> None:
+    asked = Question(
+        model=model("qwen3-8b"),
+        machine=machine_of("h100-sxm", 1),
+        phase="serving",
+        engine="vllm",
+        version="0.33.0",
+        settings={"input_len": 1024, "output_len": 512, "batch": 4, "tensor_parallel": 1},
+    )
+    assert of_recipes(problem(), [agreed("--enforce-eager", "true")], "1", asked) is None
 
 
 def test_of_two_that_exclude_each_other_the_better_stays() -> None:

@@ -70,6 +70,16 @@ def test_a_change_rests_on_what_its_tier_says(shipped: Workspace) -> None:
         assert change.basis.startswith(change.tier) or not change.strategy
 
 
+def test_what_wins_by_a_number_comes_before_what_nobody_has_put_one_on(shipped: Workspace) -> None:
+    made, longer = planned(shipped, 5), planned(shipped, 50)
+    assert made is not None
+    assert longer is not None
+    numbers = [one.gain is not None and one.gain.expected > 0 for one in made.plan.changes]
+    assert numbers == sorted(numbers, reverse=True)
+    winning = [one.id for one in longer.plan.changes if one.gain is not None and one.gain.expected > 0]
+    assert {one.id for one in made.plan.changes} >= set(winning[:5])
+
+
 def test_an_observed_bottleneck_comes_first_and_the_rest_stays(shipped: Workspace) -> None:
     plain = planned(shipped, 50)
     observed = planned(shipped, 50, bottlenecks={"host-bound": 0.3})

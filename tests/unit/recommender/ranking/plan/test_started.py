@@ -6,6 +6,7 @@ from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.applicability.framework import RunningFramework
+from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.plan.started import names_of, started
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
@@ -58,6 +59,19 @@ def test_training_is_not_spoken_of_as_a_server() -> None:
     traits = started(problem(phase="training"), StartConfiguration(), FRAMEWORK).workload.traits
     assert "speculative" not in traits
     assert "role" not in traits
+
+
+@pytest.mark.parametrize(
+    ("held", "recompute", "short"), [(30e9, "none", False), (60e9, "none", True), (30e9, "full", True)]
+)
+def test_memory_is_short_where_it_is_nearly_full_or_the_start_recomputes(
+    held: float, recompute: str, short: bool
+) -> None:
+    price = PricedStep(layout=ParallelLayout(), memory_bytes=held, capacity_bytes=64e9)
+    now = started(problem(phase="training"), StartConfiguration(), FRAMEWORK, {"recompute": recompute}, price)
+    assert now.workload.traits["memory_short"] is short
+    told = started(problem(phase="training"), StartConfiguration(), FRAMEWORK, {"recompute": recompute})
+    assert "memory_short" not in told.workload.traits
 
 
 def test_a_framework_of_no_known_release_is_named_all_the_same() -> None:

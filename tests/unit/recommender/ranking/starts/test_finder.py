@@ -281,6 +281,16 @@ def test_what_is_asked_for_stands_first_in_the_price(shipped: Workspace, metric:
         assert [item.metric for item in one.expected][:1] == [metric]
 
 
+@pytest.mark.parametrize(("load", "is_said"), [(64, False), (20_000, True)])
+def test_a_load_above_what_fits_is_said(shipped: Workspace, load: int, is_said: bool) -> None:
+    found = starts(shipped, model="qwen3-32b", count=4, traits={"concurrency": load})
+    words = [fact.words for fact in found.assumed if fact.name == "traits.running"]
+    assert bool(words) == is_said
+    assert all(
+        text.endswith(f" of {load:,} requests at once, as many as fit: the others wait") for text in words
+    )
+
+
 @pytest.mark.parametrize(
     ("model", "precision", "is_said"),
     [
