@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _CHANGES = 3
 """Changes in full without ``-v``: those that have a gain or are for a bottleneck that was told."""
-_LEAST_AGREEMENT = 0.01
-"""Agreement of recipes with an alternative that is worth a word: less reads as 0 %."""
 _FOLDED = 40
 """Letters of changes without a number: with their heading and the count a line of a screen."""
 _LOAD, _RUNNING = "traits.concurrency", "traits.running"
@@ -69,7 +67,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
         for line in start.because:
             say(f"  # {line}")
     _show_others(answer, plan, verbose=verbose)
-    telling = [one for one in plan.changes if _wins(one) or one.bottleneck]
+    telling = [one for one in plan.changes if one.wins or one.bottleneck]
     shown = plan.changes if verbose else telling[:_CHANGES]
     if shown:
         say("\nTest next, in this order:")
@@ -113,10 +111,7 @@ def _assumptions(answer: Answer, plan: Plan, *, with_options: bool) -> str:
 def _show_others(answer: Answer, plan: Plan, *, verbose: bool) -> None:
     """Print what else could be begun with: other layouts, and prefill and decode apart."""
     others = [item for item in plan.alternatives if verbose or not _is_change(item, plan.changes)]
-    if verbose:
-        for item in others:
-            say(f"Or {_in_short(item)}")
-    elif others:
+    if others:
         say(f"Or {'; '.join(map(_in_few_words, others))}")
     apart = answer.apart
     if apart is None or answer.engines or any(one.title.endswith(str(apart)) for one in plan.changes):
@@ -143,10 +138,6 @@ def _show_engines(answer: Answer) -> None:
             print(f"  {text}")
 
 
-def _wins(change: Change) -> bool:
-    return change.gain is not None and change.gain.expected > 0
-
-
 def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
     """Whether an alternative is believed faster, and a layout stands among the changes to test."""
     return not start.expected and any(change.title.startswith("Divide it as ") for change in changes)
@@ -154,7 +145,7 @@ def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
 
 def _show_rest(plan: Plan, others: Sequence[Change], *, verbose: bool) -> None:
     """What no line of its own is for: the changes without a number in one, and what is not for here."""
-    documented = [item for item in others if not _wins(item)]
+    documented = [item for item in others if not item.wins]
     if verbose and plan.further:
         say(f"Further: {'; '.join(item.strategy or item.title for item in plan.further)}")
     elif others or plan.further:
@@ -207,25 +198,9 @@ def _expected(item: ExpectedValue) -> str:
 
 def _in_few_words(start: StartConfiguration) -> str:
     """Another start by its layout, or a kernel's by its tile, and the middle of what it reaches."""
+    tile = " ".join(f"{item.key}={show_value(item.value)}" for item in start.settings[:_SHORT])
     reached = f" at {_figures(start.expected[0])[0]}" if start.expected else ""
-    return _name(start) + reached
-
-
-def _name(start: StartConfiguration) -> str:
-    if start.layout is not None:
-        return str(start.layout)
-    return " ".join(f"{item.key}={show_value(item.value)}" for item in start.settings[:_SHORT])
-
-
-def _in_short(start: StartConfiguration) -> str:
-    reached = [_expected(item) for item in start.expected[:1]]
-    if not reached and start.layout is not None:
-        reached = list(start.because[:1])
-    return (
-        _name(start)
-        + "".join(f", {text}" for text in reached)
-        + (f"; recipes agree by {start.agreement:.0%}" if (start.agreement or 0) >= _LEAST_AGREEMENT else "")
-    )
+    return (tile if start.layout is None else str(start.layout)) + reached
 
 
 def _show_change(place: int, change: Change, *, verbose: bool) -> None:

@@ -221,8 +221,7 @@ def _mapping(value: object) -> dict[str, object]:
 
 def _say_next(answer: Answer, *, verbose: bool) -> None:
     """Say what can be asked of the answer, and how its start is tested."""
-    more = "" if verbose or answer.plan is None else "; more: -v"
-    say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}{more}")
+    say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}{'' if verbose else '; more: -v'}")
     for start in answer.starts[:1] if verbose and not answer.engines else ():
         command = f"--command '{PLACEHOLDER} {{options}}'"
         say_aside(f"To test it: tunegraph ab run --recommendation {start.id} {command}")

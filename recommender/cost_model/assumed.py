@@ -64,22 +64,13 @@ def task_lengths(model: str, stated: Container[str], role: str = "") -> Iterator
         role: The part of a deployment.
     """
     if role == "prefill":
-        yield _assumed(
-            "shape.output_len", 1, f"{LENGTHS['output_len']} of 1 token (prefill)", "--trait role=mixed"
-        )
+        words = f"{LENGTHS['output_len']} of 1 token (prefill)"
+        yield _assumed("shape.output_len", 1, words, "--trait role=mixed")
     task = task_of(model)
     for name, tokens in TASK_LENGTHS.get(task, {}).items():
         if name not in stated:
             words = f"{LENGTHS[name]} of {tokens:,} token{'' if tokens == 1 else 's'} ({task})"
             yield _assumed(f"shape.{name}", tokens, words, f"--shape {name}=N")
-
-
-def assumed_lengths(stated: Container[str]) -> Iterator[StatedFact]:
-    """The lengths of prompts and answers that are not stated."""
-    for name, what in LENGTHS.items():
-        if name not in stated:
-            tokens = int(SERVING[name])
-            yield _assumed(f"shape.{name}", tokens, f"{what} of {tokens:,} tokens", f"--shape {name}=N")
 
 
 def assumed_by_price(
@@ -96,7 +87,7 @@ def assumed_by_price(
         question: What was priced.
         priced: Its settings with those of the layout.
         stated: Names of facts that the question states.
-        load: Requests at once on all devices as recipes have it; None where nothing says: the best was found.
+        load: Requests at once on all devices as told or as recipes have it; None where the best was found.
         best: What the load that was found is the best of.
     """
     micro, batch, engines = (priced.get(name) for name in ("micro_batch", "batch", "data_parallel"))
@@ -109,9 +100,13 @@ def assumed_by_price(
         yield _assumed("current.micro_batch", int(float(str(micro))), words, "--current micro_batch=N")
     if question.phase == "training" or (micro and networks):
         return
-    if isinstance(batch, int | float) and not any(name in stated for name in ("concurrency", "batch")):
+    if isinstance(batch, int | float):
         copies = float(engines) if isinstance(engines, int | float) else 1.0
-        yield _load(float(batch), copies, load, best)
+        if "concurrency" in stated and load and batch * copies < load:
+            words = f"{batch * copies:,.0f} of {load:,.0f} requests at once, as many as fit: the others wait"
+            yield _assumed("traits.running", round(batch * copies), words, "--trait concurrency=N")
+        elif not any(name in stated for name in ("concurrency", "batch")):
+            yield _load(float(batch), copies, load, best)
     if priced.get("speculative_tokens") and "acceptance" not in question.settings:
         method = str(priced.get("draft_method", "other"))
         share = usual_share(method, int(float(str(priced["speculative_tokens"]))))
@@ -120,24 +115,9 @@ def assumed_by_price(
     if question.model.encodes and not any(name in stated for name in ("input_len", "seq_len")):
         yield assumed_sequence(float(str(question.settings["input_len"])))
     if not networks:
-        yield from assumed_lengths(question.settings)
-
-
-def assumed_waiting(priced: Mapping[str, object], told: float | None) -> StatedFact | None:
-    """What runs of a load that is told, where it is more than runs at once; None where all of it does.
-
-    Args:
-        priced: Settings of the price, with those of the layout.
-        told: Requests at once on all devices; None where nothing is told.
-    """
-    batch, engines = priced.get("batch"), priced.get("data_parallel", 1)
-    if told is None or not isinstance(batch, int | float) or not isinstance(engines, int | float):
-        return None
-    running = batch * engines
-    if running >= told:
-        return None
-    words = f"{running:,.0f} of {told:,.0f} requests at once, as many as fit: the others wait"
-    return _assumed("traits.running", round(running), words, "--trait concurrency=N")
+        for name in (one for one in LENGTHS if one not in question.settings):
+            words = f"{LENGTHS[name]} of {SERVING[name]:,} tokens"
+            yield _assumed(f"shape.{name}", int(SERVING[name]), words, f"--shape {name}=N")
 
 
 def _load(batch: float, engines: float, load: float | None, best: str) -> StatedFact:

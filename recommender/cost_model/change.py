@@ -32,9 +32,6 @@ MEMORY_SPREAD = 0.1
 """Relative spread of the memory of a step: a judgement. Three published changes of memory were modelled to
 0.0, 0.05 and 0.16 of the log; of 33 runs that ran, two need 1.00 and 1.08 of the capacity by it."""
 
-OF_ENGINE = ("graph", "draft_graph", "captured_rows", "captured_requests")
-"""Settings of serving of which every release of an engine has its own default."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChange:
@@ -87,8 +84,7 @@ def modelled_gain(log_gain: float, spread: tuple[float, float] = GAIN_SPREAD) ->
 def modelled_change(question: Question, configuration: Mapping[str, Value]) -> SettingsChange | None:
     """The change that a configuration makes; None where the cost model has no setting for any of it.
 
-    A switch that is not set now is taken as off before; a graph of serving, as its engine's release has it;
-    any other setting, as it is priced without.
+    What is not set now is as it is priced without; a switch of training is taken as off before.
 
     Raises:
         InputError: The cost model refuses the changed settings.
@@ -98,7 +94,7 @@ def modelled_change(question: Question, configuration: Mapping[str, Value]) -> S
     told = translate(configuration, question.phase, count=question.machine.count, layers=layers).settings
     rows = captured_rows(question.engine, question.version, configuration, {**base, **told})
     after = {**rows, **_copies(question, told), **told}
-    off = {**_by_default(question), **OFF, **_of_engine(question)}
+    off = _unset(question)
     before = {name: base.get(name, off.get(name)) for name in after}
     differing = {
         name: (before[name], value)
@@ -107,9 +103,7 @@ def modelled_change(question: Question, configuration: Mapping[str, Value]) -> S
     }
     if not differing:
         return None
-    old = {name: value for name, (value, _) in differing.items()}
-    new = {name: value for name, (_, value) in differing.items()}
-    one, two = price(question, [old, new])
+    one, two = price(question, [{name: pair[at] for name, pair in differing.items()} for at in (0, 1)])
     return SettingsChange(settings=differing, before=one, after=two)
 
 
@@ -122,13 +116,8 @@ def _copies(question: Question, told: Mapping[str, object]) -> dict[str, object]
     return {} if question.machine.count % each else {"data_parallel": question.machine.count // each}
 
 
-def _by_default(question: Question) -> Mapping[str, object]:
-    """Settings as they are priced where nothing sets them: all but the layout."""
+def _unset(question: Question) -> Mapping[str, object]:
+    """Settings where nothing sets them: all but the layout, which a start has."""
     known = engine_defaults(question.phase, question.engine, question.version)
-    return {name: value for name, value in known.items() if name not in DEGREES.values()}
-
-
-def _of_engine(question: Question) -> Mapping[str, object]:
-    """Settings that an engine makes by itself: its graphs."""
-    known = engine_defaults(question.phase, question.engine, question.version)
-    return {name: known[name] for name in OF_ENGINE if question.phase == "serving"}
+    priced = {name: value for name, value in known.items() if name not in DEGREES.values()}
+    return {**priced, **OFF} if question.phase == "training" else {**OFF, **priced}

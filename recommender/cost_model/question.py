@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError
 from kg.terms.circumstances import sizes_of_shape
-from kg.terms.dialects import statement
 from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.facts.device import Device
@@ -30,6 +29,10 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.measured.step_place import StepPlace
+
+
+MOST_SHARED = 0.999
+"""Share of a prompt that a cache holds at most: the end of each is computed; a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,12 +208,13 @@ class Question:
         stated = {**sizes, **work.shape, **work.traits}
         facts = QuestionFacts.look_up(work.model or "", stated, tree, problem.hardware.name, server)
         engine, version = engine_of(problem.software)
-        lengths = {**work.traits, **work.shape, **sizes_of_shape({**work.traits, **work.shape})}
+        shared = work.traits.get("shared_prefix_share")
+        told = {"prefix_hit": min(shared, MOST_SHARED)} if isinstance(shared, int | float) else {}
         found = cls.of_facts(
             facts,
             count=problem.hardware.count or 1,
             phase=phase or work.kind.value,
-            lengths={**_found_in_cache(problem, lengths), **lengths},
+            lengths={**told, **work.traits, **work.shape, **sizes_of_shape({**work.traits, **work.shape})},
             precision=work.precision or facts.checkpoint_precision(phase or work.kind.value),
             current=problem.current or {},
         )
@@ -272,18 +276,6 @@ class Question:
             engines = named.get("data_parallel", 1)
             settings["batch"] = math.ceil(sent / (engines if isinstance(engines, int) and engines > 0 else 1))
         return settings
-
-
-def _found_in_cache(problem: Problem, lengths: Mapping[str, object]) -> dict[str, object]:
-    """The share of a prompt that the cache holds: what earlier prompts had too, where the cache is on."""
-    shared = problem.workload.traits.get("shared_prefix_share")
-    if isinstance(shared, bool) or not isinstance(shared, int | float) or not shared > 0:
-        return {}
-    if not statement(problem.current or {}).facts.get("prefix_cache", True):
-        return {}
-    prompt = lengths.get("input_len", SERVING["input_len"])
-    least = 1 / float(str(prompt))  # the last token is computed in any case
-    return {"prefix_hit": min(float(shared), 1 - least)}
 
 
 def _read_length(sizes: Mapping[str, Value], lengths: Mapping[str, object]) -> object:

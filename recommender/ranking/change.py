@@ -139,6 +139,11 @@ class Change:
         return self.against or BASELINE
 
     @property
+    def wins(self) -> bool:
+        """Whether it has a number, and that is a gain."""
+        return self.gain is not None and self.gain.expected > 0
+
+    @property
     def words(self) -> list[str]:
         """What to set, each setting as it is written."""
         return change_words(self.settings)

@@ -70,6 +70,8 @@ def translate(
         if ADAPTED in told:
             found.setdefault("lora_rank", LORA_RANK)
         _complete_training(found, stated, count)
+    if phase == "serving" and not stated.facts.get("prefix_cache", 1):
+        found["prefix_hit"] = 0.0
     drafting = method_of(str(told.get("method", told.get("speculative_algorithm", ""))))
     if phase == "serving" and drafting != "other":
         found["draft_method"] = drafting

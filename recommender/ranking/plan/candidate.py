@@ -161,14 +161,7 @@ def _needs(strategy: Strategy, head: str) -> Iterator[str]:
 def of_recipes(
     problem: Problem, items: Sequence[AgreedSetting], version: str, question: Question | None = None
 ) -> Change | None:
-    """Settings that some recipes have, and no strategy of the graph is about; None if they are to lose.
-
-    Args:
-        problem: The question.
-        items: The settings, one or those of one object.
-        version: Identifier of the knowledge.
-        question: The start as the cost model was asked about it; None if it has no price.
-    """
+    """Settings that some recipes have, and no strategy of the graph is about; None if they are to lose."""
     share = max(item.share for item in items)
     first = items[0]
     settings = tuple(

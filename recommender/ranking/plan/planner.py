@@ -220,8 +220,8 @@ class Planner:
             if _is_below_load(setting, starts):
                 continue
             groups.setdefault((setting.where, carrier(setting.where, setting.key)), []).append(setting)
-        of_groups = (of_recipes(problem, items, self.version, starts.question) for items in groups.values())
-        return [*candidates, *(one for one in of_groups if one is not None)]
+        found = (of_recipes(problem, items, self.version, starts.question) for items in groups.values())
+        return candidates + [one for one in found if one is not None]
 
     def _allowed(
         self, candidates: Sequence[Change], starts: Starts, elsewhere: Sequence[Refusal]
@@ -268,18 +268,11 @@ class Planner:
 
 
 def _first(chosen: Sequence[Change], k: int) -> list[Change]:
-    """Those that are shown: of all that win something the first, then the others in their order.
-
-    What is for an observed bottleneck comes before all, what only a profile could justify after.
-    """
-    winning = [one for one in chosen if _wins(one)][: min(k, SHOWN_FIRST)]
+    """Those that are shown: of all that win something the first, then the others in their order."""
+    winning = [one for one in chosen if one.wins][: min(k, SHOWN_FIRST)]
     rest = [one for one in chosen if one not in winning][: k - len(winning)]
-    kept = [one for one in chosen if one in winning or one in rest]
-    return sorted(kept, key=lambda one: (one.order[0], IN_PROFILES in one.provided, not _wins(one)))
-
-
-def _wins(one: Change) -> bool:
-    return one.gain is not None and one.gain.expected > 0
+    found = [*winning, *rest]
+    return sorted(found, key=lambda one: (one.order[0], IN_PROFILES in one.provided, not one.wins))
 
 
 def _won(changes: Sequence[Change], problem: Problem, ranked: Sequence[RankedStrategy]) -> Gain | None:

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from recommender.ranking.start import StartConfiguration
 
 
-SHORT = 0.9
-"""Share of its memory that a training fills at most where it is not short; a choice."""
-
-
 def started(
     problem: Problem,
     start: StartConfiguration,
@@ -65,9 +61,8 @@ def started(
         traits.setdefault("role", "mixed")
         traits.setdefault("disaggregated", traits["role"] != "mixed")
     elif price is not None and price.capacity_bytes is not None:
-        recomputes = str(held.get("recompute", "none")) == "full"
-        is_full = price.memory_bytes > SHORT * price.capacity_bytes
-        traits.setdefault("memory_short", recomputes or is_full)
+        is_full = price.memory_bytes > 0.9 * price.capacity_bytes  # within the error of the price; a choice
+        traits.setdefault("memory_short", is_full or held.get("recompute") == "full")
     return replace(
         problem,
         current=Settings(current),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from recommender.cost_model.assumed import assumed_by_price, assumed_waiting
+from recommender.cost_model.assumed import assumed_by_price
 from recommender.cost_model.workloads.memory_fit import least_bytes
 from recommender.ranking.starts.layout_options import LIMITED
 
@@ -89,6 +89,4 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
     is_limited = any(limit.metric in LIMITED for limit in situation.problem.limits)
     best = "keeps the limits" if is_limited and not chosen.option.beyond_limits else "fits"
-    waiting = assumed_waiting(priced, situation.at_once) if not situation.is_training else None
-    found = assumed_by_price(question, {**priced, **drafts}, told, load=draft.load, best=best)
-    return [*([waiting] if waiting else []), *found]
+    return list(assumed_by_price(question, {**priced, **drafts}, told, load=draft.load, best=best))

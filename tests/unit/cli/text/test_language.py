@@ -62,7 +62,7 @@ def test_english_stays_as_it_is() -> None:
             "Start with vllm 0.18: TP 4; 954 tokens/s (534 to 1,702); modelled at 8 requests at once",
             "起点（vllm 0.18）：TP 4; 954 tokens/s（534 至 1,702）; 建模：并发 8 个请求",
         ),
-        ("Or TP 2, tpot 20 ms (10 ms to 40 ms, modelled)", "备选 TP 2，tpot 20 ms（10 ms 至 40 ms，建模）"),
+        ("Or TP 2 at 20 ms; DP 2 at 30 ms", "备选 TP 2：20 ms; DP 2：30 ms"),
         ("Not here: KEY (1 is the default of vllm 0.1); a (it is set already)",
          "此处不适用：KEY（1 已是 vllm 0.1 的默认值）; a（已经设置）"),
         ("a (B) (requests: 2; no draft layers); Weights kept (it is set already)",

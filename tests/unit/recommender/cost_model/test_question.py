@@ -57,13 +57,13 @@ def test_lengths_count_by_any_of_their_names_and_as_traits(shipped: Workspace) -
     ("share", "current", "hit"),
     [
         (0.9, {}, 0.9),
-        (1.0, {}, 1 - 1 / 1024),  # the last token is computed in any case
-        (0, {}, None),
-        (0.9, {"enable_prefix_caching": False}, None),
+        (1.0, {}, 0.999),  # the end of each is computed in any case
+        (0, {}, 0),
+        (0.9, {"enable_prefix_caching": False}, 0),
     ],
 )
 def test_what_prompts_share_is_found_in_the_cache_where_it_is_on(
-    shipped: Workspace, share: float, current: dict[str, object], hit: float | None
+    shipped: Workspace, share: float, current: dict[str, object], hit: float
 ) -> None:
     told = asked(
         shipped,
@@ -72,7 +72,7 @@ def test_what_prompts_share_is_found_in_the_cache_where_it_is_on(
         traits={"shared_prefix_share": share},
         current=current,
     )
-    assert told.settings.get("prefix_hit") == hit
+    assert told.settings["prefix_hit"] == hit
 
 
 def test_sizes_that_a_problem_states_win(shipped: Workspace) -> None:
