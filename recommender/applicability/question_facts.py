@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Model
+    from kg.nouns.values import Value
     from kg.terms.conditions import FactValue
     from kg.triples.hardware_tree import HardwareTree
 
@@ -81,6 +82,13 @@ def _stated(traits: Mapping[str, object]) -> dict[str, FactValue]:
     return facts
 
 
+def table_bytes(sizes: Mapping[str, Value]) -> float:
+    """Bytes of the embedding tables, in float32 where nothing else is stated; zero where none are known."""
+    stated = [sizes.get(name) for name in ("embedding_table_bytes", "embedding_rows", "embedding_dim")]
+    whole, rows, width = (float(item) if isinstance(item, int | float) else 0.0 for item in stated)
+    return whole or rows * width * 4
+
+
 def _model_facts(model: Model | None) -> dict[str, FactValue]:
     if model is None:
         return {}
@@ -93,9 +101,7 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
             names = FACTS[name].type is FactType.NAMES
             facts[name] = frozenset(str(value).split("+")) if names else value
     facts.setdefault("public_drafts", frozenset({"none"}))  # a known model's are stated
-    rows, width = stated.get("embedding_rows"), stated.get("embedding_dim")
-    if isinstance(rows, int) and isinstance(width, int):
-        facts["embedding_table_bytes"] = rows * width * 4  # kept in float32
+    facts |= {"embedding_table_bytes": table_bytes(stated)} if table_bytes(stated) else {}
     if model.architecture:
         facts.setdefault("vision_tower", model.architecture == "multimodal")
     if model.architecture not in {"multimodal", "audio", ""}:

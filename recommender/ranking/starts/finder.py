@@ -60,6 +60,7 @@ from recommender.ranking.starts.support import (
     beyond_memory,
     is_judged,
     known_of,
+    tables_beyond_memory,
     weights_of,
     why_not_judged,
 )
@@ -348,6 +349,7 @@ class StartFinder:
         """No layout with a price; where the weights alone fill more than there is, none at all."""
         needed, memory, _ = weights_of(draft.situation, sizes, self._tree)
         draft.least_devices = math.ceil(needed / memory) if memory else 1
+        draft.notes += tables_beyond_memory(draft.situation.problem, sizes, self._tree)
         bound = beyond_memory(draft.situation, sizes, self._tree)
         return replace(self._unfit(draft, None, None), because=(bound,)) if bound else []
 

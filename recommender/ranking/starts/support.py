@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from recommender.applicability.question_facts import table_bytes
 from recommender.cost_model.assumed import assumed_by_price
 from recommender.cost_model.workloads.memory_fit import least_bytes
 from recommender.ranking.starts.layout_options import LIMITED
@@ -42,8 +43,8 @@ def weights_of(
     """Bytes of the weights and of a device's memory, and the number format; zeros where one is not known."""
     memory = tree.facts(situation.hardware[0]).get("memory_bytes") if situation.hardware else None
     parameters = sizes.get("parameters")
-    if not (isinstance(memory, int | float) and isinstance(parameters, int | float)):
-        return 0.0, 0.0, ""
+    if not (isinstance(memory, int | float) and isinstance(parameters, int | float)) or table_bytes(sizes):
+        return 0.0, 0.0, ""  # embedding tables may lie on the host
     precision = situation.problem.workload.precision or str(sizes.get("weight_format") or "16 bit")
     return least_bytes(parameters, precision), float(memory), precision
 
@@ -60,6 +61,16 @@ def beyond_memory(situation: StartSituation, sizes: Mapping[str, Value], tree: H
         f" {needed / 1e9:,.0f} GB, and {where} hold {devices * memory / 1e9:,.0f} GB:"
         f" at least {math.ceil(needed / memory):,} devices"
     )
+
+
+def tables_beyond_memory(problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree) -> list[str]:
+    """That the embedding tables are larger than the memory of all devices; nothing where they are not."""
+    memory, devices = tree.facts(problem.hardware.name).get("memory_bytes"), problem.hardware.count or 1
+    needed = table_bytes(sizes)
+    if not isinstance(memory, int | float) or needed <= devices * memory:
+        return []
+    lack = f"the embedding tables take {needed / 1e9:,.0f} GB, and {known_of(problem, None, tree)}"
+    return [f"{lack}: keep rows in the host's memory, or take {math.ceil(needed / memory):,} devices"]
 
 
 def is_judged(asked: LayoutQuestion) -> bool:

@@ -8,7 +8,7 @@ from kg.nouns.values import Settings
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-from recommender.applicability.question_facts import question_facts
+from recommender.applicability.question_facts import question_facts, table_bytes
 
 BOOK = Source(title="a book")
 
@@ -97,3 +97,9 @@ def test_software_without_a_release_is_in_use_all_the_same() -> None:
     facts = question_facts(problem(software=Settings({"tensorrt-llm": "", "cuda": "12.8"})), tree(), MOE)
     assert facts["framework"] == frozenset({"tensorrt-llm", "cuda"})
     assert "software[tensorrt-llm]" not in facts
+
+
+def test_embedding_tables_have_their_stated_bytes_or_those_of_float32() -> None:
+    assert table_bytes({"embedding_rows": 10, "embedding_dim": 8}) == 320
+    assert table_bytes({"embedding_rows": 10, "embedding_dim": 8, "embedding_table_bytes": 160}) == 160
+    assert table_bytes({"embedding_rows": 10}) == 0

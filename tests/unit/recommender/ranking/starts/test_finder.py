@@ -313,3 +313,12 @@ def test_what_does_not_fit_may_fit_in_fewer_bits(shipped: Workspace) -> None:
     assert first.fits is False
     assert first.fits_in is not None
     assert (first.fits_in[0], first.fits_in[1].devices) == ("fp8", 8)
+
+
+def test_embedding_tables_beyond_all_devices_are_told_and_may_lie_on_the_host(shipped: Workspace) -> None:
+    asked = {"model": "dlrm-v3", "phase": "training", "hardware": "a100-sxm4-80gb"}
+    few, many = starts(shipped, **asked, count=8), starts(shipped, **asked, count=16)
+    told = [note for note in few.notes if note.startswith("the embedding tables take 1,034 GB")]
+    assert told[0].endswith("keep rows in the host's memory, or take 13 devices")
+    assert not any("embedding tables" in note for note in many.notes)
+    assert few.first.fits is not False
