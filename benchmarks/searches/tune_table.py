@@ -24,7 +24,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ingest.questions.patches.script_edits import ScriptEdits
-from recommender.tune.disturbance import ProcessorTime
+from recommender.tune.disturbance import MachineTime
 from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
 from recommender.tune.load import Load, LoadKind
@@ -102,7 +102,7 @@ def measure(server: Path, rounds: int) -> None:
 
 def _ticks(pids: Iterable[int]) -> int:
     """Processor time of processes."""
-    with_own, own = ProcessorTime.now(pids), ProcessorTime.now(())
+    with_own, own = MachineTime.now(pids), MachineTime.now(())
     assert with_own is not None
     assert own is not None
     return with_own.own - own.own

@@ -48,7 +48,7 @@ class HeldMemory:
     def now(cls) -> HeldMemory:
         """Read it from the tool of the vendor, where there is one."""
         tool = next((name for name in _TOOLS if shutil.which(name)), "")
-        text = _said(_TOOLS[tool]).replace(",", "/") if tool else ""
+        text = said(_TOOLS[tool]).replace(",", "/") if tool else ""
         used = tuple((int(held), int(whole)) for held, whole in _HBM.findall(text) if int(whole))
         disk = shutil.disk_usage(_SHARED) if _SHARED.is_dir() else None
         return cls(used=used, tool=tool, shared=(0, 0) if disk is None else (disk.used, disk.total))
@@ -72,7 +72,7 @@ class HeldMemory:
         """What is held more than here, and by whom; empty for nothing."""
         for number, (before, (held, whole)) in enumerate(zip(self.used, now.used, strict=False)):
             if held - before[0] > _SPARE * whole:
-                holders = _said(_HOLDERS).strip() if self.tool == "nvidia-smi" else ""
+                holders = said(_HOLDERS).strip() if self.tool == "nvidia-smi" else ""
                 by = f", by {'; '.join(holders.splitlines())}" if holders else f"; {self.tool} tells by whom"
                 return f"device {number} still holds {held - before[0]} MiB more than before{by}"
         if now.shared[0] - self.shared[0] > _SPARE * now.shared[1]:
@@ -91,7 +91,8 @@ def _changed(path: Path) -> float:
         return 0.0
 
 
-def _said(command: tuple[str, ...]) -> str:
+def said(command: tuple[str, ...]) -> str:
+    """What a tool of a vendor prints; empty where it is absent, fails or does not end."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_ANSWER_S, check=False)
     except (OSError, subprocess.TimeoutExpired):

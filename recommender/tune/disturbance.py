@@ -1,56 +1,105 @@
-"""Disturbance of a probe: time of the processors that others took, and a client that was late itself."""
+"""Disturbance of a probe: by others, by want of memory or disk, by slowed clocks, or a late client."""
 
 from __future__ import annotations
 
 import os
+import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recommender.measuring.device_memory import said
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from recommender.tune.load import LoadResult
 
-FOREIGN_SHARE = 0.1
-"""Part of the machine's processor time that others may take. In measurements before this was written a
-neighbour with .2 to .4 took a third to two thirds of the throughput; below .05 repeats agreed to 4 %."""
+MOST_SHARE = 0.1
+"""Part of a probe that may be lost, and of the machine's processor time that others may take. In measurements
+before this was written a neighbour with .2 to .4 took a third to two thirds of the throughput; below .05
+repeats agreed to 4 %."""
 LAG_SHARE = 0.05
 """The send lag that is allowed, as a part of the smallest limit; a choice."""
 LAG_S = 0.2
 """The same without a limit; a choice."""
 CLIENT_SHARE = 0.9
 """Part of one core from which the client itself is what is measured; a choice."""
+TELLS = {
+    "others": "other processes took {:.0%} of the processors",
+    "memory": "for {:.0%} of the time everything waited for memory",
+    "io": "for {:.0%} of the time everything waited for the disk",
+    "heat": "heat or power slowed the clocks for {:.0%} of the time",
+}
+_PRESSURE = Path("/proc/pressure")
+"""Pressure stall information (https://docs.kernel.org/accounting/psi.html). Its ``full`` is time in which
+nothing ran that could have: a server under load stood still too. For processors ``others`` tells more."""
+_FULL = re.compile(r"^full .*total=(\d+)", re.MULTILINE)
+_THROTTLES = Path("/sys/devices/system/cpu")
+_PACKAGE = "cpu*/thermal_throttle/package_throttle_total_time_ms"
+_COUNTERS = ("hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown")
+_CLOCKS = (
+    "nvidia-smi",
+    "--query-gpu=" + ",".join(f"clocks_event_reasons_counters.{name}" for name in _COUNTERS),
+    "--format=csv,noheader,nounits",
+)
+"""Microseconds of each device so far; drivers before 2025 do not tell, and nothing is claimed then."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessorTime:
-    """Processor time so far, in ticks: of all, and of some processes with this one.
+class MachineTime:
+    """Times of a machine so far.
 
     Attributes:
-        busy: All that was not idle.
-        total: All.
-        own: That of the processes.
+        busy: Processor time that was not idle, in ticks.
+        total: All of it.
+        own: That of some processes with this one.
+        at_s: When it was read.
+        lost_s: Seconds lost to ``memory``, ``io`` and heat of each device, where the system tells.
     """
 
     busy: int
     total: int
     own: int
+    at_s: float
+    lost_s: Mapping[str, float]
 
     @classmethod
-    def now(cls, pids: Iterable[int]) -> ProcessorTime | None:
+    def now(cls, pids: Iterable[int]) -> MachineTime | None:
         """Read it; None where the system does not tell (elsewhere than Linux)."""
         try:
             fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
         except (OSError, ValueError):
             return None
         idle = fields[3] + fields[4]
-        return cls(sum(fields) - idle, sum(fields), sum(map(_ticks, {*pids, os.getpid()})))
+        own = sum(map(_ticks, {*pids, os.getpid()}))
+        return cls(sum(fields) - idle, sum(fields), own, time.monotonic(), _lost_s())
 
-    def foreign_share(self, before: ProcessorTime) -> float:
-        """Part of the machine's time since ``before`` that neither idled nor was of the processes."""
-        total = self.total - before.total
-        return max(0.0, (self.busy - before.busy) - (self.own - before.own)) / total if total > 0 else 0.0
+    def shares(self, before: MachineTime) -> dict[str, float]:
+        """Part of the machine's time since ``before`` that was of others, and of the clock that was lost."""
+        total, span_s = self.total - before.total, max(self.at_s - before.at_s, 1e-9)
+        others = max(0.0, (self.busy - before.busy) - (self.own - before.own)) / total if total > 0 else 0.0
+        lost = {
+            name: (value - before.lost_s[name]) / span_s
+            for name, value in self.lost_s.items()
+            if name in before.lost_s
+        }
+        return {"others": others, **lost}
+
+
+def _lost_s() -> dict[str, float]:
+    found = {}
+    for name in ("memory", "io"):
+        try:
+            told = _FULL.search((_PRESSURE / name).read_text())
+        except OSError:
+            continue
+        if told is not None:
+            found[name] = int(told[1]) / 1e6
+    devices = [sum(map(int, re.findall(r"\d+", line))) / 1e6 for line in said(_CLOCKS).splitlines()]
+    packages = [int(path.read_text()) / 1e3 for path in sorted(_THROTTLES.glob(_PACKAGE))]
+    return found | {f"heat of {number}": value for number, value in enumerate([*devices, *packages])}
 
 
 def _ticks(pid: int) -> int:
@@ -62,10 +111,11 @@ def _ticks(pid: int) -> int:
     return sum(int(word) for word in fields[11:15])
 
 
-def disturbance(result: LoadResult, foreign: float, smallest_limit_s: float | None) -> str:
+def disturbance(result: LoadResult, parts: Mapping[str, float], smallest_limit_s: float | None) -> str:
     """Why a probe does not count, in words; empty if it does."""
-    if foreign > FOREIGN_SHARE:
-        return f"other processes took {foreign:.0%} of the processors"
+    worst = max(parts, key=parts.__getitem__, default="")
+    if worst and parts[worst] > MOST_SHARE:
+        return TELLS[worst.split()[0]].format(parts[worst])
     allowed = LAG_S if smallest_limit_s is None else max(LAG_SHARE * smallest_limit_s, 0.002)
     if result.send_lag_s > allowed:
         return f"the client sent {1e3 * result.send_lag_s:.0f} ms late"

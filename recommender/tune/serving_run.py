@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
 from recommender.tune import load as loads
-from recommender.tune.disturbance import ProcessorTime, disturbance
+from recommender.tune.disturbance import MachineTime, disturbance
 from recommender.tune.engine_process import StartError
 from recommender.tune.http_stream import Address, AnswerError, answer_of, get_json
 from recommender.tune.limits import are_kept, shares, verdict
@@ -189,12 +189,12 @@ class ServingRun:
         tries: list[tuple[float, Probe]] = []
         smallest = min((item.bound_s for item in self.limits), default=None)
         while True:
-            before = ProcessorTime.now(self.process.pids)
+            before = MachineTime.now(self.process.pids)
             result = put(len(self.probes) + len(self.void))
             self.check_alive()
-            after = ProcessorTime.now(self.process.pids)
-            foreign = after.foreign_share(before) if before is not None and after is not None else 0.0
-            told = disturbance(result, foreign, smallest)
+            after = MachineTime.now(self.process.pids)
+            parts = after.shares(before) if before is not None and after is not None else {}
+            told = disturbance(result, parts, smallest)
             seen = verdict(result.records, self.limits) if self.limits and result.is_cut else None
             kept = not self.limits or (are_kept(result.records, self.limits) if seen is None else seen)
             probe = Probe(
@@ -204,7 +204,7 @@ class ServingRun:
                 shares=tuple(shares(result.records, self.limits)),
                 disturbed=told,
             )
-            tries.append((foreign, probe))
+            tries.append((max(parts.values(), default=0.0), probe))
             if not told:
                 self.repeats = REPEATS
             if not told or not self.repeats:
