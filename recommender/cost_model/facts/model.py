@@ -6,7 +6,8 @@ Unknown sizes are refused by name when a workload needs them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 from kg.errors import MissingFactError
 
@@ -108,6 +109,16 @@ class ModelSizes:
         return ("experts" if self.experts else "dense") + attention
 
     @property
+    def is_linear(self) -> bool:
+        """Whether a block has linear attention of known sizes."""
+        return bool(self.linear_layers and self.linear_heads)
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether a block chooses what it attends to by an index of its own, over compressed rows."""
+        return bool(self.attended and self.latent and self.index_layers)
+
+    @property
     def linear_values(self) -> float:
         """Width of the values of linear attention, all heads together."""
         return self.linear_heads * self.linear_value_size
@@ -122,24 +133,15 @@ class ModelSizes:
         return 2 * (self.linear_keys + self.linear_values + self.linear_heads)
 
     @property
-    def linear_share(self) -> float:
-        """Share of the blocks that have linear attention of known sizes."""
-        return self.linear_layers / max(self.layers, 1.0) if self.linear_heads else 0.0
-
-    @property
-    def index_share(self) -> float:
-        """Share of the blocks that have an index of their own."""
-        return self.index_layers / max(self.layers, 1.0) if self.index_heads else 0.0
-
-    @property
     def attention_parameters(self) -> float:
-        """Parameters of the projections around the attention of a block, the mean over its kinds."""
-        linear = self.hidden * (self.linear_input + self.linear_values)
-        return self.linear_share * linear + (1 - self.linear_share) * self._other_attention_parameters
+        """Parameters of the projections around the attention of a block, the mean over all."""
+        return sum(count * block.own_attention_parameters for count, block in blocks_of(self)) / self.layers
 
     @property
-    def _other_attention_parameters(self) -> float:
-        """The same of a block without linear attention."""
+    def own_attention_parameters(self) -> float:
+        """The same of a block as it is."""
+        if self.is_linear:
+            return self.hidden * (self.linear_input + self.linear_values)
         if not self.query_size:
             return self.hidden * self.head_size * (2 * self.heads + 2 * self.kv_heads)
         queries = self.heads * self.query_size
@@ -182,6 +184,27 @@ class ModelSizes:
             return self.known_parameters
         inner = 3 * self.hidden * (self.inner - self.expert_inner * (self.experts + self.shared))
         return self.layers * self.layer_parameters + self.dense_layers * inner + self.vocabulary * self.hidden
+
+
+@cache
+def blocks_of(model: ModelSizes) -> tuple[tuple[float, ModelSizes], ...]:
+    """The blocks of a model by kind: how many there are, and one of them.
+
+    Dense feed-forward parts come before experts, attention that sees all positions before other kinds.
+    """
+    full = model.layers - model.window_layers - model.linear_layers
+    indexed = min(model.index_layers, full) if model.index_heads else full
+    counts = (indexed, full - indexed, model.window_layers, model.linear_layers)
+    dense, found = model.dense_layers, []
+    for kind, count in enumerate(counts):
+        index, window, linear = (float(kind == place) for place in (0, 2, 3))
+        alike = replace(model, layers=1.0, dense_layers=0.0, index_layers=index)
+        block = replace(alike, window_layers=window, linear_layers=linear)
+        plain = replace(block, experts=0.0, chosen=0.0, shared=0.0, matrices=3.0)
+        first = min(count, dense)
+        dense -= first
+        found += [(first, plain), (count - first, block)]
+    return tuple((count, block) for count, block in found if count > 0)
 
 
 def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> ModelSizes:

@@ -57,7 +57,7 @@ class AttentionWork:
 def attention_us(
     operators: Operators, device: Device, model: ModelSizes, work: AttentionWork
 ) -> tuple[Floats, Floats]:
-    """Fused attention of a block: the mean over the kinds that a model has.
+    """Fused attention of a block.
 
     A block with a sliding window sees no more than that. Linear attention keeps a state
     (``linear_attention``); where its sizes are not known, that is a window of as many rows as its keys are
@@ -76,23 +76,20 @@ def attention_us(
         times = _dense_attention_us(operators, device, model, near_work)
         return times * np.where(blocks > 1, 2.0, 1.0)
 
-    others = (
-        (model.window, model.window_layers),
-        (model.linear_state, model.linear_layers * (not model.linear_heads)),
-    )
-    share = 1 - (model.window_layers + model.linear_layers) / max(model.layers, 1.0)
-    if model.attended:
-        alone = replace(work, sequences=work.sequences * work.queries)
-        growing = _index_us(device, model, work) * share * (model.index_share or 1.0)
-        chosen = _chosen_us(operators, device, model, work) if model.latent else near(model.attended, alone)
-        launched = PHYSICS["index_launch_us"] * device.ascend * (model.index_share or 1.0)
-        whole = growing + (chosen + launched) * share
-    else:
-        whole = growing = near(np.inf) * share
-    bounded = [near(rows) * layers / model.layers for rows, layers in others if layers]
-    if model.linear_heads:
-        bounded.append(_linear_us(operators, device, model, work) * model.linear_share)
-    return np.asarray(whole + sum(bounded)), growing
+    none = np.zeros_like(work.length)
+    if model.is_linear:
+        return _linear_us(operators, device, model, work), none
+    if model.linear_layers or model.window_layers:
+        return near(model.linear_state if model.linear_layers else model.window), none
+    if not model.attended:
+        whole = near(np.inf)
+        return whole, whole
+    alone = replace(work, sequences=work.sequences * work.queries)
+    chosen = _chosen_us(operators, device, model, work) if model.latent else near(model.attended, alone)
+    if not model.index_layers:
+        return chosen, none
+    growing = _index_us(device, model, work)
+    return growing + chosen + PHYSICS["index_launch_us"] * device.ascend, growing
 
 
 def _linear_us(operators: Operators, device: Device, model: ModelSizes, work: AttentionWork) -> Floats:

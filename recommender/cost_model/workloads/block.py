@@ -5,13 +5,14 @@ Arrays run over configurations. Times are microseconds, work is floating-point o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.model import blocks_of
 from recommender.cost_model.facts.physics import PHYSICS, physics_of
 from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
 from recommender.cost_model.operators import moe
@@ -45,7 +46,7 @@ POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
 
 @dataclass(frozen=True, slots=True)
 class BlockWork:
-    """Time and work of a block.
+    """Time and work of a block, or of the mean block.
 
     Attributes:
         cube_us: Matrix products.
@@ -75,6 +76,26 @@ class BlockWork:
         return np.asarray(self.cube_us + self.attention_us + self.experts_us + self.vector_us)
 
 
+def mean_block(shares: Sequence[float], works: Sequence[BlockWork]) -> BlockWork:
+    """The mean of blocks of several kinds, each with its share; their operators by name.
+
+    Args:
+        shares: Of the blocks of each kind.
+        works: Of one of each.
+    """
+    merged: dict[str, OperatorCalls] = {}
+    for share, work in zip(shares, works, strict=True):
+        for call in work.calls:
+            one = call.times(share)
+            merged[one.name] = merged[one.name].plus(one) if one.name in merged else one
+    sums = {
+        field.name: sum(share * getattr(work, field.name) for share, work in zip(shares, works, strict=True))
+        for field in fields(BlockWork)
+        if field.name != "calls"
+    }
+    return BlockWork(**sums, calls=tuple(merged.values()))
+
+
 def stream_us(operators: Operators, device: Device, bytes_: Floats, kernels: Floats | float = 1.0) -> Floats:
     """Time of vector kernels that move ``bytes_`` in all."""
     constants = operators.kernels.get("constants", VECTOR_PRIOR)
@@ -95,7 +116,7 @@ def forward(
     attention_parts: Floats | float = 1.0,
     span: tuple[Floats, Floats] | None = None,
 ) -> BlockWork:
-    """The forward pass of one block.
+    """The forward pass of a block; the mean over all, each kind as often as a model has it.
 
     Args:
         operators: Calibrated operators.
@@ -109,6 +130,17 @@ def forward(
         attention_parts: Devices that share the attention of one sequence (context parallel).
         span: First and last position of the queries of a prefill, where its pieces are of one prompt.
     """
+    kinds = blocks_of(model)
+    if len(kinds) > 1:
+        works = [
+            forward(
+                operators, device, block, tokens=tokens, sequences=sequences, length=length,
+                settings=settings, phase=phase, attention_parts=attention_parts, span=span,
+            )
+            for _, block in kinds
+        ]  # fmt: skip
+        return mean_block([count / model.layers for count, _ in kinds], works)
+    model = kinds[0][1]
     split = settings["tensor_parallel"]
     fused = settings["fused_ops"]
     query = model.heads * model.head_size / split
@@ -138,8 +170,6 @@ def forward(
     attend = np.where(flash > 0, attend, attend + stream_us(operators, device, scores, 4.0))
 
     experts, expert_flops = _experts(operators, device, model, tokens, settings, phase)
-    routed = 1.0 - model.dense_layers / max(model.layers, 1.0)
-    experts, expert_flops = experts * routed, expert_flops * routed
     along = np.where(settings["sequence_parallel"] > 0, split, 1.0)
     norms = 8 * model.hidden / along * np.where(fused > 0, 1.0, PHYSICS["unfused_norm"])
     residual = 12 * model.hidden / along * np.where(fused > 0, 0.5, 1.0)
@@ -150,14 +180,12 @@ def forward(
     passes = np.where(fused > 0, 2.0 * model.matrices, 2.0 * model.matrices + 4.0)
     epilogue = 0.5 if device.joint else 1.0  # a joint core applies the activation before it writes
     moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
-    moved = moved + tokens * model.linear_share * linear_attention.moved_bytes(model) / split
+    moved = moved + tokens * model.is_linear * linear_attention.moved_bytes(model) / split
     kernels = np.where(fused > 0, PHYSICS["fused_kernels"], PHYSICS["unfused_kernels"]) + more_kernels(
         model, settings
     )
     apart = (
-        5.0
-        + PHYSICS["sparse_products"] * (model.index_share or 1.0) * bool(model.attended and model.latent)
-        + PHYSICS["grouped_kernels"] * bool(model.experts)
+        5.0 + PHYSICS["sparse_products"] * model.is_indexed + PHYSICS["grouped_kernels"] * bool(model.experts)
     )
     small = kernels - apart if device.ascend else _small_kernels(model, fused)
     vector = stream_us(operators, device, moved, small)
@@ -166,7 +194,7 @@ def forward(
             vector, small * (PHYSICS["small_kernel_us"] if device.ascend else PHYSICS["gpu_kernel_us"])
         )
     kernels = kernels + _looped_kernels(model, settings)
-    kernels = kernels + PHYSICS["linear_prefill_kernels"] * model.linear_share * (phase == "prefill")
+    kernels = kernels + PHYSICS["linear_prefill_kernels"] * model.is_linear * (phase == "prefill")
     stems = [f"attention_{phase}", *(["moe_bf16"] if model.experts else [])]
     launching = sum(one.count for one in calls) * _launch(operators, device, "matmul_bf16")
     launching = launching + sum(_launch(operators, device, stem) for stem in stems)
@@ -180,8 +208,8 @@ def forward(
     if model.experts:
         calls.append(
             OperatorCalls(
-                name="experts", count=routed, us=experts, flops=expert_flops, group="precision_mlp",
-                moved=_expert_bytes(model, tokens, settings) * routed,
+                name="experts", count=1.0, us=experts, flops=expert_flops, group="precision_mlp",
+                moved=_expert_bytes(model, tokens, settings),
             )
         )  # fmt: skip
     calls.append(OperatorCalls(name="vector kernels", count=small, us=vector, moved=moved))
@@ -212,10 +240,8 @@ def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
     more = PHYSICS["latent_kernels"] * bool(model.latent) + PHYSICS["shared_kernels"] * bool(
         model.experts and model.shared
     )
-    more = more + PHYSICS["linear_kernels"] * model.linear_layers / max(model.layers, 1.0)
-    more = more + PHYSICS["sparse_kernels"] * (model.index_share or 1.0) * bool(
-        model.attended and model.latent
-    )
+    more = more + PHYSICS["linear_kernels"] * model.linear_layers
+    more = more + PHYSICS["sparse_kernels"] * model.is_indexed
     quantised = np.isin(settings["precision"], _QUANTISED) * PHYSICS["quantised_kernels"]
     return np.asarray(more + PHYSICS["expert_kernels"] * bool(model.experts) + quantised, dtype=np.float64)
 
@@ -234,10 +260,10 @@ def _small_kernels(model: ModelSizes, fused: Floats) -> Floats:
         "latent": float(bool(model.latent)),
         "experts": float(bool(model.experts)),
         "shared": float(bool(model.experts and model.shared)),
-        "sparse": float(bool(model.attended and model.latent)),
+        "sparse": float(model.is_indexed),
     }
     count = sum(physics_of("gpu_small_kernels")[name] * times for name, times in held.items())
-    count += PHYSICS["linear_kernels"] * model.linear_layers / max(model.layers, 1.0)
+    count += PHYSICS["linear_kernels"] * model.linear_layers
     return np.where(fused > 0, count, count + PHYSICS["unfused_kernels"] - PHYSICS["fused_kernels"])
 
 

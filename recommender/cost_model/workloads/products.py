@@ -28,7 +28,7 @@ WEIGHT_BYTES = np.array([ELEMENT_BYTES[name] for name in PRECISIONS])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorCalls:
-    """One operator of a block: the mean over all blocks, or of a pass.
+    """One operator of a block or of a pass.
 
     Attributes:
         name: What it computes.
@@ -45,6 +45,16 @@ class OperatorCalls:
     flops: Floats | float = 0.0
     moved: Floats | float = 0.0
     group: str = ""
+
+    def plus(self, other: OperatorCalls) -> OperatorCalls:
+        """Both together."""
+        return replace(
+            self,
+            count=self.count + other.count,
+            us=self.us + other.us,
+            flops=self.flops + other.flops,
+            moved=self.moved + other.moved,
+        )
 
     def times(self, factor: Floats | float) -> OperatorCalls:
         """So many times as much."""
@@ -111,33 +121,24 @@ def block_products(
     query: Floats,
     keys: Floats,
 ) -> list[OperatorCalls]:
-    """The products of a block, each as often as the mean block has it."""
-    split, dense = settings["tensor_parallel"], model.dense_layers / max(model.layers, 1.0)
+    """The products of a block."""
+    split = settings["tensor_parallel"]
     inner: dict[str, Floats] = {}
     if not model.experts or model.shared:
         width = (model.expert_inner * model.shared if model.experts else model.inner) / split
         inner = _feed_forward(model, tokens, width, "shared " if model.experts else "")
+    attention = {**_index_products(model, tokens), **_projections(model, tokens, query, keys, split)}
     calls = []
-    for group, shapes, share in (
-        ("precision_attention", _index_products(model, tokens), model.index_share),
-        ("precision_attention", _projections(model, tokens, query, keys, split), 1.0 - model.linear_share),
-        ("precision_attention", _linear_projections(model, tokens, split), model.linear_share),
-        ("precision_mlp", inner, 1.0 - dense),
-        (
-            "precision_mlp",
-            _feed_forward(model, tokens, model.inner / split, "dense ") if dense else {},
-            dense,
-        ),
-    ):
+    for group, shapes in (("precision_attention", attention), ("precision_mlp", inner)):
         if not shapes:
             continue
         precision = settings.get(group, settings["precision"])
         x = np.stack(list(shapes.values()))
-        times, work = share * products_us(operators, device, x, precision), share * 2 * np.prod(x, axis=-1)
+        times, work = products_us(operators, device, x, precision), 2 * np.prod(x, axis=-1)
         size = WEIGHT_BYTES[precision.astype(np.int64)]
-        moved = share * (x[..., 1] * x[..., 2] * size + 2 * x[..., 0] * (x[..., 1] + x[..., 2]))
+        moved = x[..., 1] * x[..., 2] * size + 2 * x[..., 0] * (x[..., 1] + x[..., 2])
         calls += [
-            OperatorCalls(name=name, count=share, us=us, flops=flops, moved=bytes_, group=group)
+            OperatorCalls(name=name, count=1.0, us=us, flops=flops, moved=bytes_, group=group)
             for name, us, flops, bytes_ in zip(shapes, times, work, moved, strict=True)
         ]
     return calls
@@ -148,6 +149,11 @@ def _projections(
 ) -> dict[str, Floats]:
     """Products around the attention as rows m, n, k."""
     hidden = np.full_like(tokens, model.hidden)
+    if model.is_linear:
+        return {
+            "linear attention input": np.column_stack([tokens, model.linear_input / split, hidden]),
+            "linear attention output": np.column_stack([tokens, hidden, model.linear_values / split]),
+        }
     if not model.query_size:
         return {
             "query, key, value": np.column_stack([tokens, query + keys, hidden]),
@@ -169,24 +175,13 @@ def _projections(
 
 def _index_products(model: ModelSizes, tokens: Floats) -> dict[str, Floats]:
     """Products of an index as rows m, n, k, made on every device; none without it."""
-    if not (model.index_heads and model.query_size):
+    if not (model.is_indexed and model.index_heads and model.query_size):
         return {}
     both = model.index_width / model.index_heads + model.index_heads
     from_, hidden = (np.full_like(tokens, size) for size in (model.query_rank or model.hidden, model.hidden))
     return {
         "index queries": np.column_stack([tokens, np.full_like(tokens, model.index_width), from_]),
         "index keys": np.column_stack([tokens, np.full_like(tokens, both), hidden]),
-    }
-
-
-def _linear_projections(model: ModelSizes, tokens: Floats, split: Floats) -> dict[str, Floats]:
-    """Products around linear attention as rows m, n, k; none without it."""
-    if not model.linear_share:
-        return {}
-    hidden = np.full_like(tokens, model.hidden)
-    return {
-        "linear attention input": np.column_stack([tokens, model.linear_input / split, hidden]),
-        "linear attention output": np.column_stack([tokens, hidden, model.linear_values / split]),
     }
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.model import blocks_of
 from recommender.cost_model.facts.physics import PHYSICS, physics_by_place, physics_of
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.layouts import expert_cut, shares, stage_layers, trained
@@ -55,8 +56,10 @@ def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: s
     along = np.where(s["sequence_parallel"] > 0, tp, 1.0)
     if recompute == "full":
         return np.asarray(2 * tokens * model.hidden / along)
-    attention, made = _attention_widths(model)
-    inner, routed = _inner_widths(model)
+    attention, made, inner, routed = sum(
+        count / model.layers * np.array([*_attention_widths(block), *_inner_widths(block)])
+        for count, block in blocks_of(model)
+    )
     experts = routed / np.where(s["etp"] > 0, s["etp"], np.where(s["expert_parallel"] > 1, 1.0, tp))
     if recompute == "products":
         products = 2 * (attention + made + inner + model.hidden) / tp / 2 + experts / 2
@@ -76,6 +79,8 @@ def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: s
 
 def _attention_widths(model: ModelSizes) -> tuple[float, float]:
     """Elements of a token that attention reads (queries, keys, values), and that it writes."""
+    if model.is_linear:  # with a convolution over queries, keys and values, and a gate
+        return model.linear_input + 2 * model.linear_keys + model.linear_values, model.linear_values
     if model.query_size:
         read = model.heads * (2 * model.query_size + model.value_size) + 2 * (
             model.query_rank + model.kv_width
@@ -84,9 +89,7 @@ def _attention_widths(model: ModelSizes) -> tuple[float, float]:
     else:
         made = model.heads * model.head_size
         read = made + 2 * model.kv_heads * model.head_size
-    share = model.linear_share  # with a convolution over queries, keys and values, and a gate
-    read = (1 - share) * read + share * (model.linear_input + 2 * model.linear_keys + model.linear_values)
-    return read, (1 - share) * made + share * model.linear_values
+    return read, made
 
 
 def _inner_widths(model: ModelSizes) -> tuple[float, float]:
@@ -94,11 +97,9 @@ def _inner_widths(model: ModelSizes) -> tuple[float, float]:
     into = model.matrices - 1
     if not model.experts:
         return into * model.inner, 0.0
-    dense = model.dense_layers / max(model.layers, 1.0)
-    inner = dense * model.inner + (1 - dense) * model.shared * model.expert_inner
     # rows are gathered for each expert that a token chooses, and its results summed
-    routed = (1 - dense) * model.chosen * (4 * model.hidden + 2 * 3 * model.expert_inner)
-    return into * inner, routed
+    routed = model.chosen * (4 * model.hidden + 2 * 3 * model.expert_inner)
+    return into * model.shared * model.expert_inner, routed
 
 
 def memory_parts(model: ModelSizes, s: Columns, tokens: Floats, *, ascend: bool = True) -> dict[str, Floats]:

@@ -44,7 +44,7 @@ def test_experts_and_their_exchange_stand_by_themselves() -> None:
     names = {one.name: one.count for one in priced("deepseek-v3", ep=16).operators}
     sizes = model("deepseek-v3")
     assert names["experts"] == sizes.layers - sizes.dense_layers
-    assert names["dense down"] == sizes.dense_layers
+    assert names["down"] == sizes.dense_layers
     assert names["exchange of experts"] == 2 * sizes.layers
 
 

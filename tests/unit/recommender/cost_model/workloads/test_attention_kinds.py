@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.facts.model import ModelSizes, blocks_of
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.workloads.attention_kinds import AttentionWork, attention_us, gather_us, seen_rows
 from recommender.cost_model.workloads.serving_memory import cached_rows
@@ -17,12 +17,10 @@ LENGTHS = np.array([4096.0, 32768.0])
 
 
 def times(sizes: ModelSizes, phase: str) -> NDArray[np.float64]:
-    return attention_us(
-        shipped(),
-        machine_of("ascend-910b1", 8, "atlas-800t-a2").device,
-        sizes,
-        AttentionWork(sequences=np.full(2, 4.0), length=LENGTHS, split=np.full(2, 4.0), phase=phase),
-    )[0]
+    device = machine_of("ascend-910b1", 8, "atlas-800t-a2").device
+    work = AttentionWork(sequences=np.full(2, 4.0), length=LENGTHS, split=np.full(2, 4.0), phase=phase)
+    each = [count * attention_us(shipped(), device, one, work)[0] for count, one in blocks_of(sizes)]
+    return np.asarray(sum(each) / sizes.layers)
 
 
 @pytest.mark.parametrize("phase", ["prefill", "decode"])
