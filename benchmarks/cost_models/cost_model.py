@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import harness
-from recommender.cost_model.fit import profiles
+from benchmarks.cost_models.profiled import jobs as profiles
 from recommender.cost_model.fit.calibrate import FOLDS, MACHINE, fit, folds, predict_left_out
 from recommender.cost_model.fit.learning import fit_constants
 from recommender.cost_model.fit.measurements import ShapeTable, read_rows, table

@@ -53,15 +53,13 @@ def calibrate(
         for stem, kind in operators.kinds.items()
     ]
     if as_json:
-        output.as_json({"folder": str(output_folder), "operators": rows, "kernels": bool(operators.kernels)})
+        output.as_json({"folder": str(output_folder), "operators": rows})
         return
     output.table(
         ("operator", "shapes", "groups", "mean error %", "median error %", "learned part"),
         [[str(value) for value in row.values()] for row in rows],
         title=f"left-out errors; constants in {output_folder}",
     )
-    if operators.kernels:
-        say("kernels of profiles: constants and factors by class and type")
 
 
 def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: bool) -> None:

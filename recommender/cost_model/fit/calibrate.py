@@ -6,7 +6,6 @@ left out.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -16,14 +15,12 @@ from numpy.typing import NDArray
 from kg.errors import InputError
 from recommender.cost_model.fit import learning
 from recommender.cost_model.fit.measurements import ShapeTable, kind_of, read_rows, table
-from recommender.cost_model.fit.profiles import ProfiledJob, fit_jobs, is_profile, jobs
 from recommender.cost_model.operators.kinds import (
     CalibratedOperator,
     OperatorKind,
     Operators,
     reference_device,
     save,
-    shipped,
 )
 
 if TYPE_CHECKING:
@@ -102,12 +99,10 @@ def calibrate(
     where = device if device is not None else reference_device()
     paths = [path for given in files for path in (sorted(given.glob("*.csv")) if given.is_dir() else [given])]
     fitted: dict[str, CalibratedOperator] = {}
-    seen: list[ProfiledJob] = []
     for path in paths:
         raw = read_rows(path)
         kind = kind_of(path, raw)
         if kind is None:
-            seen += jobs(path, raw, where) if is_profile(raw) else []
             continue
         keep = (
             MACHINE
@@ -132,15 +127,11 @@ def calibrate(
         fitted[kind.stem] = CalibratedOperator(
             kind, best.constants, best.residual, float(np.sqrt(np.mean(miss**2))), MappingProxyType(header)
         )
-    if not fitted and not seen:
+    if not fitted:
         raise InputError(
             "none of the files is a table of measured operators",
             hint="a CSV named after its kind, such as matmul_bf16.csv, with m, n, k and measured_us",
         )
     operators = Operators(MappingProxyType(fitted), where)
-    if seen:
-        model = fit_jobs(seen, (operators if "matmul_bf16" in fitted else shipped())["matmul_bf16"])
-        parts = {"constants": model.constants, "classes": model.factors.classes, "types": model.factors.types}
-        operators = replace(operators, kernels=parts)
     save(operators, target)
     return operators

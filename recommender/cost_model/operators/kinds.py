@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
 from io import BytesIO
@@ -191,13 +191,11 @@ class Operators:
     Attributes:
         kinds: By stem.
         reference: The measured device.
-        kernels: Constants, class and type factors of kernels in profiles; empty if not calibrated.
         anchors: Measured steps that whole steps are anchored on.
     """
 
     kinds: Mapping[str, CalibratedOperator]
     reference: Device
-    kernels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     anchors: Anchors = UNANCHORED
 
     def __getitem__(self, stem: str) -> CalibratedOperator:
@@ -244,12 +242,7 @@ def save(operators: Operators, target: Path) -> None:
             "constants": {name: float(f"{value:.6g}") for name, value in kind.constants.items()},
             "arrays": name,
         }
-    kernels = {
-        part: {name: float(f"{value:.6g}") for name, value in values.items()}
-        for part, values in operators.kernels.items()
-    }
-    document = {"schema_version": SCHEMA_VERSION, "operators": table, "kernels": kernels}
-    text = json.dumps(document, indent=1, sort_keys=True)
+    text = json.dumps({"schema_version": SCHEMA_VERSION, "operators": table}, indent=1, sort_keys=True)
     write_bytes(target / "constants.json", f"{text}\n".encode())
     for stem, entry in table.items():
         for old in target.glob(f"{stem}-*.npz"):
@@ -291,7 +284,7 @@ def load(source: Path) -> Operators:
         kinds[stem] = CalibratedOperator(
             KINDS[stem], entry["constants"], residual, entry["log_spread"], header
         )
-    return Operators(MappingProxyType(kinds), reference_device(), held.get("kernels", {}), anchors)
+    return Operators(MappingProxyType(kinds), reference_device(), anchors)
 
 
 @cache

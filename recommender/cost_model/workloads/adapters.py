@@ -18,7 +18,6 @@ from recommender.cost_model.workloads.block import stream_us
 if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.settings.plans import Columns
 
 Floats = NDArray[np.float64]
@@ -37,9 +36,7 @@ def adapter_kernels(model: ModelSizes, s: Columns, redo: Floats) -> Floats:
     return np.where(s["lora_rank"] > 0, count, 0.0)
 
 
-def adapters_us(
-    operators: Operators, device: Device, model: ModelSizes, tokens: Floats, s: Columns, redo: Floats
-) -> Floats:
+def adapters_us(device: Device, model: ModelSizes, tokens: Floats, s: Columns, redo: Floats) -> Floats:
     """Time of the adapters of one block in a step; 0 without adapters.
 
     Their products have few operations for a byte, so memory decides. Forward the input is read, the output
@@ -47,7 +44,6 @@ def adapters_us(
     input once, and its gradient is written, and two are read and one is written to add it.
 
     Args:
-        operators: Calibrated operators.
         device: One device.
         model: Sizes of the model.
         tokens: Of a micro-batch on one device.
@@ -57,9 +53,7 @@ def adapters_us(
     inputs, outputs = (sum(ends) for ends in zip(*_products(model), strict=True))
     width = (1 + redo) * (inputs + 4 * outputs) + 5 * inputs + 2 * outputs
     moved = tokens * width / s["tensor_parallel"] * 2
-    return np.where(
-        s["lora_rank"] > 0, stream_us(operators, device, moved, adapter_kernels(model, s, redo)), 0.0
-    )
+    return np.where(s["lora_rank"] > 0, stream_us(device, moved, adapter_kernels(model, s, redo)), 0.0)
 
 
 def _products(model: ModelSizes) -> list[tuple[float, float]]:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from recommender.cost_model.facts.model import blocks_of
 from recommender.cost_model.facts.physics import PHYSICS, physics_of
-from recommender.cost_model.fit.kernels import PRIOR as VECTOR_PRIOR
 from recommender.cost_model.operators import moe
 from recommender.cost_model.settings.plans import PRECISIONS
 from recommender.cost_model.workloads import linear_attention
@@ -96,11 +95,10 @@ def mean_block(shares: Sequence[float], works: Sequence[BlockWork]) -> BlockWork
     return BlockWork(**sums, calls=tuple(merged.values()))
 
 
-def stream_us(operators: Operators, device: Device, bytes_: Floats, kernels: Floats | float = 1.0) -> Floats:
+def stream_us(device: Device, bytes_: Floats, kernels: Floats | float = 1.0) -> Floats:
     """Time of vector kernels that move ``bytes_`` in all."""
-    constants = operators.kernels.get("constants", VECTOR_PRIOR)
-    bandwidth = device.memory_bandwidth * constants["memory_share"] / 1e6
-    return np.asarray(kernels * constants["launch_us"] + bytes_ / bandwidth)
+    bandwidth = device.memory_bandwidth * PHYSICS["vector.memory_share"] / 1e6
+    return np.asarray(kernels * PHYSICS["vector.launch_us"] + bytes_ / bandwidth)
 
 
 def forward(
@@ -167,7 +165,7 @@ def forward(
     if phase == "decode":
         attention_flops = 4 * pairs * (model.heads / split) * model.head_size
     scores = pairs * (model.heads / split) * PHYSICS["score_bytes"]
-    attend = np.where(flash > 0, attend, attend + stream_us(operators, device, scores, 4.0))
+    attend = np.where(flash > 0, attend, attend + stream_us(device, scores, 4.0))
 
     experts, expert_flops = _experts(operators, device, model, tokens, settings, phase)
     along = np.where(settings["sequence_parallel"] > 0, split, 1.0)
@@ -188,7 +186,7 @@ def forward(
         5.0 + PHYSICS["sparse_products"] * model.is_indexed + PHYSICS["grouped_kernels"] * bool(model.experts)
     )
     small = kernels - apart if device.ascend else _small_kernels(model, fused)
-    vector = stream_us(operators, device, moved, small)
+    vector = stream_us(device, moved, small)
     if phase == "decode":
         vector = np.maximum(
             vector, small * (PHYSICS["small_kernel_us"] if device.ascend else PHYSICS["gpu_kernel_us"])
@@ -330,7 +328,7 @@ def _experts(
             each = each + weight * products_us(operators, device, x, precision).sum(0)
         # the grouped table includes activation and gathering of rows; here they are kernels of their own
         moved = per_expert * (2 * model.hidden + 6 * inner + 4 * model.hidden)
-        each = each + stream_us(operators, device, moved, PHYSICS["loop_kernels"] - 2.0)
+        each = each + stream_us(device, moved, PHYSICS["loop_kernels"] - 2.0)
         out = np.where(single, local * each, out)
     work = 6 * tokens * model.chosen * model.hidden * model.expert_inner / split
     return out, work * settings["expert_imbalance"]

@@ -97,7 +97,7 @@ def inference_step(
         matrix, vector, count = convolutions_us(operators, device, layers, s, batch, backward=False)
         kernels = np.full_like(batch, count)
     else:
-        matrix, vector = operations_us(operators, device, model, s, batch)
+        matrix, vector = operations_us(device, model, s, batch)
         kernels = np.zeros_like(batch)
         spread = PHYSICS["operations_spread"]
     launched = (

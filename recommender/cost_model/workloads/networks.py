@@ -75,7 +75,6 @@ def _element_bytes(s: Columns) -> Floats:
 
 
 def operations_us(
-    operators: Operators,
     device: Device,
     model: ModelSizes,
     settings: Columns,
@@ -88,7 +87,6 @@ def operations_us(
     how much a network writes, it is taken to write as much as others of as many operations.
 
     Args:
-        operators: Calibrated operators.
         device: Where.
         model: What.
         settings: Columns with precision.
@@ -101,8 +99,8 @@ def operations_us(
         or PHYSICS["usual_elements"] * (model.flops_per_sample / 1e9) ** PHYSICS["elements_power"]
     )
     written = _element_bytes(settings) * batch * elements
-    cube = np.maximum(cube, stream_us(operators, device, 2 * written, 0.0))
-    return cube, stream_us(operators, device, written * _passes(device, backward=False), 0.0)
+    cube = np.maximum(cube, stream_us(device, 2 * written, 0.0))
+    return cube, stream_us(device, written * _passes(device, backward=False), 0.0)
 
 
 def _passes(device: Device, *, backward: bool) -> float:
@@ -140,18 +138,14 @@ def convolutions_us(
     written = 2 * batch * sum(layer.activation for layer in layers)
     passes = _passes(device, backward=backward)
     kernels = (3.0 if backward else 4.0 / 3.0) * sum(layer.repeats for layer in layers)
-    vector = stream_us(
-        operators, device, written * passes * again, kernels * 2.0 if backward else kernels / 4
-    )
+    vector = stream_us(device, written * passes * again, kernels * 2.0 if backward else kernels / 4)
     plain = settings["layout"] == CHOICES["layout"].index("nchw")
     if np.any(plain):
-        vector = vector + np.where(plain, _conversions_us(operators, device, layers, batch, backward), 0.0)
+        vector = vector + np.where(plain, _conversions_us(device, layers, batch, backward), 0.0)
     return cube, vector, kernels * again
 
 
-def _conversions_us(
-    operators: Operators, device: Device, layers: Sequence[Convolution], batch: Floats, backward: bool
-) -> Floats:
+def _conversions_us(device: Device, layers: Sequence[Convolution], batch: Floats, backward: bool) -> Floats:
     """Time to take activations from planes (NCHW) to blocks of channels and back around every convolution.
 
     Every plane of a channel is one contiguous piece, so small images convert slowly.
@@ -162,4 +156,4 @@ def _conversions_us(
     pieces = batch * sum(layer.repeats * layer.filters for layer in layers)
     cores = device.get("vector_cores") or device.cores
     fixed = count * PHYSICS["format_us"] + pieces / cores * PHYSICS["burst_us"]
-    return np.asarray(times * (fixed + stream_us(operators, device, moved, count)))
+    return np.asarray(times * (fixed + stream_us(device, moved, count)))

@@ -82,7 +82,7 @@ def training_step(
     )
     cube, vector, kernels, redo = _passes(work, s, recomputed(model, s))
     back = _products_back(s)
-    vector = vector + adapters_us(operators, device, model, tokens, s, redo)
+    vector = vector + adapters_us(device, model, tokens, s, redo)
     kernels = kernels + adapter_kernels(model, s, redo)
 
     activation = tokens * model.hidden * 2
@@ -111,7 +111,7 @@ def training_step(
     bubble = (pp - 1) / chunks * stage
 
     wire, wire_hidden = _gradients(operators, network, model, s, stage_cube * 2 / 3, count)
-    update = _update(operators, device, model, s)
+    update = _update(device, model, s)
     swap, swap_hidden = _offload(device, network, model, s, tokens, stage_cube, layers)
 
     launching = layers * work.launch_us * (1 + back + redo)
@@ -183,7 +183,7 @@ def _head(operators: Operators, device: Device, model: ModelSizes, tokens: Float
     width = model.vocabulary / s["tensor_parallel"]
     x = np.column_stack([tokens, width, np.full_like(tokens, model.hidden)])
     return products_us(operators, device, x, s["precision_head"]) + stream_us(
-        operators, device, tokens * width * 12, 4.0
+        device, tokens * width * 12, 4.0
     )
 
 
@@ -205,9 +205,9 @@ def _gradients(
     return total - hidden, hidden
 
 
-def _update(operators: Operators, device: Device, model: ModelSizes, s: Columns) -> Floats:
+def _update(device: Device, model: ModelSizes, s: Columns) -> Floats:
     passes = np.where(s["fused_optimizer"] > 0, 1.0, PHYSICS["unfused_optimiser"])
-    return stream_us(operators, device, spread(model, s, stage=1) * PHYSICS["optimiser_bytes"] * passes, 10.0)
+    return stream_us(device, spread(model, s, stage=1) * PHYSICS["optimiser_bytes"] * passes, 10.0)
 
 
 def _offload(
@@ -308,7 +308,7 @@ def _by_layers(
     s = {**s, "tensor_parallel": np.ones_like(samples), "expert_parallel": np.ones_like(samples)}
     wire, hidden = _gradients(operators, network, model, s, compute / count * 2 / 3, count)
     split = {
-        "compute": compute, "memory": vector + _update(operators, device, model, s),
+        "compute": compute, "memory": vector + _update(device, model, s),
         "communication_exposed": wire + PHYSICS["overlap_tax"] * hidden, "scheduling": np.zeros_like(wire),
         "synchronisation": np.zeros_like(wire), "bubble": np.zeros_like(wire), "host": host,
     }  # fmt: skip

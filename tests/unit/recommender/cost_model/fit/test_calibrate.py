@@ -76,16 +76,6 @@ def test_missing_and_empty_files_are_refused(tmp_path: Path) -> None:
         read_rows(empty)
 
 
-def test_a_users_kernel_times_calibrate_kernels(tmp_path: Path) -> None:
-    path = tmp_path / "kernel_details.csv"
-    lines = ["Type,Input Shapes,Output Shapes,Input Data Types,Output Data Types,Duration(us)\n"]
-    lines += [f'Mul,"{n}","{n}",FLOAT,FLOAT,{2 + n * 8 / 0.9e6:.2f}\n' for n in (1024, 65536, 10**6, 10**7)]
-    path.write_text("".join(lines), encoding="utf-8")
-    found = calibrate([path], tmp_path / "out", on=date(2026, 1, 2))
-    assert set(found.kernels) == {"constants", "classes", "types"}
-    assert load(tmp_path / "out").kernels["types"].keys() == {"Mul"}
-
-
 def test_folds_leave_every_group_out_once_and_whole() -> None:
     groups = np.array(["a", "b", "a", "c", "b", "d"])
     masks = list(folds(groups, 3))

@@ -14,21 +14,41 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.cost_models.profiled.kernel import volume
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.facts.physics import PHYSICS, physics_of
-from recommender.cost_model.operators.kernel import volume
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.cost_model.operators.kernel import Kernel
+    from benchmarks.cost_models.profiled.kernel import Kernel
     from recommender.cost_model.operators.kinds import CalibratedOperator
 
 Floats = NDArray[np.float64]
 
-PRIOR = physics_of("prior.vector")
+PRIOR = MappingProxyType(
+    {
+        "launch_us": 1.3,  # shortest vector kernels of the MindStudio test profiles, one core
+        "wide_us": 2.5,  # more when all cores take part
+        "memory_share": 0.5,  # contended HBM; 642 GB/s of torch.exp alone is 0.4 of nominal (limulidae)
+        "cache_share": 2.0,  # what matrix products reach from L2, as a share of nominal memory
+        "core_bytes_per_us": 4.0e4,
+    }
+)
+PULL = 0.4  # to the prior: jobs differ more than kernels of one job
+SHRINK_CLASS = 3.0  # jobs
+SHRINK_TYPE = 3.0
 _PRODUCTS = frozenset({"matmul", "matmul-fp32", "convolution"})
+SMALL = 65536  # elements: shorter vectors are norms and biases
+FORMAT_US = 4.0  # a change of format of next to nothing, launch apart (MindStudio test profiles)
+TRANSPOSE_US = 15.0  # a transposition of 160 numbers, likewise (same)
+BURST_US = 0.031  # one contiguous piece of a conversion, per core: about 55 cycles (same)
+REDUCE_US = 2.5  # workspace of a reduction on one core (same)
+MEETING_US = 5.0  # more where all cores meet at its end (same)
+RANDOM_BYTES_PER_US = 1.6e4  # generator of random bits, apart from the cores (same)
+PORT_BYTES_PER_CYCLE = 32.0  # of one cube core to device memory (formula of the 910B configuration files)
+TILE_COLUMNS = 256.0
 SIMPLE = frozenset({"elementwise", "copy", "fill", "optimiser"})  # what constants are fitted on
+BLOCK_BYTES = 4096  # 4096 float32 elements are four blocks in the MindStudio test profiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +105,8 @@ def _slower(kernel: Kernel) -> float:
 def _stream_us(device: Device, x: Floats, rate: float) -> Floats:
     """Least time to bring float32 weights of few rows through the memory ports of the cores at work."""
     rows, columns, deep = x.T
-    busy = np.minimum(np.ceil(columns / PHYSICS["conversion_columns"]) * np.ceil(rows / 128), device.cores)
-    port = busy * PHYSICS["port_bytes_per_cycle"] * device.clock / 1e6
+    busy = np.minimum(np.ceil(columns / TILE_COLUMNS) * np.ceil(rows / 128), device.cores)
+    port = busy * PORT_BYTES_PER_CYCLE * device.clock / 1e6
     return np.asarray(np.where((rate == 4) & (rows < deep), 4 * columns * deep / port, 0.0))
 
 
@@ -95,16 +115,13 @@ def _beside_us(kernel: Kernel, blocks: float, cores: float) -> float:
     low = kernel.kind.lower()
     if kernel.family == "format":
         if "transdata" not in low:
-            return PHYSICS["transpose_us"]
+            return TRANSPOSE_US
         bursts = max(kernel.largest / max(kernel.run_bytes, 1.0), 1.0)
-        return (
-            PHYSICS["format_us"] * min(1.0, blocks / 8)
-            + bursts / min(cores, max(blocks, 1.0)) * PHYSICS["burst_us"]
-        )
+        return FORMAT_US * min(1.0, blocks / 8) + bursts / min(cores, max(blocks, 1.0)) * BURST_US
     if kernel.family == "reduce":
-        return PHYSICS["reduce_us"] + PHYSICS["meeting_us"] * blocks / cores
+        return REDUCE_US + MEETING_US * blocks / cores
     if kernel.family == "random":
-        return kernel.traffic / PHYSICS["random_bytes_per_us"]
+        return kernel.traffic / RANDOM_BYTES_PER_US
     return 0.0
 
 
@@ -117,16 +134,13 @@ def _resident(device: Device, kernels: Sequence[Kernel], traffic: Floats) -> Flo
     """
     cache = device.l2_bytes
     owned = {volume(shape) for k in kernels if k.family == "optimiser" for shape in k.inputs}
-    owned -= {volume for volume in owned if volume < PHYSICS["small_elements"]}
+    owned -= {volume for volume in owned if volume < SMALL}
     largest = max((kernel.largest for kernel in kernels), default=1.0)
     step = min(1.0, cache / max(largest, 1.0))
     recent = np.clip(2 - 2 * traffic / max(cache, 1.0), 0.0, 1.0)
     parameter = np.array(
         [
-            any(
-                volume(s) in owned or (len(s) == 1 and s[0] >= PHYSICS["small_elements"])
-                for s in (*k.inputs, *k.outputs)
-            )
+            any(volume(s) in owned or (len(s) == 1 and s[0] >= SMALL) for s in (*k.inputs, *k.outputs))
             for k in kernels
         ],
         dtype=bool,
@@ -138,7 +152,7 @@ def base(work: KernelBatch, constants: Mapping[str, float]) -> Floats:
     """Times before any factor of class or type, shape (r,)."""
     device, traffic = work.device, work.traffic
     cores = device.get("vector_cores") or 2 * device.cores
-    blocks = np.clip(np.ceil(traffic / 2 / PHYSICS["block_bytes"]), 1, cores)
+    blocks = np.clip(np.ceil(traffic / 2 / BLOCK_BYTES), 1, cores)
     nominal = device.memory_bandwidth / 1e6
     hit = work.resident
     wide = 1 / (
@@ -214,9 +228,9 @@ def fit_factors(kernels: Sequence[Kernel], log_ratio: Floats, groups: Sequence[s
     Jobs differ more than kernels of one job do, so a factor is the mean over jobs (``groups``) of
     the median within one, shrunk by the number of jobs.
     """
-    classes = _shrunken([k.family for k in kernels], log_ratio, groups, PHYSICS["class_shrinkage"])
+    classes = _shrunken([k.family for k in kernels], log_ratio, groups, SHRINK_CLASS)
     left = log_ratio - np.array([classes.get(k.family, 0.0) for k in kernels])
-    return Factors(classes, _shrunken([k.kind for k in kernels], left, groups, PHYSICS["type_shrinkage"]))
+    return Factors(classes, _shrunken([k.kind for k in kernels], left, groups, SHRINK_TYPE))
 
 
 def _shrunken(
@@ -276,7 +290,7 @@ def fit(works: Sequence[KernelBatch], measured: Sequence[Floats], jobs: Sequence
         return np.concatenate([base(work, constants)[mask] for work, mask in zip(works, vector, strict=True)])
 
     prior = np.log([PRIOR[name] for name in names])
-    logs = fit_constants(analytic, prior, target, pull=PHYSICS["profile_pull"]) if len(target) else prior
+    logs = fit_constants(analytic, prior, target, pull=PULL) if len(target) else prior
     constants = {name: float(value) for name, value in zip(names, np.exp(logs), strict=True)}
     kernels = [kernel for work in works for kernel in work.kernels]
     ratio = np.concatenate([_log_ratio(w, t, constants) for w, t in zip(works, measured, strict=True)])

@@ -1,4 +1,4 @@
-"""Kernels of profiles for calibration: job, clock, number of cores, times.
+"""Kernels of profiles: job, clock, number of cores, times.
 
 Three shapes of CSV are read: tables with ``measured_us`` and ``op`` (kernels of serving runs), with
 ``median_us``, ``clock_mhz`` and ``max_cube_block_dim`` (medians of profiles), and what msprof and the
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.cost_models.profiled.kernel import Kernel, parse
+from benchmarks.cost_models.profiled.kernel_times import KernelBatch, KernelModel, batch, fit
 from kg.errors import CaseFormatError, Fault
 from recommender.cost_model.facts.device import FLOPS_PER_CYCLE, Device
-from recommender.cost_model.fit.kernels import KernelBatch, KernelModel, batch, fit
-from recommender.cost_model.operators.kernel import Kernel, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

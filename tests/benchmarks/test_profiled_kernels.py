@@ -1,12 +1,11 @@
+"""Kernels of profiles by name and shapes."""
+
 import numpy as np
 import pytest
 
-from kg.errors import InputError
-from recommender.cost_model.facts.physics import PHYSICS
-from recommender.cost_model.fit import kernels
-from recommender.cost_model.fit.profiles import bin_of
-from recommender.cost_model.operators.convolution import Convolution, operator_list
-from recommender.cost_model.operators.kernel import Kernel, parse
+from benchmarks.cost_models.profiled import kernel_times as kernels
+from benchmarks.cost_models.profiled.jobs import bin_of
+from benchmarks.cost_models.profiled.kernel import Kernel, parse
 from recommender.cost_model.operators.kinds import reference_device, shipped
 
 DEVICE = reference_device()
@@ -73,35 +72,11 @@ def test_factors_shrink_towards_one_with_few_jobs() -> None:
     assert 0 < one.of(made)[0] < three.of(made)[0] < 0.8
 
 
-@pytest.mark.parametrize(
-    ("name", "flops", "parameters"),
-    [("resnet18", 1.81e9, 11.7e6), ("resnet50", 4.09e9, 25.5e6), ("resnet152", 11.5e9, 60.2e6),
-     ("vgg16", 15.5e9, 138.3e6), ("mobilenet-v2", 0.30e9, 3.5e6)],
-)  # fmt: skip
-def test_operator_lists_have_the_published_totals(name: str, flops: float, parameters: float) -> None:
-    layers = operator_list(name)
-    assert sum(layer.flops for layer in layers) / 2 == pytest.approx(flops, rel=0.02)
-    assert sum(layer.parameters for layer in layers) == pytest.approx(parameters, rel=0.02)
-
-
-def test_a_depthwise_layer_pays_for_padding() -> None:
-    depthwise = Convolution(64, 64, 3, 56, groups=64)
-    m, n, k, count = depthwise.product(1)
-    assert 2 * m * n * k * count > 10 * depthwise.flops
-
-
-def test_a_convolution_without_channels_is_refused() -> None:
-    with pytest.raises(InputError, match="at least 1"):
-        Convolution(0, 64, 3, 56)
-    with pytest.raises(InputError, match="divide"):
-        Convolution(30, 64, 3, 56, groups=4)
-
-
 def test_few_rows_of_float32_wait_for_their_weights_at_the_ports_of_the_cores_at_work() -> None:
     columns, deep = 1024, 8192
     call = parse("MatMul", f"1,{deep};{deep},{columns}", f"1,{columns}", "FLOAT;FLOAT", "FLOAT")
-    busy = min(np.ceil(columns / PHYSICS["conversion_columns"]), DEVICE.cores)
-    ports = 4 * columns * deep / (busy * PHYSICS["port_bytes_per_cycle"] * DEVICE.clock / 1e6)
+    busy = min(np.ceil(columns / kernels.TILE_COLUMNS), DEVICE.cores)
+    ports = 4 * columns * deep / (busy * kernels.PORT_BYTES_PER_CYCLE * DEVICE.clock / 1e6)
     assert (
         ports > 1.5 * 4 * columns * deep / DEVICE.memory_bandwidth * 1e6
     )  # few cores at work: not the memory
