@@ -138,7 +138,7 @@ def forward(
             for _, block in kinds
         ]  # fmt: skip
         return mean_block([count / model.layers for count, _ in kinds], works)
-    model = kinds[0][1]
+    model = next(block for _, block in kinds)
     split = settings["tensor_parallel"]
     fused = settings["fused_ops"]
     query = model.heads * model.head_size / split

@@ -56,10 +56,11 @@ def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: s
     along = np.where(s["sequence_parallel"] > 0, tp, 1.0)
     if recompute == "full":
         return np.asarray(2 * tokens * model.hidden / along)
-    attention, made, inner, routed = sum(
+    widths = [
         count / model.layers * np.array([*_attention_widths(block), *_inner_widths(block)])
         for count, block in blocks_of(model)
-    )
+    ]
+    attention, made, inner, routed = np.sum(widths, axis=0)
     experts = routed / np.where(s["etp"] > 0, s["etp"], np.where(s["expert_parallel"] > 1, 1.0, tp))
     if recompute == "products":
         products = 2 * (attention + made + inner + model.hidden) / tp / 2 + experts / 2
