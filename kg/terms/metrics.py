@@ -32,14 +32,17 @@ def _named(names: str, dimension: Dimension, better: Better) -> Iterable[tuple[s
     return [(name, Metric(name=name, dimension=dimension, better=better)) for name in names.split()]
 
 
+PERCENTILES = {"p90": 0.90, "p95": 0.95, "p99": 0.99}
+"""Share of the requests that are no slower, by the end of a metric's name."""
+
 METRICS: dict[str, Metric] = dict(
     [
         *_named(
-            "latency kernel_time step_time run_time ttft ttft_p99 tpot tpot_p99 e2e_latency "
-            "communication_time",
+            "latency kernel_time step_time run_time ttft tpot e2e_latency communication_time",
             Dimension.TIME,
             Better.LOWER,
         ),
+        *_named(" ".join(f"ttft_{end} tpot_{end}" for end in PERCENTILES), Dimension.TIME, Better.LOWER),
         *_named("throughput bandwidth compute_rate energy_efficiency", Dimension.RATE, Better.HIGHER),
         *_named("energy", Dimension.ENERGY, Better.LOWER),
         *_named("carbon", Dimension.MASS, Better.LOWER),
@@ -191,5 +194,5 @@ def priced_as(objective: Objective, kind: WorkloadKind) -> str:
     """What of a modelled step an objective is: ``"throughput"``, ``"tpot"``, ``"ttft"``; empty for none."""
     if is_step_rate(objective, kind):
         return "throughput"
-    same = metrics_of_same_gain(objective.metric.removesuffix("_p99"), kind)
+    same = metrics_of_same_gain(re.sub(r"_p9\d$", "", objective.metric), kind)
     return next((name for name in ("tpot", "ttft") if name in same), "")

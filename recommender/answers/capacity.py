@@ -12,6 +12,7 @@ import numpy as np
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.gain import NORMAL_90
+from kg.terms.metrics import PERCENTILES
 from recommender.cost_model.assumed import LENGTHS
 from recommender.cost_model.settings.plans import SERVING
 from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
@@ -34,7 +35,7 @@ LIKELY = 0.9
 LEAST_CHANCE = 0.5
 """A deployment is offered that keeps the limits at least as likely as not."""
 _MOVED = "prefill and decode on instances apart; caches move over the network between servers"
-_CHECKED = frozenset({"tpot", "ttft", "latency"})
+_CHECKED = frozenset({"tpot", "ttft", "latency", *(f"tpot_{end}" for end in PERCENTILES)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,8 @@ class CapacityOption:
         times = self.fleet.times()
         ahead = self.prefill.times() if self.prefill is not None else {}
         return {
-            name: value + (0.0 if name == "tpot" else ahead.get(name, 0.0)) for name, value in times.items()
+            name: value + (0.0 if name.startswith("tpot") else ahead.get(name, 0.0))
+            for name, value in times.items()
         }
 
     @property
@@ -202,7 +204,7 @@ def capacity(
         raise _unpriced(problem, starts)
     _check(problem, base)
     most = problem.hardware.count or max(SERVER, base.machine.count)
-    checked = _CHECKED if request.rate_per_s is None else _CHECKED | {"ttft_p99"}
+    checked = _CHECKED if request.rate_per_s is None else _CHECKED | {f"ttft_{end}" for end in PERCENTILES}
     limits = tuple(item for item in problem.limits if item.metric in checked)
     rate = partial(
         rated_deployments,
@@ -331,9 +333,16 @@ def _option(one: RatedDeployment, request: CapacityRequest, limits: Sequence[Lim
 
 
 def _fewest(options: Sequence[CapacityOption]) -> list[CapacityOption]:
-    """One for each layout and shape: likely ones first, then fewest devices, then the shortest token time."""
+    """Those that no other beats in devices and times at once: likely ones first, then fewest devices."""
+    if not options:
+        return []
+    costs = [
+        (float(not item.is_likely), float(item.devices), item.rated.tpot_s, item.times["ttft"])
+        for item in options
+    ]
+    kept = [item for item, holds in zip(options, non_dominated(np.array(costs)), strict=True) if holds]
     best: dict[object, CapacityOption] = {}
-    for item in sorted(options, key=lambda one: (not one.is_likely, one.devices, one.rated.tpot_s)):
+    for item in sorted(kept, key=lambda one: (not one.is_likely, one.devices, one.rated.tpot_s)):
         best.setdefault((item.prefill is not None, item.rated.deployment.layout), item)
     return list(best.values())
 

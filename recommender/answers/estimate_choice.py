@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kg.errors import InputError
+from kg.terms.metrics import PERCENTILES
 from recommender.search.engine.pareto import non_dominated
 
 if TYPE_CHECKING:
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from recommender.cost_model.priced_step import PricedStep
 
 LESS_IS_BETTER = frozenset(
-    {"time_s", "ttft_s", "ttft_p99_s", "tpot_s", "tpot_p99_s", "request_s", "prefill_s", "memory_total_bytes",
-     "power_w", "energy_j", "energy_per_token_j", "energy_per_sample_j"}
-)  # fmt: skip
+    {"time_s", "ttft_s", "tpot_s", "request_s", "prefill_s", "memory_total_bytes", "power_w", "energy_j",
+     "energy_per_token_j", "energy_per_sample_j"}
+).union(*((f"ttft_{end}_s", f"tpot_{end}_s") for end in PERCENTILES))  # fmt: skip
 MORE_IS_BETTER = frozenset({"throughput", "prefill_throughput", "tokens_per_step"})
 SHORT = {
     "ttft": "ttft_s", "tpot": "tpot_s", "time": "time_s", "step_time": "time_s", "power": "power_w",

@@ -27,12 +27,14 @@ def waiting_s(load: Number, turn_s: Number, slots: Number, prefill_s: Number) ->
     return np.asarray(sum(chance * wait for chance, wait in parts))
 
 
-def longest_waiting_s(load: Number, turn_s: Number, slots: Number, prefill_s: Number) -> Floats:
-    """Wait that one request of a hundred exceeds; arguments as for :func:`waiting_s`."""
-    parts = _waits(load, turn_s, slots, prefill_s)
+def longest_waiting_s(
+    load: Number, turn_s: Number, slots: Number, prefill_s: Number, share: float = 0.99
+) -> Floats:
+    """Wait that a share of the requests stays within; the other arguments as for :func:`waiting_s`."""
+    parts, beyond = _waits(load, turn_s, slots, prefill_s), 1 - share
     return np.asarray(
         sum(
-            np.where(chance > 0.01, wait, 0.0) * np.log(np.maximum(100 * chance, 1.0))
+            np.where(chance > beyond, wait, 0.0) * np.log(np.maximum(chance / beyond, 1.0))
             for chance, wait in parts
         )
     )

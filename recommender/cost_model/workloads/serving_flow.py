@@ -7,11 +7,13 @@ run under (``benchmarks/cost_models/scheduling.py``). Arrays run over configurat
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kg.terms.metrics import PERCENTILES
 from recommender.cost_model.settings.drafts import tokens_a_step
 from recommender.cost_model.settings.plans import CHOICES
 from recommender.cost_model.workloads.launching import come_together
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-NORMAL_99 = 2.326
 LEAST_S = 1e-9
 """Of a pass that costs a step nothing: what prefills it is read and launched for the decode step anyway."""
 ROUNDS = 12
@@ -147,14 +148,17 @@ def serving_flow(
     seated = np.where(s["concurrency"] > batch * dp, seated, 0.0)
     ttft = first_s + np.where(rate > 0, waiting_s(*queue), seated)
     flowing = _flowing(s, capacity, answered_s)
-    beside = np.where(apart, 0.0, pass_s * passes) * _met_at_worst(s, flowing / dp * first_s)
-    tail = np.where(rate > 0, longest_waiting_s(*queue), seated + beside)
+    others_s, coming = np.where(apart, 0.0, pass_s * passes), flowing / dp * first_s
+    tails = {}
+    for name, share in PERCENTILES.items():
+        met_s = seated + others_s * _met_at_worst(s, coming, share)
+        tails[f"ttft_{name}_s"] = first_s + np.where(rate > 0, longest_waiting_s(*queue, share), met_s)
+        late = np.where(apart, 0.0, _late(running * in_step, share))
+        tails[f"tpot_{name}_s"] = tpot + late * busy_s / produced
     output = produced * flowing
     return output, {
         "ttft_s": ttft,
-        "ttft_p99_s": first_s + tail,
         "tpot_s": tpot,
-        "tpot_p99_s": tpot + np.where(apart, 0.0, _late(running * in_step) * busy_s / produced),
         "prefill_s": prefill_s,
         "kv_transfer_s": transfer_s,
         "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * length / busy_s,
@@ -163,6 +167,7 @@ def serving_flow(
         "load": load,
         "tokens_per_step": plan.tokens,
         "request_s": ttft + produced * tpot,
+        **tails,
     }
 
 
@@ -183,14 +188,14 @@ def _prefilling(own: Floats, each: Floats, engines: Floats | float) -> Floats:
     return np.asarray(np.maximum(own, 1 - none))
 
 
-def _late(batch: Floats) -> Floats:
-    """Prefills of others beyond their mean that one answer of a hundred meets; they come at random."""
+def _late(batch: Floats, share: float) -> Floats:
+    """Prefills of others beyond their mean that a share of the answers stays within; they come at random."""
     others = np.maximum(batch - 1, 0.0)
-    return np.maximum(NORMAL_99 * np.sqrt(others), others > 0)
+    return np.maximum(NormalDist().inv_cdf(share) * np.sqrt(others), others > 0)
 
 
-def _met_at_worst(s: Columns, coming: Floats) -> Floats:
-    """Prompts of others that one of a hundred meets where users send the next when one is answered.
+def _met_at_worst(s: Columns, coming: Floats, share: float) -> Floats:
+    """Prompts of others that a share meets at most where users send the next when one is answered.
 
     Between as many as come at random and those of all the others: users who began together stay together
     the longer, the more alike their answers are (``benchmarks/cost_models/scheduling.py``).
@@ -198,10 +203,13 @@ def _met_at_worst(s: Columns, coming: Floats) -> Floats:
     Args:
         s: Checked columns.
         coming: Requests that come to an engine while a prompt is prefilled, in the mean.
+        share: Of the requests.
     """
     users = np.where(s["concurrency"] > 0, np.ceil(s["concurrency"] / s["data_parallel"]), s["batch"])
     others = np.maximum(np.minimum(users, s["batch"]) - 1, 0.0)
-    return np.asarray(np.sqrt(np.minimum(coming + NORMAL_99 * np.sqrt(coming), others) * others))
+    return np.asarray(
+        np.sqrt(np.minimum(coming + NormalDist().inv_cdf(share) * np.sqrt(coming), others) * others)
+    )
 
 
 def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats, Floats]:

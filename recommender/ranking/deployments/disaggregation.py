@@ -12,7 +12,7 @@ from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings
 from kg.terms.dialects import statement
 from kg.terms.meanings import table
-from kg.terms.metrics import priced_as
+from kg.terms.metrics import PERCENTILES, priced_as
 from recommender.cost_model.change import modelled_gain
 from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
-_LIMITED = {"ttft": "ttft", "tpot": "tpot", "tpot_p99": "tpot"}
+_LIMITED = {"ttft": "ttft", "tpot": "tpot", **dict.fromkeys((f"tpot_{end}" for end in PERCENTILES), "tpot")}
 """Time by metric of a limit: no prefill comes between decode steps, so all tokens take as long. The tail of
 the first token is not modelled."""
 

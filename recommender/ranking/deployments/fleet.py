@@ -8,6 +8,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from kg.nouns.gain import normal_share
+from kg.terms.metrics import PERCENTILES
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
 
 if TYPE_CHECKING:
@@ -53,11 +54,17 @@ class Fleet:
         turn = factor * one.layout.dp / rated.requests_per_s
         queue = (load, turn, one.concurrency / one.layout.dp, factor * rated.ttft_s)
         waiting = float(waiting_s(*queue))
+        tails = {
+            f"ttft_{end}": factor * rated.ttft_s + float(longest_waiting_s(*queue, share))
+            for end, share in PERCENTILES.items()
+        }
+        if rated.tpot_s:
+            tails |= {f"tpot_{end}": factor * rated.step.results[f"tpot_{end}_s"] for end in PERCENTILES}
         return {
             "tpot": factor * rated.tpot_s,
             "ttft": factor * rated.ttft_s + waiting,
-            "ttft_p99": factor * rated.ttft_s + float(longest_waiting_s(*queue)),
             "latency": factor * rated.latency_s + waiting,
+            **tails,
         }
 
     def keeps(self, limits: Sequence[Limit], factor: float = 1.0) -> bool:

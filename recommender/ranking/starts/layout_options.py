@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kg.errors import MissingFactError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES, ParallelLayout
-from kg.terms.metrics import priced_as
+from kg.terms.metrics import PERCENTILES, priced_as
 from recommender.cost_model.layout_domain import (
     LayoutDomain,
     fewer_devices,
@@ -48,13 +48,13 @@ TOKENS_OF_A_STEP = 4e6
 EIGHT_BITS = ("fp8", "int8")
 
 LIMITED = {
-    "tpot": "tpot_s", "ttft": "ttft_s", "tpot_p99": "tpot_p99_s", "ttft_p99": "ttft_p99_s",
-    "latency": "request_s", "e2e_latency": "request_s",
+    "tpot": "tpot_s", "ttft": "ttft_s", "latency": "request_s", "e2e_latency": "request_s",
+    **{f"{time}_{end}": f"{time}_{end}_s" for time in ("ttft", "tpot") for end in PERCENTILES},
 }  # fmt: skip
 """Result of the cost model by metric of a limit."""
 
 _SHOWN = ("throughput", "tpot", "ttft")
-SHORTEST = frozenset({"tpot", "tpot_p99", "latency", "e2e_latency"})
+SHORTEST = frozenset({"tpot", "latency", "e2e_latency", *(f"tpot_{end}" for end in PERCENTILES)})
 """Metrics of one request: a larger batch only makes them worse."""
 
 

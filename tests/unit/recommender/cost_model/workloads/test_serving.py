@@ -99,6 +99,9 @@ def test_load_lengthens_the_tail() -> None:
     p99 = steps.extra["ttft_p99_s"]
     assert p99[1] >= p99[0]
     assert np.isinf(p99[2])
+    for time in ("ttft", "tpot"):
+        tails = [steps.extra[f"{time}_{end}_s"][:2] for end in ("p90", "p95", "p99")]
+        assert np.all(np.diff(tails, axis=0) >= 0)
     assert priced_steps(steps, [{}, {}, {}])[2].result("ttft_p99_s") is None
 
 

@@ -18,7 +18,10 @@ def rated(replicas: int = 1, spread: float = 0.5) -> RatedDeployment:
     layout = ParallelLayout(tp=8, dp=replicas, dp_attention=replicas > 1, ep=8)
     return RatedDeployment(
         deployment=Deployment(framework="vllm", layout=layout, concurrency=22), throughput=1000.0,
-        requests_per_s=10.0, tpot_s=0.02, ttft_s=0.2, latency_s=2.2, step=PricedStep(layout=layout, spread=spread),
+        requests_per_s=10.0, tpot_s=0.02, ttft_s=0.2, latency_s=2.2,
+        step=PricedStep(
+            layout=layout, spread=spread, results={"tpot_p90_s": 0.03, "tpot_p95_s": 0.035, "tpot_p99_s": 0.04},
+        ),
     )  # fmt: skip
 
 
@@ -65,3 +68,12 @@ def test_a_time_within_its_limit_is_as_likely_as_a_log_normal_error_says() -> No
     assert fleet.chance((limit("tpot", 0.02),)) == pytest.approx(0.5, abs=1e-4)
     expected = NormalDist().cdf(math.log(1.5) / 0.5)
     assert fleet.chance((limit("tpot", 0.03), limit("latency", 9.0))) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("time", ["ttft", "tpot"])
+def test_a_stricter_share_of_the_requests_allows_less(time: str) -> None:
+    busy = Fleet(rated=rated(), instances=1, rate_per_s=9.9)
+    times = busy.times()
+    assert times[time] <= times[f"{time}_p90"] < times[f"{time}_p95"] < times[f"{time}_p99"]
+    assert busy.keeps([limit(f"{time}_p90", times[f"{time}_p95"])])
+    assert not busy.keeps([limit(f"{time}_p99", times[f"{time}_p95"])])
