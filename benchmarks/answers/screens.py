@@ -3,7 +3,8 @@
 ``python -m benchmarks.answers.screens --panel FILE`` asks the questions of models of a panel (JSON Lines with
 ``question.args`` and ``question.facts``) on a screen of 80 columns, and the official recipes that state a limit on
 the time of a token and the load that they kept it under: without that load. The load lies in the interval where it is
-between those that are found for the limit times and over the half width of the price.
+between those that are found for the limit times and over the half width of the price; what is found for the larger is
+the last size tried that keeps it, so the interval ends below the next one.
 """
 
 import json
@@ -22,6 +23,7 @@ from kg.errors import TuningError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.recipe import Recipe, Role
 from kg.triples.serialisation import all_of
+from recommender.ranking.starts.layout_options import SEQUENCES
 
 FIRST = 5
 """Changes of an answer that are counted."""
@@ -112,7 +114,7 @@ def load_figures(line: CommandLine) -> dict[str, object]:
 
 
 def found_loads(line: CommandLine, recipe: Recipe, limit_s: float) -> tuple[float, float, float] | None:
-    """The load that is found under a limit, below and above it by the half width of the price; None without."""
+    """The load found under a limit, and those within the half width of its price; None without a price."""
     context = recipe.context
     prefix = context.get("prefix_hit_pct")
     shape = {name: context[name] for name in ("input_len", "output_len") if name in context}
@@ -124,19 +126,21 @@ def found_loads(line: CommandLine, recipe: Recipe, limit_s: float) -> tuple[floa
     if recipe.precision:
         raw["precision"] = recipe.precision
 
-    def load(factor: float) -> tuple[float, float] | None:
+    def load(factor: float, *, is_upper: bool = False) -> tuple[float, float] | None:
         limits = [f"tpot<={1e3 * limit_s * factor:.6g}ms"]
         problem, _ = line.workspace.problem({**raw, "limits": limits})
         starts = line.workspace.ask.decision(problem)
         if starts is None or starts.price is None:
             return None
         batch = float(str(starts.price.settings.get("batch", 1)))
+        if is_upper and batch in SEQUENCES[:-1]:
+            batch = SEQUENCES[SEQUENCES.index(int(batch)) + 1] - 1
         return batch * starts.price.layout.dp, math.exp(NORMAL_90 * starts.price.spread)
 
     middle = load(1.0)
     if middle is None:
         return None
-    low, high = load(1 / middle[1]), load(middle[1])
+    low, high = load(1 / middle[1]), load(middle[1], is_upper=True)
     return None if low is None or high is None else (low[0], middle[0], high[0])
 
 

@@ -178,7 +178,8 @@ def _figures(item: ExpectedValue) -> tuple[str, str, str]:
     if item.unit == "s":
         value, *ends = (output.quantity(number, "s") for number in numbers)
         unit = value[value.index(" ") :]
-        return value, ends[0].removesuffix(unit), ends[1].removesuffix(unit)
+        is_one = all(end.endswith(unit) for end in ends)
+        return value, *(end.removesuffix(unit if is_one else "") for end in ends)
     value, *ends = (f"{number:,.0f}" if number >= 100 else f"{number:.3g}" for number in numbers)
     return f"{value} {item.unit}", ends[0], ends[1]
 

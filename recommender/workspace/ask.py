@@ -200,9 +200,12 @@ class AskDesk(Desk):
         answer = self.snapshot.recommender.answer(
             problem, k, model=self.model_facts(problem), notes=notes, space=space
         )
-        if answer.apart is None or problem.workload.traits.get("disaggregated") is not True:
+        traits = problem.workload.traits
+        if traits.get("disaggregated") is not True or "role" in traits:
             return answer
-        return self._of_roles(answer, k)
+        apart = self._of_roles(answer, k)
+        said = "prefill and decode apart are not planned for this program or load: the start does both"
+        return apart if apart.engines else replace(answer, notes=(*answer.notes, said))
 
     def _of_roles(self, answer: Answer, k: int) -> Answer:
         """The answer where prefill and decode are told to be apart: the start of either role."""

@@ -77,8 +77,8 @@ def both_sizes(engines: Sequence[Engine]) -> tuple[Engine, ...]:
 
 def _with_sizes(start: StartConfiguration, sizes: Mapping[str, PlanSetting]) -> StartConfiguration:
     kept = [item for item in start.settings if item.key not in sizes]
-    because = tuple(line for line in start.because if "alike on both sides" not in line)
-    return replace(start, settings=(*kept, *sizes.values()), because=because) if sizes else start
+    needs = tuple(line for line in start.needs if "alike on both sides" not in line)
+    return replace(start, settings=(*kept, *sizes.values()), needs=needs) if sizes else start
 
 
 def _of_role(
