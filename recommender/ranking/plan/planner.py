@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.starts import Starts
 
 
-SHOWN_FIRST = 5
-"""Changes with a number that come before those without; a choice."""
+SHOWN_FIRST = 3
+"""Changes with a gain that come before all others: those that a screen shows."""
 
 
 def undoing(
