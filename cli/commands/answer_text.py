@@ -1,25 +1,37 @@
-"""An answer to a question, printed for people."""
+"""An answer, printed for people: the start as a block to paste, the changes to test, what is not for here."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from cli import output
 from cli.output import say
+from kg.nouns.gain import factor_text
 from kg.nouns.situation import assumption_line
 from kg.nouns.values import show as show_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kg.nouns.situation import Situation
     from recommender.answers.answer import Answer
     from recommender.ranking.change import Change
+    from recommender.ranking.plan.plan import Plan
+    from recommender.ranking.start import ExpectedValue, StartConfiguration
+
+_CHANGES = 3
+"""Changes in full without ``-v``: those that have a gain or are for a bottleneck that was told."""
+_FOLDED = 40
+"""Letters of changes without a number: with their heading and the count a line of a screen."""
+_LOAD, _RUNNING = "traits.concurrency", "traits.running"
+"""Requests at once as they are told or found, and those that run of more than fit."""
+_SHORT = 3
+"""Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
 
 
 def show(answer: Answer, *, verbose: bool = False) -> None:
     """Print an answer for people; all of a plan if ``verbose``."""
-    from cli import output
-    from cli.commands.plan_text import show_missed, show_plan
-
     plan = answer.plan
     for text in answer.notes:
         output.note(text)
@@ -31,25 +43,22 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     if plan is not None:
         show_missed(plan)
         if verbose:
-            show_situation(answer.situation)
+            _show_situation(answer.situation)
         show_plan(answer, plan, verbose=verbose)
-        _show_rest(answer, verbose=verbose)
+        _show_limits(answer, verbose=verbose)
         return
     if line := assumption_line(answer.assumed, with_options=verbose):
         say(line)
     say()
-    if answer.findings:
-        from cli.diagnosis.finding_text import show_briefly
-
-        show_briefly(answer.findings)
+    _show_findings(answer)
     if verbose:
-        show_situation(answer.situation)
+        _show_situation(answer.situation)
     listed = list(answer)
     if answer.abstention is not None:
         say(f"No recommendation: {answer.abstention.reason}.\nMeasure these next, and ingest them:\n")
         listed = [item for item in answer if item.id in answer.abstention.measure]
     for place, item in enumerate(listed, 1):
-        _show_one(place, item)
+        _show_change(place, item, verbose=verbose)
     if 1 in answer.regret and answer.abstention is None:
         parts = (
             f"{'only the first' if k == 1 else f'the first {k}'}: "
@@ -57,24 +66,20 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
             for k, value in answer.regret.items()
         )
         say(f"If you time {'; '.join(parts)}.")
-    _show_rest(answer, verbose=True)
+    _show_limits(answer, verbose=True)
 
 
-def show_situation(situation: Situation) -> None:
+def _show_situation(situation: Situation) -> None:
     """Print what is known of the case, each fact with its origin."""
-    from cli import output
-
     rows = [(fact.name, show_value(fact.value), str(fact.origin)) for fact in situation]
     output.table(("fact", "value", "origin"), rows)
     say()
 
 
-def _show_rest(answer: Answer, *, verbose: bool) -> None:
+def _show_limits(answer: Answer, *, verbose: bool) -> None:
     """What the changes win together, the ceiling, and what was not checked or left out."""
-    from cli import output
-
     if verbose and answer.together is not None:
-        say(f"Together: {combination_text(answer)}.")
+        say(f"Together: {_combination_text(answer)}.")
     if answer.ceiling is not None:
         say(f"All observed bottlenecks together: at most {output.factor(answer.ceiling)}.")
     for limit in answer.unchecked:
@@ -84,11 +89,8 @@ def _show_rest(answer: Answer, *, verbose: bool) -> None:
         say(f"Ruled out: {len(answer.refused)} ({'; '.join(rules)}).")
 
 
-def combination_text(answer: Answer) -> str:
+def _combination_text(answer: Answer) -> str:
     """The joint gain of the recommended strategies, and which of them it counts."""
-    from cli import output
-    from kg.nouns.gain import factor_text
-
     both = answer.together
     if both is None:
         return "nothing"
@@ -99,33 +101,220 @@ def combination_text(answer: Answer) -> str:
     return f"{factor_text(both.gain)} with {names}{cap}" + (f" (without {out})" if out else "")
 
 
-def _show_one(place: int, item: Change) -> None:
-    from cli import output
-    from kg.nouns.gain import factor_text
+def show_missed(plan: Plan) -> None:
+    """Print the limits that nothing keeps, with what comes nearest."""
+    for item in plan.missed:
+        numbers = [output.quantity(number, item.unit) for number in (item.value, item.low, item.high)]
+        nearest = f"{numbers[0]} ({numbers[1]} to {numbers[2]}, modelled)"
+        limit = f"{item.metric} <= {output.quantity(item.maximum, item.unit)}"
+        if item.within_reach:
+            say(
+                f"Modelled to miss {limit}: {nearest}; "
+                f"chance to keep it with the changes below {item.chance:.0%}"
+            )
+        else:
+            say(f"Nothing here keeps {limit}: the nearest is modelled at {nearest}")
 
-    say(f"{place}. {item.title}   [{item.id}]")
-    if item.how:
-        say(f"     # {item.how}")
-    for line in item.flags:
-        print(f"     {line}")
-    if item.gain is None:
-        say("   gain        unknown: nobody has published a time")
+
+def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
+    """Print a plan: start, findings on what runs, what it takes, and changes; all of it if ``verbose``."""
+    start = plan.start
+    if start.fits is False:
+        _show_unfit(answer, plan)
+        return
+    if answer.engines:
+        _show_engines(answer)
     else:
-        helps = "" if item.helps is None else f", {item.helps:.0%} chance to help"
-        say(f"   gain        {factor_text(item.gain)}, 90 % interval{helps}, against {item.baseline}")
-    say(f"   rests on    {item.basis}")
-    if item.bottleneck:
-        cap = "" if item.ceiling is None else f", at most {output.factor(item.ceiling)}"
-        say(f"   for         {item.bottleneck}{cap}")
-    for support in item.evidence[:2]:
-        say(
-            f"   evidence    {support.kind}: {support.says}"
-            + (f" <{support.source}>" if support.source else "")
+        say(_headline(answer, plan))
+        if line := _assumptions(answer, plan, with_options=verbose):
+            say(line)
+        for text in start.paste_lines:
+            print(f"  {text}")
+    if start.needs:
+        say(f"Needs: {'; '.join(start.needs)}")
+    _show_findings(answer)
+    if verbose:
+        for line in start.because:
+            say(f"  # {line}")
+    _show_others(answer, plan, verbose=verbose)
+    telling = [one for one in plan.changes if one.wins or one.bottleneck]
+    shown = plan.changes if verbose else telling[:_CHANGES]
+    if shown:
+        say("\nTest next, in this order:")
+    for place, change in enumerate(shown, 1):
+        _show_change(place, change, verbose=verbose)
+    others = [item for item in plan.changes if item not in shown]
+    also = "Also in official recipes" if answer.problem.workload.model else "Also worth timing"
+    _show_rest(plan, others, also, verbose=verbose)
+
+
+def _show_findings(answer: Answer) -> None:
+    if answer.findings:
+        from cli.diagnosis.finding_text import show_briefly
+
+        show_briefly(answer.findings, of_measured=answer.plan is not None and answer.plan.start.is_measured)
+
+
+def _headline(answer: Answer, plan: Plan) -> str:
+    """The decision in a sentence: program, layout, what it reaches, and at which load."""
+    start = plan.start
+    limited = {limit.metric for limit in answer.problem.limits}
+    results = [item for place, item in enumerate(start.expected) if not place or item.metric in limited]
+    parts = [] if start.layout is None else [str(start.layout)]
+    parts += [_number(item) for item in results]
+    if results:
+        load = _load(answer)
+        parts.append(results[0].tier + (f" at {load}" if load and not start.is_measured else ""))
+    release = f" with {start.framework} {start.version}".rstrip() if start.framework else ""
+    lead = f"{'Start' if plan.keeps_limits else 'Nearest'}{release}"
+    return f"{lead}: {'; '.join(parts)}" if parts else lead
+
+
+def _load(answer: Answer) -> str:
+    """The requests at once behind the numbers, in words; empty where there are none."""
+    facts = answer.situation.facts
+    fact = facts.get(_RUNNING) or facts.get(_LOAD)
+    if fact is None:
+        return ""
+    return fact.words or f"{fact.value:,} requests at once"
+
+
+def _assumptions(answer: Answer, plan: Plan, *, with_options: bool) -> str:
+    """What is assumed beside what the headline says."""
+    said = {f"{plan.start.framework} {plan.start.version}", _load(answer) if plan.start.expected else ""}
+    rest = [fact for fact in answer.assumed if with_options or fact.words not in said]
+    return assumption_line(rest, with_options=with_options)
+
+
+def _show_others(answer: Answer, plan: Plan, *, verbose: bool) -> None:
+    """Print what else could be begun with: other layouts, and prefill and decode apart."""
+    others = [item for item in plan.alternatives if verbose or not _is_change(item, plan.changes)]
+    if others:
+        say(f"Or {'; '.join(map(_in_few_words, others))}")
+    apart = answer.apart
+    if apart is None or answer.engines or any(one.title.endswith(str(apart)) for one in plan.changes):
+        return
+    start = plan.start.expected[0] if plan.start.expected else None
+    if start is None or start.value >= apart.throughput:
+        say(f"Or prefill and decode apart, {apart}: {_expected(apart.expected[0])}")
+    elif verbose:
+        say(f"Or prefill and decode apart, {apart}: modelled to be no faster than engines that do both")
+
+
+def _show_engines(answer: Answer) -> None:
+    """Print prefill and decode apart: what both reach, and the block to paste of either."""
+    start, apart = answer.engines[0].start, answer.apart
+    expected = () if apart is None else apart.expected
+    say(f"Start with {start.framework} {start.version}, prefill and decode apart: {apart}")
+    say("Together: " + ", ".join(_expected(item) for item in expected))
+    if line := assumption_line(answer.assumed, with_options=False):
+        say(line)
+    for engine in answer.engines:
+        of_each = f", each of {engine.instances}" if engine.instances > 1 else ""
+        say(f"To {engine.role}{of_each}:")
+        for text in engine.start.paste_lines:
+            print(f"  {text}")
+
+
+def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
+    """Whether an alternative is believed faster, and a layout stands among the changes to test."""
+    return not start.expected and any(change.title.startswith("Divide it as ") for change in changes)
+
+
+def _show_rest(plan: Plan, others: Sequence[Change], also: str, *, verbose: bool) -> None:
+    """What no line of its own is for: the changes without a number in one, and what is not for here."""
+    documented = [item for item in others if not item.wins]
+    if verbose and plan.further:
+        say(f"Further: {'; '.join(item.strategy or item.title for item in plan.further)}")
+    elif others or plan.further:
+        shown = _in_a_line([_words(item) for item in documented])
+        count = len(plan.further) + len(others) - len(shown)
+        more = [f"{count} more (-k 50)"] if count else []
+        say(f"{also}: {'; '.join([*shown, *more])}" if shown else f"And {more[0]}")
+    if verbose and plan.not_here:
+        say(f"Not here: {'; '.join(f'{item.strategy} ({item.because})' for item in plan.not_here)}")
+
+
+def _in_a_line(words: Sequence[str]) -> list[str]:
+    """Those of some words that a line of a screen holds, the first ones first."""
+    shown: list[str] = []
+    for word in words:
+        if len("; ".join([*shown, word])) <= _FOLDED:
+            shown.append(word)
+    return shown
+
+
+def _words(change: Change) -> str:
+    """What a change sets, on the line of those without a number."""
+    condition = f" (if {change.provided})" if change.provided else ""
+    return (", ".join(change.words) or change.title) + condition
+
+
+def _figures(item: ExpectedValue) -> tuple[str, str, str]:
+    """A value with its unit, and the ends of its interval: with a unit only where theirs is another."""
+    numbers = (item.value, item.low, item.high)
+    if item.unit == "s":
+        value, *ends = (output.quantity(number, "s") for number in numbers)
+        unit = value[value.index(" ") :]
+        low, high = (
+            end.removesuffix(unit) if all(one.endswith(unit) for one in ends) else end for end in ends
         )
-    if item.conflicts:
-        say(f"   not with    {', '.join(item.conflicts)}")
-    for condition in item.conditions[:3]:
-        say(f"   caution     {condition}")
-    if item.accuracy != "unchanged" and item.strategy:
-        say(f"   accuracy    {item.accuracy.replace('-', ' ')}: measure it")
-    say()
+        return value, low, high
+    value, *ends = (f"{number:,.0f}" if number >= 100 else f"{number:.3g}" for number in numbers)
+    return f"{value} {item.unit}", ends[0], ends[1]
+
+
+def _number(item: ExpectedValue) -> str:
+    """What is expected, without how it is known; a rate needs no name beside its unit."""
+    value, low, high = _figures(item)
+    name = "" if "/" in item.unit else f"{item.metric} "
+    return f"{name}{value}" + ("" if low == high else f" ({low} to {high})")
+
+
+def _expected(item: ExpectedValue) -> str:
+    """What is expected, with how it is known."""
+    value, low, high = _figures(item)
+    return f"{item.metric} {value} ({'' if low == high else f'{low} to {high}, '}{item.tier})"
+
+
+def _in_few_words(start: StartConfiguration) -> str:
+    """Another start by its layout, or a kernel's by its tile, and the middle of what it reaches."""
+    tile = " ".join(f"{item.key}={show_value(item.value)}" for item in start.settings[:_SHORT])
+    reached = f" at {_figures(start.expected[0])[0]}" if start.expected else ""
+    return (tile if start.layout is None else str(start.layout)) + reached
+
+
+def _show_change(place: int, change: Change, *, verbose: bool) -> None:
+    """A change with its gain and what must hold, and what to set beside it: on its line where both fit."""
+    gain = "" if change.gain is None else f"{factor_text(change.gain)}, "
+    title = f"{place}. {gain}{change.tier}: {change.title}"
+    provided = [f"if {change.provided}"] if change.provided else []
+    accuracy = ["accuracy may change: measure it"] if change.accuracy == "may-change" else []
+    apart = any(word.startswith(("export ", "without ")) for word in change.words)
+    done = ("; " if apart else " ").join(change.words or change.flags)
+    done = done or change.how.rstrip(".") or "work, not a setting"
+    if not (provided or accuracy) and output.fits_a_line(f"{title}: {done}"):
+        say(f"{title}: {done}")
+    else:
+        say(title)
+        say(f"     {'; '.join([done, *provided, *accuracy])}")
+    if verbose and change.gain is not None and change.against:
+        say(f"     that gain was measured against {change.against}")
+
+
+def _show_unfit(answer: Answer, plan: Plan) -> None:
+    many = answer.place if answer.problem.hardware.count else f"1 x {answer.place}"
+    layout = plan.start.layout
+    if layout is None and plan.start.because:
+        say(f"It does not fit on {many}: {plan.start.because[0]}.")
+    elif layout is None:
+        say(f"It does not fit on {many}, nor on any number up to 1,024.")
+    elif plan.start.because:
+        say(f"It does not fit on {many}: {plan.start.because[0]}. This does: {layout}.")
+    else:
+        say(f"It does not fit on {many}. The smallest layout that does: {layout}, {layout.devices} devices.")
+    if plan.start.fits_in is not None:
+        name, small = plan.start.fits_in
+        say(
+            f"In {name} it fits here: {small} (--precision {name}). What that loses in accuracy is not known."
+        )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cli.commands.plan_text import show_missed, show_plan
+from cli.commands.answer_text import show_missed, show_plan
 from kg.nouns.gain import Gain
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
