@@ -39,7 +39,8 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     work = problem.workload
     what = " ".join(part for part in (work.model, work.operator) if part)
     shape = f" ({work.shape})" if work.shape else ""
-    say(f"{what}{shape} on {answer.place}, by {problem.objective.metric}")
+    decides = "" if problem.objective.metric == "throughput" else f", by {problem.objective.metric}"
+    say(f"{what}{shape} on {answer.place}{decides}")
     if plan is not None:
         show_missed(plan)
         if verbose:
@@ -140,7 +141,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     telling = [one for one in plan.changes if one.wins or one.bottleneck]
     shown = plan.changes if verbose else telling[:_CHANGES]
     if shown:
-        say("\nTest next, in this order:")
+        say("Test next:")
     for place, change in enumerate(shown, 1):
         _show_change(place, change, verbose=verbose)
     others = [item for item in plan.changes if item not in shown]

@@ -142,7 +142,7 @@ class Answer:
 
         How many items a list has stands beside it under ``NAME_count``; what alternatives set stands in their
         blocks to paste; of each change's evidence the weightiest is kept; settings are without their sources;
-        what is assumed is said once.
+        what is assumed is said once, and a gain in factors alone.
         """
         short = self.to_json()
         for name in _BEHIND if self.starts else ():
@@ -160,6 +160,9 @@ class Answer:
                 del other[name]
         for change in short.get("changes", ()):
             change["evidence"] = change["evidence"][:1]
+            change["gain"] = change["gain"] and {
+                name: item for name, item in change["gain"].items() if not name.endswith("_log")
+            }
         for holder in (short.get("start", {}), *short.get("changes", ())):
             holder["settings"] = [_bare(item) for item in holder.get("settings", ())]
         return short

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.gain import Gain
-    from kg.nouns.knowledge import Assignment
+    from kg.nouns.knowledge import Assignment, Strategy
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.change import Change
@@ -138,7 +138,10 @@ class Planner:
         ranked, refused = self.strategies.rank(now, beyond=True)
         broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
         refused += [refusal for found in broken.values() for refusal in found]
-        ranked = [item for item in ranked if not broken[item.strategy.id]]
+        told = {plain_key(name) for name in problem.current or {}}
+        ranked = [
+            item for item in ranked if not broken[item.strategy.id] and not _undoes(item.strategy, told)
+        ]
         candidates = [
             *layout_changes(problem, starts, self.version, self.starts.release(situation)),
             *self._candidates(problem, starts, ranked, refused),
@@ -265,6 +268,13 @@ class Planner:
             else:
                 allowed.append(_completed(one, needed, release))
         return allowed, refused
+
+
+def _undoes(strategy: Strategy, told: Iterable[str]) -> bool:
+    """Whether a strategy takes away what the start alone sets: recipes have it there, and no one else."""
+    conditions = [clause.condition for clause in strategy.applies_when]
+    is_told = any(f'"{name}"' in plain_key(text) for text in conditions for name in told)
+    return strategy.work == "unset" and not is_told
 
 
 def _first(chosen: Sequence[Change], k: int) -> list[Change]:

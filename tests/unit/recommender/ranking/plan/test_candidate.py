@@ -33,6 +33,16 @@ from tests.unit.recommender.cost_model.machines import machine_of, model
 from tests.unit.recommender.ranking.starts.situations import SOURCE, agreed, problem, recipe
 
 
+SERVED = Question(
+    model=model("qwen3-8b"),
+    machine=machine_of("h100-sxm", 1),
+    phase="serving",
+    engine="vllm",
+    version="0.33.0",
+    settings={"input_len": 4096, "output_len": 512, "batch": 64, "tensor_parallel": 1},
+)
+
+
 def ranked(
     identifier: str = "s",
     *,
@@ -213,31 +223,15 @@ def test_settings_with_long_paths_are_told_apart_in_a_title() -> None:
 def test_a_setting_of_recipes_is_simulated_where_the_cost_model_has_it(
     setting: AgreedSetting, low: float, high: float
 ) -> None:
-    asked = Question(
-        model=model("qwen3-8b"),
-        machine=machine_of("h100-sxm", 1),
-        phase="serving",
-        engine="vllm",
-        version="0.33.0",
-        settings={"input_len": 4096, "output_len": 512, "batch": 64, "tensor_parallel": 1},
-    )
-    change = of_group(setting, question=asked)
+    change = of_group(setting, question=SERVED)
     assert change.gain is not None
     assert change.tier == "modelled"
     assert low <= math.exp(change.gain.expected) <= high
-    assert of_group(agreed("--served-model-name", "m"), question=asked).gain is None
+    assert of_group(agreed("--served-model-name", "m"), question=SERVED).gain is None
 
 
 def test_a_setting_of_recipes_that_is_modelled_to_lose_is_not_offered() -> None:
-    asked = Question(
-        model=model("qwen3-8b"),
-        machine=machine_of("h100-sxm", 1),
-        phase="serving",
-        engine="vllm",
-        version="0.33.0",
-        settings={"input_len": 1024, "output_len": 512, "batch": 4, "tensor_parallel": 1},
-    )
-    assert of_recipes(problem(), [agreed("--enforce-eager", "true")], "1", asked) is None
+    assert of_recipes(problem(), [agreed("--enforce-eager", "true")], "1", SERVED) is None
 
 
 def test_of_two_that_exclude_each_other_the_better_stays() -> None:

@@ -170,3 +170,15 @@ def test_no_change_admits_fewer_requests_than_the_start_is_priced_with(shipped: 
     assert made.plan.changes
     offered = [one.configuration.get("max-num-seqs", 256) for one in made.plan.changes]
     assert min(int(str(value)) for value in offered) >= 256
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+def test_what_the_start_alone_sets_is_not_taken_away_by_its_changes(
+    shipped: Workspace, is_told: bool
+) -> None:
+    current = {"no_gradient_accumulation_fusion": True} if is_told else {}
+    made = planned(shipped, 50, model="llama-2-7b", software={"mindspeed-llm": ""}, current=current)
+    assert made is not None
+    begun = {item.key for item in made.plan.start.settings}
+    assert "--no-gradient-accumulation-fusion" in begun
+    assert ("fused-matmul-add" in {one.strategy for one in made.plan.changes}) == is_told
