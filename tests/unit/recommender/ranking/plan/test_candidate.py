@@ -32,7 +32,6 @@ from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from tests.unit.recommender.cost_model.machines import machine_of, model
 from tests.unit.recommender.ranking.starts.situations import SOURCE, agreed, problem, recipe
 
-
 SERVED = Question(
     model=model("qwen3-8b"),
     machine=machine_of("h100-sxm", 1),
