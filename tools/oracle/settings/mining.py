@@ -48,7 +48,8 @@ def mine(plan: Plan, folder: Path, release: str = "main") -> list[Mined]:
             and ((known.type == "any" and not known.choices) or (is_shown and item.carrier != known.carrier))
         ):
             known.type = item.type
-        known.choices = known.choices or item.choices
+        if ("megatron" in known.path) == ("megatron" in item.path):  # else of another program's parser
+            known.choices = known.choices or item.choices
         if plan.several and (item.place == "yaml" or (item.stated and known.default != item.default)):
             known.stated = False
 
