@@ -234,7 +234,7 @@ class Answer:
         gone = [item for item in findings if item.is_taken_back]
         removed = [key for item in gone if item.setting.line is not None for key in item.taken]
         elsewhere = [item.setting.key for item in gone if item.setting.line is None]
-        raised = {item.setting.key: item.raised for item in findings if item.is_below_told}
+        raised = dict(item.instead for item in findings if item.is_rewritten and item.instead)
         told = [name for name, fact in self.situation.facts.items() if fact.origin is FactOrigin.TOLD]
         return tuned_script(
             self.plan,

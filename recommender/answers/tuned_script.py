@@ -99,7 +99,7 @@ def tuned_script(
         new_name: Of the new script, for the diff; that of the old one if empty.
         removed: Flags and variables that are taken away.
         elsewhere: Those of them that stand in a file which the script names.
-        raised: New values of flags whose limits are below what is told.
+        raised: New values of flags and variables whose old ones cannot stay.
         stated: Names of settings in use that were told beside the script, and win over it.
         server: Number of the launch among several, from 1; None for the first, and for all that are like it.
         beside: Reads the files that the script names.
@@ -142,9 +142,11 @@ def tuned_script(
         keys = {plain_key(item.key) for item in written}
         kept = [key for key in (*removed, *elsewhere) if plain_key(key) not in keys]
         edits = edits_of(written)
-        flags = {**{key: (value,) for key, value in (raised or {}).items()}, **edits.flags}
+        again = raised or {}
+        flags = {key: (value,) for key, value in again.items() if key.startswith("-")} | {**edits.flags}
+        variables = {key: value for key, value in again.items() if key not in flags} | {**edits.variables}
         gone = (*kept, *edits.removed)
-        edits = replace(edits, flags=flags, removed=gone, elsewhere=frozenset(elsewhere))
+        edits = replace(edits, flags=flags, variables=variables, removed=gone, elsewhere=frozenset(elsewhere))
         new = edited(script, edits, server, beside=beside, stem=PurePath(new_name or name).stem)
         text, unwritten = new.text, [*unwritten, *new.unwritten]
         for old, (file, content) in new.files.items():

@@ -78,7 +78,7 @@ def all_rules(own: Sequence[AuditRule] = ()) -> tuple[AuditRule, ...]:
 def without_costs(
     problem: Problem, case: AuditCase, findings: Sequence[SettingFinding], *, limits: bool = False
 ) -> Problem:
-    """The problem without the settings that only cost, its limits raised to what is told.
+    """The problem without what only costs, and with what is to be written for values that cannot stay.
 
     Args:
         problem: What runs.
@@ -91,8 +91,11 @@ def without_costs(
     precision = problem.workload.precision
     for item in findings:
         names = {plain_key(item.setting.key), *case.forms[item.setting]}
-        if item.is_below_told:
-            raised |= {name: read_value(item.raised, "int") for name in names}
+        if item.is_rewritten and item.instead is not None:
+            key, value = item.instead
+            number = read_value(value, "int")
+            written = names if key == item.setting.key else {plain_key(key)}
+            raised |= dict.fromkeys(written, value if number is None else number)
         elif item.is_taken_back or (limits and item.kind is FindingKind.LIMIT):
             names |= {plain_key(name) for name in item.taken}
             gone |= names | {name.rpartition(".")[2] for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 
 _TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OFFLOAD, FindingKind.PRECISION})
+_REMEDY = re.compile(r"(?:export )?(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_]\w*(?==))[ =](\S+)")
+"""A flag with its value, or a variable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +111,16 @@ class SettingFinding:
         return self.kind is FindingKind.LIMIT and self.level is not FindingLevel.NOTE and bool(self.told)
 
     @property
-    def raised(self) -> str:
-        """The value that takes what is told; empty where it is no limit below that."""
-        return self.remedy.rpartition(" ")[2] if self.is_below_told else ""
+    def instead(self) -> tuple[str, str] | None:
+        """Key and value of the setting to write in its place; None where it is not one setting."""
+        found = _REMEDY.fullmatch(self.remedy)
+        return None if found is None else (found[1], found[2])
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether a start has another value: with this one nothing starts, or what is told is cut."""
+        is_refused = self.kind is FindingKind.REFUSED and self.level is FindingLevel.ERROR
+        return self.instead is not None and (is_refused or self.is_below_told)
 
     @property
     def order(self) -> tuple[int, bool, float, int, int]:

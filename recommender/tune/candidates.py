@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 _WHOLE = re.compile(r"\d{1,12}")
 _NAMED = re.compile(r"\s*(-{1,2}[A-Za-z][\w.-]*|[A-Za-z_]\w*)\s*=(.*)", re.DOTALL)
-_REMEDY = re.compile(r"(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_]\w*(?==))[ =](\S+)")
-"""What a finding says is to be written in place of a setting: a flag with its value, or a variable."""
 _TRIED = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.LIMIT, FindingKind.OFFLOAD})
 """Kinds of findings that are tried where they leave a setting to the user: the others change what is served,
 or keep the script from running."""
@@ -150,8 +148,8 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
     for finding in found:
         is_tried = finding not in taken and finding.kind in _TRIED
         if is_tried and not _is_for_others(finding.setting.key, script):
-            if (remedy := _REMEDY.fullmatch(finding.remedy)) is not None:
-                yield _written(_as_written(script, remedy[1]), remedy[2], f"check: {finding.rule}")
+            if (instead := finding.instead) is not None:
+                yield _written(_as_written(script, instead[0]), instead[1], f"check: {finding.rule}")
             elif not finding.remedy and finding.kind is not FindingKind.LIMIT:
                 yield _taken(finding, script)
     for item in start if len(start) > 1 else ():  # where the start as a whole is no gain, a part of it may be

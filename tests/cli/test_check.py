@@ -212,3 +212,17 @@ def test_what_the_release_took_away_is_not_kept_in_the_start(
     start = ran.out.partition("Start with")[2]
     assert "--port 8000" in start
     assert "--disable-log-requests" not in start
+
+
+def test_a_written_script_starts_where_the_old_one_did_not(run: Any, written: Any, tmp_path: Path) -> None:
+    script = written(
+        "export CUDA_DEVICE_MAX_CONNECTIONS=32\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 "
+        "--hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --ffn-hidden-size 11008 --swiglu "
+        "--tensor-model-parallel-size 2 --micro-batch-size 2 --global-batch-size 250 --bf16\n"
+    )
+    target = tmp_path / "new.sh"
+    run("recommend", "--from-command", script, "--hardware", "h100-sxm", "--write", str(target))
+    text = target.read_text(encoding="utf-8")
+    assert "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" in text
+    assert "--global-batch-size 256" in text
+    assert "refused" not in run("check", str(target), "--hardware", "h100-sxm", "--json").out

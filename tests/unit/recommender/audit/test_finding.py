@@ -59,7 +59,7 @@ def test_a_start_takes_back_what_is_an_error_and_only_costs(kind: FindingKind, l
 def test_a_limit_below_what_is_told_is_raised_unless_it_is_a_note() -> None:
     limit = replace(EAGER, kind=FindingKind.LIMIT, remedy="--max-num-seqs 200", told="concurrency")
     assert limit.is_below_told
-    assert limit.raised == "200"
+    assert limit.is_rewritten
     assert not limit.is_taken_back
     for other in (
         replace(limit, told=""),
@@ -67,7 +67,7 @@ def test_a_limit_below_what_is_told_is_raised_unless_it_is_a_note() -> None:
         replace(limit, kind=FindingKind.COST),
     ):
         assert not other.is_below_told
-        assert other.raised == ""
+        assert not other.is_rewritten
 
 
 def test_what_is_taken_away_is_the_setting_or_what_the_rule_names() -> None:
@@ -98,3 +98,21 @@ def test_json_says_where_and_what() -> None:
     )
     assert content["default"] is None
     assert content["priced"] is None
+
+
+@pytest.mark.parametrize(
+    ("remedy", "kind", "instead"),
+    [
+        ("--global-batch-size 256", FindingKind.REFUSED, ("--global-batch-size", "256")),
+        ("export CUDA_DEVICE_MAX_CONNECTIONS=1", FindingKind.REFUSED, ("CUDA_DEVICE_MAX_CONNECTIONS", "1")),
+        ("CUDA_VISIBLE_DEVICES=0,1,...: 4 devices", FindingKind.REFUSED, None),
+        ("--recompute-granularity selective", FindingKind.COST, ("--recompute-granularity", "selective")),
+    ],
+)
+def test_a_value_that_keeps_a_program_from_starting_is_rewritten(
+    remedy: str, kind: FindingKind, instead: tuple[str, str] | None
+) -> None:
+    item = replace(EAGER, remedy=remedy, kind=kind, level=FindingLevel.ERROR)
+    assert item.instead == instead
+    assert item.is_rewritten is (instead is not None and kind is FindingKind.REFUSED)
+    assert not replace(item, level=FindingLevel.WARNING).is_rewritten
