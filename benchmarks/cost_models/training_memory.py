@@ -36,6 +36,9 @@ def read_published(path: Path) -> list[dict[str, str]]:
 def _from_step(row: dict[str, str]) -> dict[str, str]:
     """A measured training step by the same names."""
     said = {name: row[name] for name in ("tp", "pp", "cp", "ep") if row[name]}
+    method = (
+        row["variant"] if row["variant"] in {"full", "lora"} else row["method"]
+    )  # one script, run both ways
     said["zero_stage"] = row["zero"] or "1"
     kind = (
         row["recompute"].split()[0]
@@ -47,7 +50,7 @@ def _from_step(row: dict[str, str]) -> dict[str, str]:
     said["recompute"] = kind if kind in CHOICES["recompute"] else "none"
     if "block" in row["recompute"]:
         said["recompute_layers"] = row["recompute"].split()[-1]
-    if row["method"] == "lora":
+    if method == "lora":
         said["lora_rank"] = "8"
     if row["global_batch"]:
         said["global_batch"] = row["global_batch"]
@@ -55,7 +58,7 @@ def _from_step(row: dict[str, str]) -> dict[str, str]:
         "model": row["model"], "devices": row["devices"], "seq_len": row["seq_len"], "source": row["source"],
         "micro_batch": row["micro_batch"] or "1", "layers": row["layers"], "experts": row["experts"], "peak_gb": str(float(row["peak_memory_mb"]) / 1e3 * 1.048576),
         "settings": " ".join(f"{name}={value}" for name, value in said.items()), "reading": "allocator",
-        "group": f"{row['framework']}, {row['method']}",
+        "group": f"{row['framework']}, {method}",
     }  # fmt: skip
 
 

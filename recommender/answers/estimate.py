@@ -254,6 +254,12 @@ def estimate_problem(
         MissingFactError: A fact that the estimate needs is unknown; the error has the notes.
     """
     notes = tuple(notes)
+    told = {canonical_name(name): str(value) for name, value in (settings or {}).items()}
+    if told.get("draft_method", "other") != "other" and told.get("speculative_tokens") == "0":
+        raise InputError(
+            f"draft_method={told['draft_method']} drafts tokens, speculative_tokens=0 none",
+            hint="leave one out",
+        )
     asked = Question.of(problem, sizes, tree, server=server, phase=phase)
     stated = frozenset(map(canonical_name, [*(settings or {}), *(axes or {}), *chain(*compare)]))
     question, lengths = with_length(decided_question(asked, starts, stated, server), sizes)
@@ -279,8 +285,8 @@ def estimate_problem(
             *notes,
             f"left out: {len(changes) - len(kept)} of {len(changes)} combinations are no layouts",
         )
-    told = (rests_on(question, steps), link_note(question.machine), assumptions(question, kept[0]))
-    notes = (*notes, *(text for text in told if text))
+    said = (rests_on(question, steps), link_note(question.machine), assumptions(question, kept[0]))
+    notes = (*notes, *(text for text in said if text))
     if by_operator and len(kept) > 1:
         raise InputError(
             f"--operators: of one configuration, not of {len(kept)}", hint="leave --sweep and --compare out"

@@ -41,6 +41,11 @@ def test_an_unknown_phase_is_refused(shipped: Workspace) -> None:
         estimated(shipped, phase="dreaming")
 
 
+def test_drafts_that_draft_nothing_are_refused(shipped: Workspace) -> None:
+    with pytest.raises(InputError, match="draft_method=mtp drafts tokens, speculative_tokens=0 none"):
+        estimated(shipped, settings={"draft_method": "mtp", "speculative_tokens": 0})
+
+
 def test_what_could_not_be_read_is_said_with_the_error(shipped: Workspace) -> None:
     with pytest.raises(InputError) as raised:
         estimated(shipped, {**RAW, "notes": ["run.sh: --nnodes is not set"]}, settings={"nosuch": 1})
