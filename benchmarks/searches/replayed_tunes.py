@@ -41,7 +41,7 @@ from kg.nouns.entities import Better
 from kg.nouns.values import Settings
 from recommender.experiment.verdict import Verdict
 from recommender.tune.candidates import TuneChange, script_changes
-from recommender.tune.launch_script import LaunchScript, joined
+from recommender.tune.launch_script import LaunchScript
 from recommender.tune.tune_journal import TuneJournal
 from recommender.tune.tune_result import TuneObjective, TuneResult
 from recommender.tune.tuner import Budget, TuneLoop, TuneOutcome
@@ -64,25 +64,27 @@ class Replay:
             metric="throughput", better=Better.HIGHER, unit="tokens/s", text="tokens a second"
         )
     )
-    finds_rates: bool = False
 
     def value(self, cell: Cell) -> float:
         """The number of a start."""
         self.starts += 1
         return self.table.fitted[cell] * math.exp(self.luck.choice(self.table.residuals))
 
-    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
+    def evaluate(
+        self,
+        edits: ScriptEdits,
+        *,
+        number: int,
+        cancel: Event,
+        bar: float | None = None,
+        seed: int | None = None,
+        rates: tuple[float, ...] = (),
+    ) -> TuneResult:
         """See :class:`recommender.tune.tune_result.TuneEvaluator`."""
         value = self.value(cell_of(edits, self.start))
         if bar is not None and value < 0.9 * bar:
             return TuneResult(is_dropped=True, reason="below the best", cost_s=self.table.cost_s)
         return TuneResult(value=value, cost_s=self.table.cost_s)
-
-    def confirm(
-        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
-    ) -> TuneResult:
-        """The number of another start."""
-        return TuneResult(value=self.value(cell_of(edits, self.start)), cost_s=self.table.cost_s)
 
 
 def changes(start: Cell, luck: random.Random, first: Cell | None = None) -> list[TuneChange]:
@@ -124,11 +126,10 @@ def tune(
 
 def held(outcome: TuneOutcome, start: Cell) -> Iterator[Cell]:
     """After each start of a tune's search the configuration that it holds for the best."""
-    best = ScriptEdits()
-    for step in outcome.steps:
-        if step.is_accepted and step.change is not None:
-            best = joined([best, step.change.edits])
-        yield cell_of(best, start)
+    best = start
+    for step, edits in outcome.tried():
+        best = cell_of(edits, start) if step.is_accepted else best
+        yield best
 
 
 def by_value(replay: Replay, cells: Proposals) -> Iterator[Cell]:

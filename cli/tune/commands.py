@@ -8,7 +8,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -30,7 +30,7 @@ NOTHING = 3
 """Exit code where nothing better is known: nothing is recommended."""
 UNDECIDED = 5
 """Exit code of a winner that was not confirmed."""
-_RESUMED = frozenset({"resume", "name", "accuracy", "write", "report", "dry_run", "as_json"})
+_RESUMED = frozenset({"resume", "name", "accuracy", "client", "write", "report", "dry_run", "as_json"})
 """Options that a tune reads when it goes on; the others are those of its journal."""
 
 
@@ -100,7 +100,9 @@ def tune(
     line: Annotated[
         str, typer.Option("--line", help=r"Your own number in a training log: 'tokens/s: (\S+)'.")
     ] = "",
-    better: Annotated[str, typer.Option("--better", help="lower or higher, for --line.")] = "lower",
+    better: Annotated[
+        Literal["lower", "higher"], typer.Option("--better", help="lower or higher, for --line.")
+    ] = "lower",
     alpha: Annotated[float, typer.Option("--alpha", help="Chance that a verdict is wrong.")] = 0.05,
     write: Annotated[
         str, typer.Option("--write", help="Write a confirmed winner into this new script.")
@@ -129,8 +131,6 @@ def tune(
 
     if load and rate:
         raise InputError("--load and --rate both tell the load", hint="one of them")
-    if better not in {"lower", "higher"}:
-        raise InputError(f"--better {better!r}: lower or higher")
     if bool(script) == resume:
         raise InputError("a script to tune, or --resume", hint="tunegraph tune serve.sh")
     idle = [flag for key, flag in told_flags(context).items() if key not in _RESUMED] if resume else []
@@ -141,7 +141,7 @@ def tune(
     with open_workspace(context) as workspace:
         if resume:
             name, request = workspace.tuning.begun(name)
-            request = request.unmasked(accuracy)
+            request = request.unmasked(accuracy=accuracy, client=client)
         else:
             path = Path(script)
             if not path.is_file():

@@ -153,13 +153,13 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / f"{name}{SUFFIX}"
 
 
-def claim_name(folder: Path) -> str:
-    """A name that no other experiment has or gets, even one begun elsewhere in the same second.
+def claim_name(folder: Path, kind: str = "ab") -> str:
+    """A name of a kind that no other experiment has or gets, even one begun elsewhere in the same second.
 
     Raises:
         WorkspaceError: The folder cannot be written.
     """
-    moment = f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    moment = f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     name, further = moment, itertools.count(2)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -15,7 +15,7 @@ from kg.errors import WorkspaceError
 if TYPE_CHECKING:
     from threading import Event
 
-_ANSWER_S = 20.0
+ANSWER_S = 20.0
 _LONGEST_S = 60.0
 """For memory to come back after a stop: drivers take seconds to take down what was killed. A choice."""
 _SPARE = 0.02
@@ -76,8 +76,7 @@ class HeldMemory:
                 by = f", by {'; '.join(holders.splitlines())}" if holders else f"; {self.tool} tells by whom"
                 return f"device {number} still holds {held - before[0]} MiB more than before{by}"
         if now.shared[0] - self.shared[0] > _SPARE * now.shared[1]:
-            files = sorted(_SHARED.iterdir(), key=_changed, reverse=True)[:3]
-            names = ", ".join(str(path) for path in files)
+            names = ", ".join(map(str, sorted(_SHARED.iterdir(), key=_changed, reverse=True)[:3]))
             more = (now.shared[0] - self.shared[0]) / 2**20
             return f"{_SHARED} still holds {more:.0f} MiB more than before (newest: {names})"
         return ""
@@ -91,10 +90,10 @@ def _changed(path: Path) -> float:
         return 0.0
 
 
-def said(command: tuple[str, ...]) -> str:
-    """What a tool of a vendor prints; empty where it is absent, fails or does not end."""
+def said(command: tuple[str, ...], longest_s: float = ANSWER_S) -> str:
+    """Run a tool; what it prints, empty where it is absent, fails or does not end."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_ANSWER_S, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=longest_s, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout if done.returncode == 0 else ""

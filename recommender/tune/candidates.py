@@ -75,11 +75,11 @@ class TuneChange(JsonNoun):
     number: int | None = None
     doubles: bool | None = None
     provided: str = ""
-    digest: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Tell its digest."""
-        object.__setattr__(self, "digest", digest_of(self.edits))
+    @property
+    def digest(self) -> str:
+        """Of its edits."""
+        return digest_of(self.edits)
 
 
 def digest_of(edits: ScriptEdits) -> str:

@@ -6,7 +6,7 @@ looked at. A pair starts both, with the same requests at the same moments for bo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
@@ -32,66 +32,62 @@ APART = 1.1
 """Rates that are nearer to each other than this are one; a choice: below the noise of a hundred requests."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Confirmation:
-    """A test of a winner.
+def confirm(
+    design: ExperimentDesign,
+    path: Path,
+    subject: ExperimentSubject | None,
+    measure: Callable[[str, int, Event], TuneResult],
+    on_round: Callable[[ExperimentState], None],
+    cancel: Event,
+) -> ExperimentState:
+    """Test a winner until the verdict, or the last pair; what an earlier session measured counts.
 
-    Attributes:
+    Args:
         design: What is fixed.
         path: Of the experiment's log.
         subject: What is tried on which problem; None if the graph is to learn nothing.
         measure: Starts and measures an arm in a round.
         on_round: Told how things stand.
+        cancel: Ends it when set.
+
+    Raises:
+        CancelledError: ``cancel`` was set.
     """
+    arms = [_Arm(arm, design.metric, measure) for arm in design.arms]
 
-    design: ExperimentDesign
-    path: Path
-    subject: ExperimentSubject | None
-    measure: Callable[[str, int, Event], TuneResult]
-    on_round: Callable[[ExperimentState], None]
-    round: int = field(default=0, init=False)
+    def enter(number: int, _arm: str) -> None:
+        for arm in arms:
+            arm.round = number
 
-    def run(self, cancel: Event) -> ExperimentState:
-        """Run it until its verdict, or its last pair; what an earlier session measured counts.
-
-        Raises:
-            CancelledError: ``cancel`` was set.
-        """
-        about = ExperimentMetadata(subject=self.subject, machine=capture({}))
-        with ExperimentJournal(self.path, self.design, about) as journal:
-            experiment = Experiment(
-                design=self.design,
-                evaluators={arm: [_Arm(arm, self)] for arm in self.design.arms},
-                journal=journal,
-                on_round=self.on_round,
-                on_sample=self._enter,
-            )
-            state = experiment.run(cancel)
-            journal.conclude(state.to_json())
-        return state
-
-    def _enter(self, number: int, _arm: str) -> None:
-        self.round = number
+    about = ExperimentMetadata(subject=subject, machine=capture({}))
+    with ExperimentJournal(path, design, about) as journal:
+        state = Experiment(
+            design=design,
+            evaluators={arm.name: [arm] for arm in arms},
+            journal=journal,
+            on_round=on_round,
+            on_sample=enter,
+        ).run(cancel)
+        journal.conclude(state.to_json())
+    return state
 
 
+@dataclass(slots=True)
 class _Arm:
     """An arm as experiments evaluate it."""
 
-    def __init__(self, arm: str, test: Confirmation) -> None:
-        self._arm, self._test = arm, test
-
-    @property
-    def kind(self) -> Kind:
-        """Measured."""
-        return Kind.MEASURED
+    name: str
+    metric: str
+    measure: Callable[[str, int, Event], TuneResult]
+    round: int = 0
+    kind: Kind = Kind.MEASURED
 
     def evaluate(self, _configuration: Settings, cancel: Event) -> RunOutcome:
         """See :class:`recommender.measuring.outcome.Evaluator`."""
-        found = self._test.measure(self._arm, self._test.round, cancel)
+        found = self.measure(self.name, self.round, cancel)
         if not found.is_ok or found.value is None:
             return RunOutcome(status=found.status, reason=found.reason, cost_s=found.cost_s)
-        values = {self._test.design.metric: found.value, **found.others}
-        return RunOutcome(values=values, cost_s=found.cost_s)
+        return RunOutcome(values={self.metric: found.value, **found.others}, cost_s=found.cost_s)
 
 
 def ladder(baseline: float, winner: float) -> tuple[float, ...]:

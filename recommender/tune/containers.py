@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.launches.launch import read_launches
 from ingest.questions.launches.variables import CONTAINERS
 from kg.errors import InputError
+from recommender.measuring.device_memory import ANSWER_S, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 LABEL = "tunegraph"
 """Key of the labels of a start and of its process: theirs begins with it."""
 _FOREGROUND = ("--detach=false", "--tty=false", "--interactive=false")
-_ANSWER_S = 30.0
-"""For the runtime to answer; a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,14 +101,8 @@ class ContainerCommand:
     def end(self, label: str, grace_s: float) -> None:
         """Ask the containers with a label to end, kill them after the grace, and take them away."""
         if found := self.listed(label):
-            self._said("stop", "--time", f"{grace_s:.0f}", *found, longest_s=grace_s + _ANSWER_S)
+            self._said("stop", "--time", f"{grace_s:.0f}", *found, longest_s=grace_s + ANSWER_S)
             self._said("rm", "--force", *found)
 
-    def _said(self, *words: str, longest_s: float = _ANSWER_S) -> str:
-        try:
-            done = subprocess.run(
-                [self.runtime, *words], capture_output=True, text=True, timeout=longest_s, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        return done.stdout
+    def _said(self, *words: str, longest_s: float = ANSWER_S) -> str:
+        return said((self.runtime, *words), longest_s)

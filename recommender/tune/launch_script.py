@@ -186,20 +186,14 @@ class LaunchScript:
             port: A free port.
             name: What the model is to be served as.
         """
-        flags: dict[str, tuple[str, ...]] = {}
-        if self.engine.port and self.container is None:
-            flags[self.engine.port] = (str(port),)
-        if self.engine.name:
-            flags[self.engine.name] = (name,)
-        if self.container is not None:
-            return edited(text, ScriptEdits(flags=flags)).text, self.container.port
-        if not flags:
+        if not self.program:
             return text, self.stated_port
-        made = edited(text, ScriptEdits(flags=flags))
-        is_moved = bool(self.engine.port) and not any(
-            line.startswith(f"{self.engine.port}:") for line in made.unwritten
-        )
-        return made.text, port if is_moved else self.stated_port
+        moved = {self.engine.port: (str(port),)} if self.engine.port and self.container is None else {}
+        named = {self.engine.name: (name,)} if self.engine.name else {}
+        made = edited(text, ScriptEdits(flags=moved | named))
+        left = self.stated_port if self.container is None else self.container.port
+        is_moved = moved and not any(line.startswith(f"{self.engine.port}:") for line in made.unwritten)
+        return made.text, port if is_moved else left
 
     def command(self, text: str) -> list[str]:
         """Program and arguments that run a text as if it were the script: its own name, place and shell."""

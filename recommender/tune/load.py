@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/s|rps|req/s)?")
 _USERS = re.compile(r"concurrency\s*=\s*(\d{1,6})")
 _TICK_S = 0.05
+_ANSWER_S = 600.0
+"""For one request of a load; a choice."""
 MOST_REQUESTS = 5000
 """Of a probe: a client in Python sends no more in a second; a choice."""
 
@@ -188,11 +190,11 @@ class LoadResult:
     cpu_share: float
     is_cut: bool = False
     stated: Mapping[str, float] = field(default_factory=dict)
-    ended: tuple[RequestRecord, ...] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Tell those that were answered."""
-        object.__setattr__(self, "ended", tuple(item for item in self.records if not item.error))
+    @property
+    def ended(self) -> tuple[RequestRecord, ...]:
+        """Those that were answered."""
+        return tuple(item for item in self.records if not item.error)
 
     @property
     def tokens_per_s(self) -> float:
@@ -237,7 +239,6 @@ def put(
     rate: float | None = None,
     users: int | None = None,
     cancel: Event,
-    timeout_s: float = 600.0,
     is_decided: Callable[[Sequence[RequestRecord]], bool] = lambda _: False,
 ) -> LoadResult:
     """Put a load on a server.
@@ -249,24 +250,21 @@ def put(
         rate: Requests a second of an open loop; None for a closed one.
         users: Users of a closed loop.
         cancel: Ends it when set.
-        timeout_s: Of one request.
         is_decided: Asked after each answer; true ends the probe.
 
     Raises:
         CancelledError: ``cancel`` was set.
     """
     return asyncio.run(
-        _Client(address, model, timeout_s).put(
-            requests, rate=rate, users=users, cancel=cancel, done=is_decided
-        )
+        _Client(address, model).put(requests, rate=rate, users=users, cancel=cancel, done=is_decided)
     )
 
 
 class _Client:
     """A client of a server that speaks OpenAI's completions."""
 
-    def __init__(self, address: Address, model: str, timeout_s: float) -> None:
-        self._address, self._model, self._timeout_s = address, model, timeout_s
+    def __init__(self, address: Address, model: str) -> None:
+        self._address, self._model = address, model
         self._began = 0.0
         self._records: list[RequestRecord] = []
 
@@ -329,7 +327,7 @@ class _Client:
             "stream_options": {"include_usage": True},
         }
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(_ANSWER_S):
                 await self._read(record, body)
         except (AnswerError, OSError, ValueError) as fault:
             record.error = str(fault) or type(fault).__name__

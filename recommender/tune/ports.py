@@ -32,23 +32,15 @@ def is_taken(port: int) -> bool:
         return probe.connect_ex((_HOST, port)) == 0
 
 
-def holders(port: int) -> list[int]:
-    """The processes that listen on a port, as far as this user may see them."""
-    sockets = _listening(port)
-    pids = (int(entry.name) for entry in Path("/proc").glob("[0-9]*")) if sockets else ()
-    return [pid for pid in pids if sockets & set(_sockets(pid))]
-
-
 def holder_text(port: int) -> str:
     """Who holds a port, in words: ``process 4711 (llama-server)``; empty where that cannot be seen."""
-    found = holders(port)
-    if not found:
-        return ""
+    sockets = _listening(port)
+    pids = (int(entry.name) for entry in Path("/proc").glob("[0-9]*")) if sockets else ()
+    pid = next((pid for pid in pids if sockets & set(_sockets(pid))), None)
     try:
-        name = Path(f"/proc/{found[0]}/comm").read_text().strip()
+        return "" if pid is None else f"process {pid} ({Path(f'/proc/{pid}/comm').read_text().strip()})"
     except OSError:
-        return f"process {found[0]}"
-    return f"process {found[0]} ({name})"
+        return f"process {pid}"
 
 
 def is_held_by(port: int, pids: Iterable[int]) -> bool | None:

@@ -46,7 +46,7 @@ class QualityFinding(JsonNoun):
     """What became of the answers.
 
     Attributes:
-        state: ``same``, ``unknown``, ``fault`` or ``kept`` (by the user's own command).
+        state: ``same``, ``unknown`` or ``fault``.
         text: In words.
     """
 
@@ -98,14 +98,8 @@ def compare(before: Sequence[str], after: Sequence[str], *, wavers: bool) -> Qua
     return QualityFinding(state="unknown", text=f"{text}; --accuracy COMMAND decides whether that matters")
 
 
-def accuracy(
-    command: str,
-    address: Address,
-    model: str,
-    place: LaunchPlace,
-    cancel: Event,
-) -> QualityFinding:
-    """What the user's own command says of a running server: it ends with success where accuracy is kept.
+def judge(command: str, address: Address, model: str, place: LaunchPlace, cancel: Event) -> None:
+    """Let the user's own command judge a running server: it ends with success where accuracy is kept.
 
     Args:
         command: A text for the shell; ``TUNEGRAPH_URL`` and ``TUNEGRAPH_MODEL`` tell it whom to ask.
@@ -113,20 +107,20 @@ def accuracy(
         model: The name that it serves the model under.
         place: Where the server was started, and the command is.
         cancel: Ends it when set.
+
+    Raises:
+        AnswerError: Accuracy is not kept.
+        CancelledError: ``cancel`` was set.
     """
-    told = {**place.base, "TUNEGRAPH_URL": f"{address}/v1", "TUNEGRAPH_MODEL": model}
     result = run(
         ["sh", "-c", command],
         folder=place.script.folder,
-        environment=told,
+        environment={**place.base, "TUNEGRAPH_URL": f"{address}/v1", "TUNEGRAPH_MODEL": model},
         bounds=Bounds(timeout_s=_ACCURACY_S),
         cancel=cancel,
         mark=place.mark,
     )
-    lines = [line.strip() for line in (result.out + result.err).splitlines() if line.strip()]
-    last = f": {lines[-1][:160]}" if lines else ""
     if result.stopped or result.code:
-        return QualityFinding(
-            state="fault", text=f"--accuracy: {result.stopped or f'exit code {result.code}'}{last}"
-        )
-    return QualityFinding(state="kept", text=f"--accuracy is satisfied{last}")
+        lines = [line.strip() for line in (result.out + result.err).splitlines() if line.strip()]
+        said = f": {lines[-1][:160]}" if lines else ""
+        raise AnswerError(f"--accuracy: {result.stopped or f'exit code {result.code}'}{said}")

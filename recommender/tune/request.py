@@ -219,27 +219,25 @@ class TuneRequest(JsonNoun):
             on_event=lambda name, facts: journal.note(name, **facts),
         )
         if (before := journal.last("calibrated")) is not None:
-            made.words_per_token, made.count = before.facts["words_per_token"], before.facts["count"]
+            made.words_per_token, made.count = before["words_per_token"], before["count"]
         return made
 
-    def unmasked(self, accuracy: str) -> TuneRequest:
-        """It as it was, with the command whose secret its journal does not keep.
+    def unmasked(self, accuracy: str, client: str) -> TuneRequest:
+        """It as it was, with the commands whose secrets its journal does not keep.
 
         Raises:
             InputError: There is such a secret, and the command is not given again.
         """
-        if not has_mask(self.accuracy):
-            return self
-        if not accuracy:
-            raise InputError(
-                "its --accuracy holds a secret, which the journal does not keep", hint="give it again"
-            )
-        return replace(self, accuracy=accuracy)
+        if (has_mask(self.accuracy) and not accuracy) or (has_mask(self.client) and not client):
+            text = "its --accuracy or --client holds a secret, which the journal does not keep"
+            raise InputError(text, hint="give it again")
+        accuracy = accuracy if has_mask(self.accuracy) else self.accuracy
+        return replace(self, accuracy=accuracy, client=client if has_mask(self.client) else self.client)
 
     def about(self) -> dict[str, object]:
         """It as the journal keeps it, without secrets."""
         content = self.to_json()
-        return {**content, "accuracy": masked(self.accuracy), "question": _masked(content.get("question"))}
+        return content | {name: _masked(content.get(name)) for name in ("accuracy", "client", "question")}
 
 
 def mark_of(folder: Path) -> str:

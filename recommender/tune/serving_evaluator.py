@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Better, Status
@@ -73,50 +74,17 @@ class ServingEvaluator:
         """What is improved under this load."""
         return serving_objective(self.load, self.limits)
 
-    @property
-    def finds_rates(self) -> bool:
-        """Whether the load is the highest rate that keeps the limits."""
-        return self.load.kind is LoadKind.FIND
-
-    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
-        """See :class:`TuneEvaluator`."""
-
-        def measure(run: ServingRun, idle_s: float) -> tuple[float | None, str]:
-            if self.load.kind is LoadKind.FIND:
-                return self._highest(run, bar, idle_s)
-            probe = self._fixed(run, self.seed)
-            value = self._value(probe.result)
-            if bar is None:
-                return value, ""
-            if self.objective.gain(value, bar) < _SECOND:
-                return None, f"{value:.4g} {self.objective.unit} in its first probe, the best has {bar:.4g}"
-            second = self._value(self._fixed(run, self.seed + 1).result)
-            return math.sqrt(value * second), ""
-
-        return self._measured(edits, number, cancel, measure, asks=True)
-
-    def confirm(
-        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
-    ) -> TuneResult:
-        """See :class:`TuneEvaluator`."""
-
-        def measure(run: ServingRun, _idle_s: float) -> tuple[float | None, str]:
-            if not rates:
-                return self._value(self._fixed(run, seed).result), ""
-            probes = [self._offered(run, seed, rate) for rate in rates]
-            return _interpolated(probes, self.limits), ""
-
-        return self._measured(edits, number, cancel, measure, asks=False)
-
-    def _measured(
+    def evaluate(
         self,
         edits: ScriptEdits,
+        *,
         number: int,
         cancel: Event,
-        measure: Callable[[ServingRun, float], tuple[float | None, str]],
-        *,
-        asks: bool,
+        bar: float | None = None,
+        seed: int | None = None,
+        rates: tuple[float, ...] = (),
     ) -> TuneResult:
+        """See :class:`TuneEvaluator`."""
         began = time.monotonic()
         run: ServingRun | None = None
         try:
@@ -131,15 +99,19 @@ class ServingEvaluator:
                 if self.words_per_token is None:
                     self.words_per_token, self.count = words, self.load.count(users / max(idle_s, 1e-6))
                     self.on_event("calibrated", {"words_per_token": words, "count": self.count})
-                value, dropped = measure(run, idle_s)
+                value, dropped = (
+                    self._searched(run, bar, idle_s)
+                    if seed is None
+                    else (self._compared(run, seed, rates), "")
+                )
                 load_s = time.monotonic() - loaded
                 found: tuple[str, ...] = ()
                 wavers = False
-                if asks and value is not None:
+                if seed is None and value is not None:
                     found = quality.answers(run.address, run.model, cancel)
                     wavers = found != quality.answers(run.address, run.model, cancel)
                     if self.accuracy and any(True for _ in edits.each()):
-                        self._check_accuracy(run)
+                        quality.judge(self.accuracy, run.address, run.model, self.place, cancel)
         except (StartError, AnswerError) as fault:
             return TuneResult(
                 status=Status.FAILED,
@@ -169,15 +141,22 @@ class ServingEvaluator:
             load_s=load_s,
         )
 
-    def _check_accuracy(self, run: ServingRun) -> None:
-        """Let the user's own command judge a running configuration.
+    def _searched(self, run: ServingRun, bar: float | None, idle_s: float) -> tuple[float | None, str]:
+        """The value of a run, or why it is dropped: it is below the bar."""
+        if self.load.kind is LoadKind.FIND:
+            return self._highest(run, bar, idle_s)
+        value = self._value(self._fixed(run, self.seed).result)
+        if bar is None:
+            return value, ""
+        if self.objective.gain(value, bar) < _SECOND:
+            return None, f"{value:.4g} {self.objective.unit} in its first probe, the best has {bar:.4g}"
+        return math.sqrt(value * self._value(self._fixed(run, self.seed + 1).result)), ""
 
-        Raises:
-            StartError: It does not keep accuracy.
-        """
-        found = quality.accuracy(self.accuracy, run.address, run.model, self.place, run.cancel)
-        if found.is_fault:
-            raise StartError(found.text)
+    def _compared(self, run: ServingRun, seed: int, rates: tuple[float, ...]) -> float:
+        """The value of a run beside that of another, with the same requests."""
+        if not rates:
+            return self._value(self._fixed(run, seed).result)
+        return _interpolated([self._offered(run, seed, rate) for rate in rates], self.limits)
 
     def _fixed(self, run: ServingRun, seed: int) -> Probe:
         """A probe at the load that was asked for."""
@@ -246,7 +225,9 @@ def serving_objective(load: Load, limits: Sequence[LatencyLimit]) -> TuneObjecti
     """What is improved under a load."""
     if load.kind is LoadKind.FIND:
         text = "requests a second within the limits"
-        return TuneObjective(metric="throughput", better=Better.HIGHER, unit="requests/s", text=text)
+        return TuneObjective(
+            metric="throughput", better=Better.HIGHER, unit="requests/s", text=text, is_rate=True
+        )
     if load.kind is LoadKind.RATE and not limits:
         text = "mean latency of a request"
         return TuneObjective(metric="e2e_latency", better=Better.LOWER, unit="s", text=text)
@@ -264,8 +245,7 @@ def _interpolated(probes: Sequence[Probe], limits: Sequence[LatencyLimit]) -> fl
         for probe in probes
     ]
     rates = [probe.rate or 1.0 for probe in probes]
-    for place in range(1, len(spare)):  # more load is never easier: what looks so is noise
-        spare[place] = min(spare[place], spare[place - 1])
+    spare = list(accumulate(spare, min))  # more load is never easier: what looks so is noise
     if spare[0] < 0:
         return rates[0] * (1 + spare[0])
     for place in range(1, len(spare)):

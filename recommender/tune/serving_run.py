@@ -170,10 +170,9 @@ class ServingRun:
             self.check_alive()
             if not result.ended:
                 raise StartError(f"it answers no request: {result.records[0].error}")
-            mean = sum(item.last - item.due for item in result.ended) / len(result.ended)
-            if mean > _SETTLED * before or time.monotonic() - began > _WARM_S:
-                return mean
-            before = mean
+            if result.mean_e2e_s > _SETTLED * before or time.monotonic() - began > _WARM_S:
+                return result.mean_e2e_s
+            before = result.mean_e2e_s
         return before
 
     def probe(self, put: Callable[[int], LoadResult], rate: float | None) -> Probe:
@@ -244,7 +243,7 @@ class ServingRun:
         self, requests: Sequence[PlannedRequest], *, rate: float | None = None, users: int | None = None
     ) -> LoadResult:
         """Send requests by tunegraph's own client."""
-        watched = bool(self.limits) and rate is not None
+        is_watched = bool(self.limits) and rate is not None
         return loads.put(
             self.address,
             self.model,
@@ -252,9 +251,7 @@ class ServingRun:
             rate=rate,
             users=users,
             cancel=self.cancel,
-            is_decided=(lambda records: verdict(records, self.limits) is not None)
-            if watched
-            else (lambda _: False),
+            is_decided=lambda records: is_watched and verdict(records, self.limits) is not None,
         )
 
 

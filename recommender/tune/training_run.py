@@ -147,26 +147,23 @@ class TrainingEvaluator:
     line: str = ""
     better: Better = Better.LOWER
 
-    def __post_init__(self) -> None:
-        """Refuse an expression that tells no number.
-
-        Raises:
-            InputError: It is none, or has no group.
-        """
-        own_pattern(self.line)
-
     @property
     def objective(self) -> TuneObjective:
         """The time of a step, or the user's own number."""
         return training_objective(self.line, self.better)
 
-    @property
-    def finds_rates(self) -> bool:
-        """A run has no rates."""
-        return False
-
-    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
-        """See :class:`TuneEvaluator`."""
+    def evaluate(
+        self,
+        edits: ScriptEdits,
+        *,
+        number: int,
+        cancel: Event,
+        bar: float | None = None,
+        seed: int | None = None,
+        rates: tuple[float, ...] = (),
+    ) -> TuneResult:
+        """See :class:`TuneEvaluator`; the data of a run are its own."""
+        del seed, rates
         began = time.monotonic()
         process: EngineProcess | None = None
         try:
@@ -189,13 +186,6 @@ class TrainingEvaluator:
             cost_s=time.monotonic() - began,
             load_s=max(0.0, time.monotonic() - began - first_s),
         )
-
-    def confirm(
-        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
-    ) -> TuneResult:
-        """See :class:`TuneEvaluator`; the data of a run are its own."""
-        del seed, rates
-        return self.evaluate(edits, number=number, bar=None, cancel=cancel)
 
     def _followed(
         self, process: EngineProcess, bar: float | None, cancel: Event

@@ -5,12 +5,9 @@ One JSON object a line. A tune that was killed goes on from it: what was measure
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -27,35 +24,21 @@ JOURNAL = "journal.jsonl"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneEvent:
-    """One event.
-
-    Attributes:
-        name: What happened.
-        facts: What is to be known of it.
-    """
-
-    name: str
-    facts: Mapping[str, Any]
-
-
 class TuneJournal:
     """A journal that is being written; a context manager.
 
     Args:
         folder: Of the tune; made if it does not exist.
-        about: The first line of a new one; an old one must have the same.
+        about: The first line of a new one.
 
     Raises:
-        InputError: The folder is of another tune.
         WorkspaceError: Another process writes to it, or it cannot be written.
     """
 
     def __init__(self, folder: Path, about: Mapping[str, object]) -> None:
         self.folder = folder
-        self._about = json.loads(json.dumps(about))
-        self.events: list[TuneEvent] = []
+        self._about = about
+        self.events: list[Mapping[str, Any]] = []
 
     def __enter__(self) -> Self:
         path = self.folder / JOURNAL
@@ -73,13 +56,6 @@ class TuneJournal:
             self.note("begun", format=FORMAT, about=self._about, time=_moment())
             return
         self.events = read_events(self.folder)
-        before = self.events[0].facts["about"]
-        if before != self._about:
-            changed = [key for key in {**before, **self._about} if before.get(key) != self._about.get(key)]
-            raise InputError(
-                f"tune {self.folder.name} was begun with another {', '.join(sorted(changed))}",
-                hint="begin a new one without --resume",
-            )
         self.note("resumed", time=_moment())
 
     def __exit__(self, *_: object) -> None:
@@ -93,37 +69,35 @@ class TuneJournal:
         """
         line = json.dumps({"event": event, **facts}, ensure_ascii=False)
         append_whole(self.folder / JOURNAL, self._descriptor, line.encode() + b"\n")
-        self.events.append(TuneEvent(name=event, facts=json.loads(line)))
+        self.events.append(json.loads(line))
 
-    def last(self, name: str) -> TuneEvent | None:
+    def last(self, name: str) -> Mapping[str, Any] | None:
         """The last event of a name; None if there is none."""
-        return next((item for item in reversed(self.events) if item.name == name), None)
+        return next((item for item in reversed(self.events) if item["event"] == name), None)
 
     def measured(self) -> Iterator[tuple[str, TuneResult]]:
         """What was measured in the search, with the digest of its edits."""
         for event in self.events:
-            if event.name == "measured":
-                yield str(event.facts["digest"]), TuneResult.from_json(event.facts["result"])
+            if event["event"] == "measured":
+                yield str(event["digest"]), TuneResult.from_json(event["result"])
 
     @property
     def starts(self) -> int:
         """Starts so far, those that were cut off too: the number of the next log."""
-        return sum(event.name == "start" for event in self.events)
+        return sum(event["event"] == "start" for event in self.events)
 
 
-def read_events(folder: Path) -> list[TuneEvent]:
+def read_events(folder: Path) -> list[Mapping[str, Any]]:
     """The events of a tune.
 
     Raises:
         WorkspaceError: Its journal is damaged.
     """
     path = folder / JOURNAL
-    found: list[TuneEvent] = []
+    found: list[Mapping[str, Any]] = []
     try:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            facts = json.loads(line)
-            found.append(TuneEvent(name=facts["event"], facts=facts))
-        if found[0].name != "begun" or found[0].facts["format"] != FORMAT:
+        found.extend(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+        if any(not isinstance(item["event"], str) for item in found) or found[0]["format"] != FORMAT:
             raise WorkspaceError(f"{path} is of another format")
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from None
@@ -138,25 +112,6 @@ def tune_names(folder: Path) -> list[str]:
         return []
     journals = [path / JOURNAL for path in folder.iterdir() if (path / JOURNAL).is_file()]
     return [path.parent.name for path in sorted(journals, key=lambda path: path.stat().st_mtime)]
-
-
-def new_name(folder: Path) -> str:
-    """A name that no other tune has or gets, even one begun elsewhere in the same second.
-
-    Raises:
-        WorkspaceError: The folder cannot be written.
-    """
-    name = moment = f"tune-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for number in itertools.count(2):
-            with suppress(FileExistsError):
-                (folder / name).mkdir(mode=0o700)
-                break
-            name = f"{moment}-{number}"
-    except OSError as error:
-        raise WorkspaceError(f"{folder} cannot be written: {error.strerror}") from None
-    return name
 
 
 def folder_of(folder: Path, name: str) -> Path:

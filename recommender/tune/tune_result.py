@@ -73,12 +73,14 @@ class TuneObjective:
         better: Its direction.
         unit: Symbol.
         text: In words.
+        is_rate: Whether it is the highest rate that keeps limits.
     """
 
     metric: str
     better: Better
     unit: str
     text: str
+    is_rate: bool = False
 
     def gain(self, value: float, than: float) -> float:
         """By which factor a value is better than another."""
@@ -94,33 +96,27 @@ class TuneEvaluator(Protocol):
     def objective(self) -> TuneObjective:
         """What it measures."""
 
-    @property
-    def finds_rates(self) -> bool:
-        """Whether its values are the highest rates that keep limits."""
-
-    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
+    def evaluate(
+        self,
+        edits: ScriptEdits,
+        *,
+        number: int,
+        cancel: Event,
+        bar: float | None = None,
+        seed: int | None = None,
+        rates: tuple[float, ...] = (),
+    ) -> TuneResult:
         """Measure a configuration.
 
         Args:
             edits: What it changes in the script.
             number: Of the evaluation, from 0: its log is kept under it.
-            bar: Value of the incumbent; None for none.
             cancel: Ends it when set.
+            bar: Value of the incumbent; None for none.
+            seed: Of the requests of a comparison, the same for both its sides; None in the search.
+            rates: Rates at which the limits are looked at in a comparison; empty where one load decides.
 
         Raises:
             CancelledError: ``cancel`` was set.
             WorkspaceError: The machine does not let anything be measured.
-        """
-
-    def confirm(
-        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
-    ) -> TuneResult:
-        """Measure a configuration for a comparison: the same seed gives both sides the same requests.
-
-        Args:
-            edits: As above.
-            number: As above.
-            seed: Of the requests.
-            rates: Rates at which the limits are looked at; empty where one load decides.
-            cancel: As above.
         """

@@ -19,12 +19,12 @@ from recommender.experiment.design import CONTROL, MOST_PAIRS, ExperimentDesign
 from recommender.experiment.mixture import least_pairs
 from recommender.experiment.verdict import Verdict
 from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
-from recommender.tune.confirmation import TREATMENT, Confirmation, ladder
+from recommender.tune.confirmation import TREATMENT, confirm, ladder
 from recommender.tune.launch_script import joined
 from recommender.tune.quality import QualityFinding, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
     from threading import Event
 
@@ -122,6 +122,14 @@ class TuneOutcome:
     cost_s: float = 0.0
     load_s: float = 0.0
     quality: QualityFinding | None = None
+
+    def tried(self) -> Iterator[tuple[TuneStep, ScriptEdits]]:
+        """The evaluations, each with what it wrote into the script."""
+        best = ScriptEdits()
+        for step in self.steps:
+            edits = best if step.change is None else joined([best, step.change.edits])
+            yield step, edits
+            best = edits if step.is_accepted else best
 
     @property
     def verdict(self) -> Verdict | None:
@@ -222,7 +230,7 @@ class TuneLoop:
             return self._ended(None, text if self.best.kept else f"{text}{less}")
         noted = self.journal.last("confirming")
         left = self.budget.pairs(self.each_s, self._used, self._used_s)
-        pairs = left if noted is None else int(noted.facts["pairs"])
+        pairs = left if noted is None else int(noted["pairs"])
         if 2 * pairs < self._least_starts:
             text = f"the budget left no room to confirm it, which takes {self._least_starts} starts at least"
             return self._ended(None, text)
@@ -392,15 +400,13 @@ class TuneLoop:
     def _confirmed(self, pairs: int, cancel: Event) -> ExperimentState:
         """The state of the winner beside the script as it is, after so many pairs of starts at most."""
         objective, first, best = self.evaluator.objective, self.steps[0].result.value, self.best.value
-        rates: tuple[float, ...] = ()
-        if self.evaluator.finds_rates and first is not None and best is not None:
-            rates = ladder(first, best)
+        rates = ladder(first, best) if objective.is_rate and first is not None and best is not None else ()
         edits = {CONTROL: ScriptEdits(), TREATMENT: self._incumbent}
         names = {CONTROL: "the script as it is", TREATMENT: "the winner"}
 
         def measure(arm: str, number: int, cancel: Event) -> TuneResult:
             start, seed = self._start(names[arm]), self.seed + 1000 * (1 + number)
-            found = self.evaluator.confirm(edits[arm], number=start, seed=seed, rates=rates, cancel=cancel)
+            found = self.evaluator.evaluate(edits[arm], number=start, cancel=cancel, seed=seed, rates=rates)
             self.journal.note("compared", arm=arm, result=found.to_json())
             return found
 
@@ -415,16 +421,11 @@ class TuneLoop:
             warmup=0,
             seed=self.seed,
         )
-        return Confirmation(
-            design=design,
-            path=self.experiment,
-            subject=self.subject(tuple(self.accepted)),
-            measure=measure,
-            on_round=self.watch.round,
-        ).run(cancel)
+        subject = self.subject(tuple(self.accepted))
+        return confirm(design, self.experiment, subject, measure, self.watch.round, cancel)
 
     def _ended(self, state: ExperimentState | None, why: str) -> TuneOutcome:
-        compared = [event.facts["result"] for event in self.journal.events if event.name == "compared"]
+        compared = [event["result"] for event in self.journal.events if event["event"] == "compared"]
         outcome = TuneOutcome(
             steps=tuple(self.steps),
             accepted=tuple(self.accepted),

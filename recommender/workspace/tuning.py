@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InputError, TuningError, WorkspaceError
 from kg.nouns.entities import Baseline, Case, Kind, Measurement, Objective, Source, Status
-from recommender.experiment.journal import path_of
+from recommender.experiment.journal import claim_name, path_of
 from recommender.experiment.metadata import ExperimentSubject
 from recommender.measuring.outcome import CancelledError
 from recommender.ranking.change import Change
@@ -21,9 +21,8 @@ from recommender.tune.candidates import (
     plan_changes,
     script_changes,
 )
-from recommender.tune.launch_script import joined
 from recommender.tune.request import TuneRequest, mark_of
-from recommender.tune.tune_journal import TuneJournal, folder_of, new_name, read_events
+from recommender.tune.tune_journal import TuneJournal, folder_of, read_events
 from recommender.tune.tuner import TuneLoop
 from recommender.workspace.ask import AskDesk
 from recommender.workspace.desk import Desk
@@ -81,7 +80,7 @@ class TuneDesk(Desk):
             WorkspaceError: Its journal is damaged.
         """
         folder = folder_of(self.folder, name)
-        return folder.name, TuneRequest.from_json(read_events(folder)[0].facts["about"])
+        return folder.name, TuneRequest.from_json(read_events(folder)[0]["about"])
 
     def prepare(self, request: TuneRequest) -> PreparedTune:
         """Read the script and say what is tried on it.
@@ -151,7 +150,7 @@ class TuneDesk(Desk):
             TuningError: As :meth:`TuneLoop.run`.
         """
         request, script = prepared.request, prepared.script
-        name = name or new_name(self.folder)
+        name = name or claim_name(self.workspace.layout.experiments, "tune")
         folder = self.folder / name
         with TuneJournal(folder, request.about()) as journal:
             script.end_all(mark_of(folder))  # of a session that was killed
@@ -160,7 +159,7 @@ class TuneDesk(Desk):
                 journal.note("planned", candidates=[item.to_json() for item in prepared.candidates])
                 candidates: Sequence[TuneChange] = prepared.candidates
             else:
-                candidates = [TuneChange.from_json(item) for item in noted.facts["candidates"]]
+                candidates = [TuneChange.from_json(item) for item in noted["candidates"]]
             tuner = TuneLoop(
                 evaluator=request.evaluator(script, journal),
                 candidates=candidates,
@@ -220,11 +219,10 @@ def page_of(
     from recommender.workspace.pages import PROGRAM
 
     script, told = prepared.script, prepared.request.objective(prepared.script)
-    before, edits = configuration_of(ScriptEdits(), script), ScriptEdits()
+    before = configuration_of(ScriptEdits(), script)
     evaluations: list[Evaluation] = []
     gains: list[dict[str, object]] = []
-    for step in outcome.steps:
-        tried = joined([edits, *([step.change.edits] if step.change is not None else [])])
+    for step, tried in outcome.tried():
         result, settings = step.result, configuration_of(tried, script)
         evaluations.append(
             Evaluation(
@@ -240,7 +238,7 @@ def page_of(
             both = {"before": [before.get(key) for key in keys], "after": [settings.get(key) for key in keys]}
             worth = {"factor": step.gain, "log_gain": math.log(step.gain or 1.0), "evaluated": True}
             gains.append({"parameters": keys, **both, **worth})
-            edits, before = tried, settings
+            before = settings
     objective = Objective(metric=told.metric, better=told.better, unit=told.unit)
     course = CourseReport(History(objective=objective, evaluations=tuple(evaluations))).page_content()
     content = finite({**course, "contributions": gains, "notes": list(lines)})
@@ -265,23 +263,17 @@ def _cases(prepared: PreparedTune, problem: Problem, name: str, outcome: TuneOut
         objective=Objective(metric=objective.metric, better=objective.better, unit=objective.unit),
     )
     first = outcome.steps[0].result
-    edits: list[ScriptEdits] = []
     cases: list[Case] = []
-    for step in outcome.steps:
-        tried = joined([*edits, *([step.change.edits] if step.change is not None else [])])
-        if step.is_accepted:
-            edits = [tried]
+    for step, tried in outcome.tried():
         result = step.result
         if result.is_dropped or (result.is_ok and step.change is None):
             continue
-        measurement = (
-            Measurement(metric=objective.metric, unit=objective.unit, value=result.value)
-            if result.is_ok
-            else Measurement(metric=objective.metric, status=Status.FAILED, reason=result.reason[:300])
-        )
-        baseline = None
-        if first.value is not None and result.is_ok:
-            baseline = Baseline(value=first.value, configuration=configuration_of(ScriptEdits(), script))
+        baseline: Baseline | None = None
+        measurement = Measurement(metric=objective.metric, status=Status.FAILED, reason=result.reason[:300])
+        if result.is_ok:
+            measurement = Measurement(metric=objective.metric, unit=objective.unit, value=result.value)
+            if first.value is not None:
+                baseline = Baseline(value=first.value, configuration=configuration_of(ScriptEdits(), script))
         cases.append(
             Case(
                 problem=asked,

@@ -81,3 +81,16 @@ def test_numbers_out_of_range_and_marks(tmp_path: Path) -> None:
             request(tmp_path, **more)
     assert mark_of(tmp_path) == mark_of(tmp_path / "x" / "..")
     assert mark_of(tmp_path) != mark_of(tmp_path / "x")
+
+
+def test_a_secret_is_not_kept_and_is_asked_for_again(tmp_path: Path) -> None:
+    client = "bench --api-key sk-very-secret --url {url} --out {out}"
+    request = TuneRequest(
+        script="a.sh", script_digest="", folder=str(tmp_path), client=client, line=r"token: (\S+)"
+    )
+    kept = TuneRequest.from_json(request.about())
+    assert "sk-very-secret" not in str(request.about())
+    assert kept.line == request.line
+    with pytest.raises(InputError, match="holds a secret"):
+        kept.unmasked("", "")
+    assert kept.unmasked("", client) == request

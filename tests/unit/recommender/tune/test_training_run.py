@@ -15,7 +15,7 @@ from kg.errors import InputError
 from kg.nouns.entities import Better, Status
 from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
-from recommender.tune.training_run import TrainingEvaluator
+from recommender.tune.training_run import TrainingEvaluator, own_pattern
 from recommender.tune.tune_result import TuneResult
 
 TRAINER = """
@@ -110,7 +110,7 @@ def test_runs_that_give_no_number(tmp_path: Path, style: str, says: str) -> None
     assert says in found.reason
 
 
-def test_a_line_needs_one_group(tmp_path: Path) -> None:
+def test_a_line_needs_one_group() -> None:
     for line in ("loss", "(a)(b)", "("):
         with pytest.raises(InputError, match="--line"):
-            evaluator(tmp_path, line=line)
+            own_pattern(line)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
-from recommender.tune.tune_journal import TuneJournal, folder_of, new_name, read_events, tune_names
+from recommender.tune.tune_journal import TuneJournal, folder_of, read_events, tune_names
 from recommender.tune.tune_result import TuneResult
 
 
@@ -28,7 +28,7 @@ def test_a_line_that_a_crash_tore_goes_and_a_damaged_one_is_told(tmp_path: Path)
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"event": "meas')
     with TuneJournal(tmp_path / "t", {}) as journal:
-        assert [item.name for item in journal.events] == ["begun", "start", "resumed"]
+        assert [item["event"] for item in journal.events] == ["begun", "start", "resumed"]
     path.write_bytes(b"x" + whole)
     with pytest.raises(WorkspaceError, match="damaged at line 1"):
         read_events(tmp_path / "t")
@@ -39,11 +39,6 @@ def test_a_journal_is_of_one_tune_and_one_process(tmp_path: Path) -> None:
         TuneJournal(tmp_path / "t", {"load": "4"}),
         pytest.raises(WorkspaceError, match="being run by another process"),
         TuneJournal(tmp_path / "t", {}),
-    ):
-        pass
-    with (
-        pytest.raises(InputError, match="begun with another load"),
-        TuneJournal(tmp_path / "t", {"load": "5"}),
     ):
         pass
     with TuneJournal(tmp_path / "t", {"load": "4"}):
@@ -62,8 +57,3 @@ def test_tunes_are_found_by_name_or_as_the_newest(tmp_path: Path) -> None:
     for name in ("three", "../one"):
         with pytest.raises(InputError):
             folder_of(tmp_path, name)
-
-
-def test_names_are_claimed_even_within_a_second(tmp_path: Path) -> None:
-    assert len({new_name(tmp_path / "tunes") for _ in range(5)}) == 5
-    assert tune_names(tmp_path / "tunes") == []

@@ -45,15 +45,18 @@ class Machine:
     objective = TuneObjective(
         metric="throughput", better=Better.HIGHER, unit="tokens/s", text="tokens a second"
     )
-    finds_rates = False
 
-    def evaluate(self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event) -> TuneResult:
-        return self._value(edits, self.luck, bar)
-
-    def confirm(
-        self, edits: ScriptEdits, *, number: int, seed: int, rates: tuple[float, ...], cancel: Event
+    def evaluate(
+        self,
+        edits: ScriptEdits,
+        *,
+        number: int,
+        cancel: Event,
+        bar: float | None = None,
+        seed: int | None = None,
+        rates: tuple[float, ...] = (),
     ) -> TuneResult:
-        return self._value(edits, seed, None)
+        return self._value(edits, self.luck if seed is None else seed, bar)
 
     def _value(self, edits: ScriptEdits, luck: int, bar: float | None) -> TuneResult:
         if self.kill_at is not None and self.starts >= self.kill_at:
@@ -130,10 +133,10 @@ def test_what_the_winner_is_no_worse_without_is_taken_back(tmp_path: Path) -> No
     """A change that was lucky once does not go into the script beside one that helps."""
 
     class Lucky(Machine):
-        def evaluate(
-            self, edits: ScriptEdits, *, number: int, bar: float | None, cancel: Event
-        ) -> TuneResult:
-            found = super().evaluate(edits, number=number, bar=bar, cancel=cancel)
+        def evaluate(self, edits: ScriptEdits, **more: Any) -> TuneResult:
+            found = super().evaluate(edits, **more)
+            if more.get("seed") is not None:
+                return found
             lucky = tuple(edits.flags) == ("--same",) and self.seen.count(("--same",)) == 1
             return replace(found, value=found.value * 1.2) if lucky and found.value else found
 
@@ -241,21 +244,8 @@ def test_kills_at_random_starts_change_nothing_and_the_budget_is_exact(tmp_path:
         assert outcome.verdict is whole.verdict
         assert starts <= whole.starts + lost  # a kill costs the pair that it cut off, and nothing else
         with TuneJournal(tmp_path / f"killed-{turn}" / "tune", {"of": "a test"}) as journal:
-            assert sum(event.name == "measured" for event in journal.events) == len(whole.steps) + 4
+            assert sum(event["event"] == "measured" for event in journal.events) == len(whole.steps) + 4
     assert kills >= 20
-
-
-def test_kills_in_pairs_that_go_on(tmp_path: Path) -> None:
-    """A pair that is cut off is measured again as a whole, so every second start may be lost and it still ends."""
-    kills, outcome = 0, None
-    while outcome is None:
-        try:
-            outcome = tune(tmp_path, Machine(kill_at=2), budget=Budget(evaluations=40))
-        except Killed:
-            kills += 1
-            assert kills < 60
-    assert kills >= 8
-    assert outcome.is_better
 
 
 def test_edits_have_one_digest_whatever_their_order() -> None:
