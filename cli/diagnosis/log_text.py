@@ -9,7 +9,7 @@ from cli.diagnosis.labels import say_labelled
 from cli.output import say
 from cli.text.language import language
 from kg.errors import NoEvidenceError
-from recommender.diagnosis.logs import MOST_TEXT
+from recommender.diagnosis.known_faults import MOST_TEXT
 from recommender.diagnosis.pressures import is_general
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.answers.log_answer import LogAnswer
-    from recommender.diagnosis.logs import SeenFault, SeenStatement
+    from recommender.diagnosis.known_faults import SeenFault
+    from recommender.diagnosis.logs import SeenStatement
     from recommender.diagnosis.pressures import Move
     from recommender.diagnosis.serving import ServingLoad
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from kg.nouns.codec import JsonNoun
 from kg.nouns.knowledge import Bottleneck, FactKind, FaultPattern, Strategy
 from kg.triples.serialisation import all_of, from_graph
+from recommender.diagnosis.known_faults import MOST_TEXT, read_faults
 from recommender.diagnosis.log_programs import owner_of, server_of
-from recommender.diagnosis.logs import MOST_TEXT, read_faults, read_log
+from recommender.diagnosis.logs import read_log
 from recommender.diagnosis.message_moves import MessageMoves
 from recommender.diagnosis.pressures import Move, as_numbers, lacks_of, moves_against
 from recommender.diagnosis.serving import LoadSamples
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kg.triples.graph import GraphStore
-    from recommender.diagnosis.logs import LogReading, SeenFault
+    from recommender.diagnosis.known_faults import SeenFault
+    from recommender.diagnosis.logs import LogReading
     from recommender.diagnosis.serving import ServingLoad
 
 KV_SHORT = "kv-block-shortage"

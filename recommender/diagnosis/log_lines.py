@@ -20,11 +20,10 @@ _DIGITS = b"0123456789abcdef"
 """Digits of numbers, addresses and ids."""
 _COLOUR = re.compile(rb"\x1b\[[\d;?]*[A-Za-z]")
 
-
-_MAY_HOLD_CODE = re.compile(
-    rb"(?:[Ee]rr|ERR|[Rr]et|RET|[Cc]ode|[Rr]esult|[Ss]tatus|[Rr]untime|rt|[Aa]cl|ACL)[^\n]{0,40}?\d"
-    rb"|Xid|(?<![A-Za-z])[A-Z]{1,4}\d{4}"
-)
+_CODE_WORDS = tuple(b"err Err ERR ret Ret RET ode esult tatus untime rt acl Acl ACL Xid".split())
+"""Parts of words behind which a number may be a code."""
+_CODE_NAME = re.compile(rb"[A-Z]\d{4}")
+"""End of a code that is a name, as EI0006."""
 
 
 @dataclass(slots=True)
@@ -63,7 +62,7 @@ class LogLine:
 def read_lines(
     path: Path,
     code_in: Callable[[bytes], str | None],
-    tells: re.Pattern[bytes],
+    tells: Callable[[bytes], bool],
     take: Callable[[bytes], None],
 ) -> Iterator[list[LogLine]]:
     """The kinds of lines of a log, in the order of their first ones; in several lists where there are many.
@@ -71,7 +70,7 @@ def read_lines(
     Args:
         path: The log, gzipped or not.
         code_in: Finds the code in a line, which makes digits tell: lines are of one kind only with the same.
-        tells: Kinds of lines of which each is handed to ``take``.
+        tells: Whether each line of a kind is handed to ``take``, by one of them.
         take: Takes a line.
 
     Raises:
@@ -87,8 +86,8 @@ def read_lines(
                     kind = held.get(shape)
                     if kind is None:
                         kind = held[shape] = LogLine(piece, piece)
-                        kind.has_code = len(shape) < len(piece) and _MAY_HOLD_CODE.search(piece) is not None
-                        kind.tells = tells.search(piece) is not None
+                        kind.has_code = len(shape) < len(piece) and may_hold_code(piece)
+                        kind.tells = tells(piece)
                     if kind.tells:
                         take(piece)
                     if kind.has_code and (found := code_in(piece)) is not None:
@@ -108,6 +107,11 @@ def read_lines(
     if not number:
         raise InputError(f"{path}: is empty", hint="name a log, or the folder of a profile")
     yield _in_order(held)
+
+
+def may_hold_code(line: bytes) -> bool:
+    """Whether digits of a line may be a code."""
+    return any(map(line.__contains__, _CODE_WORDS)) or _CODE_NAME.search(line) is not None
 
 
 def _in_order(held: dict[bytes, LogLine]) -> list[LogLine]:

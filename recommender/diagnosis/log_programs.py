@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from typing import TypeAlias
 
+ProgramMark: TypeAlias = tuple[str, re.Pattern[bytes]]
+"""A program, and what finds one of its marks in a line."""
 _MARKS: Mapping[str, tuple[str, ...]] = {
     "vllm-ascend": ("vllm-ascend", "vllm_ascend"),
-    "vllm": ("vllm", "enginecore", "apiserver pid=", r"\b(?:info|warning|error) \d\d-\d\d \d\d:\d\d:\d\d "),
+    "vllm": (
+        *("vllm", "enginecore", "apiserver pid="),
+        *(rf"\b{level} \d\d-\d\d \d\d:\d\d:\d\d " for level in ("info", "warning", "error")),
+    ),
     "sglang": (
         *("sglang", "server_args=", "#queue-req", "#retracted_reqs", "mem-fraction-static"),
-        r"^\[[-\d]+ [:\d]+ [dt]p\d",
+        *(r"^\[[-\d]+ [:\d]+ dp\d", r"^\[[-\d]+ [:\d]+ tp\d"),
     ),
     "mindie": ("mindie", "[mie0"),
     "lmdeploy": ("lmdeploy", "turbomind"),
@@ -33,11 +40,11 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "torch": ("torch",),
     "rccl": (r"\brccl\b",),
     "nccl": (r"\bnccl\b",),
-    "hccl": (r"\bhccl", r"e(?<!\we)[ij]\d{4}:"),
-    "cann": (r"e(?<!\we)[efhklz1-4]\d{4}:", r"\bascendcl\b"),
+    "hccl": (r"\bhccl",),
+    "cann": (r"\bascendcl\b",),
 }
 """Texts, and expressions that begin or go on with a backslash, by which lower-case lines show a program."""
-_BASES = {
+BASES = {
     "vllm-ascend": "vllm",
     "mindspeed-llm": "mindspeed",
     "triton-ascend": "triton",
@@ -45,17 +52,9 @@ _BASES = {
     "rccl": "nccl",
 }
 """Programs within which others run: what the one says the other says too."""
+CODES = {"hccl": re.compile(rb"\bE[IJ]\d{4}:"), "cann": re.compile(rb"\bE[EFHKLZ1-4]\d{4}:")}
+"""Codes that show a program."""
 _NO_TEXT = re.compile(r"\\[wbd]|\[.*?\]|\(\?.*?\)")
-_EXPRESSIONS = {
-    text: (
-        re.compile(text, re.MULTILINE),
-        max(re.findall("[a-z]{3,}", _NO_TEXT.sub(" ", text)), key=len, default=""),
-    )
-    for texts in _MARKS.values()
-    for text in texts
-    if "\\" in text or "{" in text
-}
-"""Expressions by their text, each with a word that it needs."""
 SERVERS = ("vllm-ascend", "vllm", "sglang", "mindie", "lmdeploy", "tensorrt-llm", "llama.cpp")
 """Programs that serve; the others train or are parts of either."""
 TRAINERS = (
@@ -73,16 +72,16 @@ _BOTH = ("verl",)
 """Programs that run a server and a trainer, and set both."""
 
 
-def programs_marked(text: str) -> set[str]:
-    """Programs whose marks stand in lines, each looked for until its first mark."""
-    lowered = text.lower()
-    names = {name for name, marks in _MARKS.items() if any(_stands(mark, lowered) for mark in marks)}
-    return names | {_BASES[name] for name in names if name in _BASES}
-
-
-def _stands(mark: str, lowered: str) -> bool:
-    expression, needed = _EXPRESSIONS.get(mark, (None, mark))
-    return needed in lowered and (expression is None or expression.search(lowered) is not None)
+@cache
+def program_marks() -> list[tuple[str, ProgramMark]]:
+    """Programs with what finds a mark in a line, by a text of each: the mark, or the longest word in it."""
+    items: list[tuple[str, ProgramMark]] = []
+    for name, mark in ((name, mark) for name, marks in _MARKS.items() for mark in marks):
+        is_text = "\\" not in mark and "{" not in mark
+        text = mark if is_text else max(re.findall("[a-z]{2,}", _NO_TEXT.sub(" ", mark)), key=len)
+        found = re.compile((re.escape(mark) if is_text else mark).encode(), re.IGNORECASE)
+        items.append((text, (name, found)))
+    return items
 
 
 def server_of(programs: tuple[str, ...]) -> str:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
+from recommender.diagnosis.known_faults import MOST_TEXT, KnownFaults, SeenFault, WordIndex
 from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
-from recommender.diagnosis.log_programs import programs_marked
-from recommender.diagnosis.pressures import arguments_in, is_general, numbers_told
-from recommender.diagnosis.serving import MAY_TELL, LoadSamples
+from recommender.diagnosis.log_programs import BASES, CODES, ProgramMark, program_marks
+from recommender.diagnosis.pressures import arguments_in, as_numbers, telling_patterns
+from recommender.diagnosis.serving import LoadSamples, may_tell
 from recommender.diagnosis.statements import (
     LEVELS,
     StatementHit,
     StatementIndex,
-    compile_pattern,
     programs,
     read_statements,
     values_found,
 )
-from recommender.diagnosis.word_index import WordIndex, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,38 +28,21 @@ if TYPE_CHECKING:
     from kg.nouns.knowledge import FaultPattern
     from recommender.diagnosis.statements import KnownStatement
 
-MOST_TEXT = 200
-"""Characters of a line that are shown."""
 MOST_FURTHER = 6
 """Lines behind a message that may go on with it."""
 MOST_NEAREST = 3
+MOST_KEPT = 100_000
+"""Lines in which statements are looked for, the last ones: a log without end has other lines without end."""
 ALIKE = 0.7
 """Part of the longest fitting pattern that one of another program must have to be named beside it."""
-_BEFORE = (
-    r"(?:error|err|ret|code|result|return|status|runtime|rt|acl)[\w .]{0,24}[\s:=\[(#-]{1,4}(?:code\W{0,3})?"
-)
-"""A bare number is a code only behind a word that says so: iteration 100000 is none."""
-_XID = "Xid "
-"""Begin of the codes of NVIDIA's driver; its logs put the place of the device between word and number."""
 _SAYS_ERROR = re.compile(
-    r"\b[A-Za-z_.]*(?:Error|Exception|Interrupt|Fault)\b(?=:|\s*$|\()|\b(?:ERROR|CRITICAL|FATAL)\b|"
-    r"\b(?:error|fatal): |\bE\d{4} \d\d:|\bpanic:|\b[Ff]ailed\b|\bAborted\b|Segmentation fault|core dumped"
+    r"Error\b(?=:|\s*$|\()|Exception\b(?=:|\s*$|\()|Interrupt\b(?=:|\s*$|\()|Fault\b(?=:|\s*$|\()|"
+    r"ERROR\b(?<!\wERROR)|CRITICAL\b(?<!\wCRITICAL)|FATAL\b(?<!\wFATAL)|error: (?<!\werror: )|"
+    r"fatal: (?<!\wfatal: )|E\d{4} \d\d:(?<!\wE\d{4} \d\d:)|panic:(?<!\wpanic:)|Failed\b(?<!\wFailed)|"
+    r"failed\b(?<!\wfailed)|Aborted\b(?<!\wAborted)|Segmentation fault|core dumped"
 )
 """What a program says of itself when something went wrong."""
-_PARTS = (
-    "rror",
-    "xception",
-    "nterrupt",
-    "ault",
-    "RROR",
-    "RITICAL",
-    "FATAL",
-    "fatal",
-    "panic",
-    "ailed",
-    "borted",
-    "dumped",
-)
+_PARTS = tuple(b"rror xception nterrupt ault RROR RITICAL FATAL fatal panic ailed borted dumped".split())
 """Parts of those, quick to look for; of the heads of Google's logger the digits tell."""
 _BEGINS = re.compile(
     r"\s*(?:\[|\(\w+ pid=|INFO|WARN|ERROR|DEBUG|\d{4}-\d\d|Traceback|File \"|\S+:\d+:\d+ \[)"
@@ -77,46 +58,6 @@ _STATE = re.compile(r"(?:(?!WARN|ERROR|CRITICAL|FATAL|NCCL ).){0,60}?(?<![=:'\"]
 _SAYS_RAISED = re.compile(r"Error|Exception|error|ERROR|[Aa]ssert|CRITICAL|FATAL|Traceback")
 GRAVE = LEVELS.index("error")
 """Levels up to this one are errors; what follows are warnings and lines of state."""
-
-
-@dataclass(frozen=True, slots=True)
-class SeenFault:
-    """A known fault in a log.
-
-    Attributes:
-        fault: Its entry in the knowledge.
-        lines: The first lines that show it.
-        count: Number of lines that show it.
-        first: Text of the first of them, cut to 200 characters.
-        values: Numbers of the last line by name, where its pattern names them.
-        last: Number of the last line.
-        message: Text of the last line.
-    """
-
-    fault: FaultPattern
-    lines: tuple[int, ...]
-    count: int
-    first: str
-    values: Mapping[str, str] = field(default_factory=dict)
-    last: int = 0
-    message: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """Plain content."""
-        return {
-            "fault": self.fault.id,
-            "label": self.fault.label,
-            "codes": list(self.fault.codes),
-            "lines": list(self.lines),
-            "count": self.count,
-            "text": self.first,
-            "values": dict(self.values),
-            "cause": dict(self.fault.cause),
-            "remedy": dict(self.fault.remedy),
-            "strategies": list(self.fault.strategies),
-            "source": self.fault.source.url or self.fault.source.title,
-            "confidence": str(self.fault.confidence),
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,73 +149,6 @@ class LogReading(JsonNoun):
         return bool(self.states or self.statements)
 
 
-class _Faults:
-    """Known faults with what finds them, and those found."""
-
-    def __init__(self, faults: Iterable[FaultPattern]) -> None:
-        self._known = [(fault, _expression(fault)) for fault in faults]
-        codes = [code for fault, _ in self._known for code in fault.codes]
-        self._codes = re.compile("|".join(_codes(codes)) or r"(?!)", re.IGNORECASE)
-        self._code_words = words_of(" ".join(_code_text(code) for code in codes).encode())
-        self._index = WordIndex(
-            [
-                (text, place)
-                for place, (fault, _) in enumerate(self._known)
-                for text in (*fault.patterns, *(f" {_code_text(code)} " for code in fault.codes))
-            ]
-        )
-        self._seen: dict[str, tuple[FaultPattern, list[LogLine]]] = {}
-
-    @property
-    def number(self) -> int:
-        """How many are known."""
-        return len(self._known)
-
-    def code_in(self, line: bytes) -> str | None:
-        """The code that a line tells, with the word before it; None without."""
-        if self._code_words.isdisjoint(words_of(line)):
-            return None
-        found = self._codes.search(line.decode("utf-8", "replace"))
-        return None if found is None else found[0]
-
-    def take(self, line: LogLine) -> bool:
-        """Return whether lines of a kind show a fault."""
-        shown = [self._known[place] for place in self._index.find(line.head)]
-        shown = [pair for pair in shown if pair[1].search(line.first)] if shown else []
-        for fault, _ in shown:
-            if not _counts_none(fault, line.last):
-                self._seen.setdefault(fault.id, (fault, []))[1].append(line)
-        return bool(shown)
-
-    def seen(self) -> list[SeenFault]:
-        """Those found: causes before what only says that something failed, the last one first."""
-        found = [_seen_fault(fault, lines) for fault, lines in self._seen.values()]
-        return sorted(found, key=lambda item: (is_general(item.fault.id), -item.last))
-
-
-def _counts_none(fault: FaultPattern, text: str) -> bool:
-    """Whether a line tells that a fault was counted no times."""
-    values = (values_found(pattern, text) or {} for pattern in fault.patterns if "{count}" in pattern)
-    told = [item["count"] for item in values if item.get("count")]
-    return bool(told) and all(re.fullmatch(r"0+|N/A", count) for count in told)
-
-
-def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
-    last = max(lines, key=lambda line: line.last_number)
-    values: dict[str, str] = {}
-    for pattern in fault.patterns:
-        values |= values_found(pattern, last.last) or {}
-    return SeenFault(
-        fault=fault,
-        lines=tuple(sorted({number for line in lines for number in line.numbers})[:KEPT_LINES]),
-        count=sum(line.count for line in lines),
-        first=lines[0].first.strip()[:MOST_TEXT],
-        values=values,
-        last=last.last_number,
-        message=last.last.strip(),
-    )
-
-
 def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples | None = None) -> LogReading:
     """What is understood of a log.
 
@@ -286,29 +160,42 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     Raises:
         InputError: The log cannot be read, or nothing is in it.
     """
-    faults = _Faults(patterns)
-    others: list[LogLine] = []
+    faults = KnownFaults(patterns)
+    told = ((pattern, pattern) for pattern in telling_patterns())
+    index: WordIndex[int | str | ProgramMark] = WordIndex([*faults.items(), *told, *program_marks()])
     marked: set[str] = set()
+    others: list[LogLine] = []
     arguments: dict[str, str] = {}
     sizes: dict[str, int] = {}
     numbers: dict[str, float] = {}
     functions: dict[str, int] = {}
     number = 0
-    for kinds in read_lines(path, faults.code_in, MAY_TELL, (samples or LoadSamples()).take):
-        marked |= programs_marked("\n".join(line.first for line in kinds))
+    for kinds in read_lines(path, faults.code_in, may_tell, (samples or LoadSamples()).take):
+        further: list[LogLine] = []
         for line in kinds:
             number = max(number, line.last_number)
             last = line.last
+            shown: list[int] = []
+            for item in index.find(line.head):
+                if isinstance(item, int):
+                    shown.append(item)
+                elif isinstance(item, str):
+                    numbers |= as_numbers(values_found(item, last) or {})
+                elif item[0] not in marked and item[1].search(line.head):
+                    marked.add(item[0])
+            if line.has_code:
+                marked |= {name for name, code in CODES.items() if code.search(line.head)}
             arguments |= arguments_in(last)
-            numbers |= numbers_told(line.tail)
             if "block" in last or "BLOCK" in last:
                 sizes |= {name: int(value) for name, value in _SIZE.findall(last)}
             if _FRAME_MARK in last:
                 functions |= {
                     name: max(line.last_number, functions.get(name, 0)) for name in _FRAME.findall(last)
                 }
-            if not faults.take(line):
-                others.append(line)
+            if not faults.take(line, shown):
+                further.append(line)
+        others = further if not others else (others + _worth(further, marked))[-MOST_KEPT:]
+    marked |= {BASES[name] for name in marked if name in BASES}
     telling = [line for line in others if _says_error(line)]
     statements, looked = _statements(others, telling, marked)
     graves = [item for item in statements if item.is_grave]
@@ -334,16 +221,12 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     )
 
 
-def read_faults(path: Path, patterns: Iterable[FaultPattern]) -> tuple[SeenFault, ...]:
-    """Known faults in a log or in the output of a tool.
-
-    Raises:
-        InputError: It cannot be read, or nothing is in it.
-    """
-    faults = _Faults(patterns)
-    for line in chain.from_iterable(read_lines(path, faults.code_in, MAY_TELL, lambda _: None)):
-        faults.take(line)
-    return tuple(faults.seen())
+def _worth(lines: Sequence[LogLine], marked: set[str]) -> list[LogLine]:
+    """Of further lines of a log without end those that tell an error, go on with one, or are statements."""
+    index = StatementIndex([item for name in sorted(marked) for item in read_statements(name)])
+    telling = {line.last_number for line in lines if _says_error(line)}
+    near = {number + step for number in telling for step in range(MOST_FURTHER + 1)}
+    return [line for line in lines if line.last_number in near or index.hits(line.last)]
 
 
 def _statements(
@@ -367,14 +250,14 @@ def _found(lines: Iterable[LogLine], names: Iterable[str]) -> list[SeenStatement
     for line in lines:
         hits = [hit for hit in index.hits(line.last) if _may_write(hit, line.last)]
         if hits:
-            held.setdefault(hits[0].statement.pattern, (hits, []))[1].append(line)
+            held.setdefault(hits[0][0].pattern, (hits, []))[1].append(line)
     return sorted((_seen_statement(hits, kinds) for hits, kinds in held.values()), key=_order)
 
 
 def _seen_statement(hits: Sequence[StatementHit], lines: Sequence[LogLine]) -> SeenStatement:
     last = max(lines, key=lambda line: line.last_number)
-    first = hits[0].statement
-    alike = [hit.statement for hit in hits if ALIKE * len(first.pattern) <= len(hit.statement.pattern)]
+    first = hits[0][0]
+    alike = [item for item, _ in hits if ALIKE * len(first.pattern) <= len(item.pattern)]
     return SeenStatement(
         statement=first,
         programs={item.program: item.releases for item in reversed(alike)},
@@ -393,17 +276,18 @@ def _order(item: SeenStatement) -> tuple[bool, bool, int]:
 
 def _may_write(hit: StatementHit, line: str) -> bool:
     """Whether a line looks as its statement's level writes it."""
-    level = hit.statement.level
+    statement, values = hit
+    level = statement.level
     if level == "info":
-        return _numbers(hit.values)
+        return _numbers(values)
     if level == "warning" or _SAYS_RAISED.search(line):
         return True
-    return not _SAYS_NONE.search(line) and len(hit.statement.pattern) >= len(line.strip()) // 2
+    return not _SAYS_NONE.search(line) and len(statement.pattern) >= len(line.strip()) // 2
 
 
 def _says_error(line: LogLine) -> bool:
-    text = line.last
-    return (line.has_code or any(part in text for part in _PARTS)) and _SAYS_ERROR.search(text) is not None
+    may_say = line.has_code or any(map(line.tail.__contains__, _PARTS))
+    return may_say and _SAYS_ERROR.search(line.last) is not None
 
 
 def _numbers(values: Mapping[str, str]) -> bool:
@@ -419,28 +303,3 @@ def _nearest(lines: Sequence[LogLine], looked: Sequence[str]) -> list[LogLine]:
 def _last_lines(lines: Sequence[LogLine]) -> tuple[tuple[int, str], ...]:
     near = sorted(lines[-MOST_NEAREST:], key=lambda line: line.last_number)
     return tuple((line.last_number, line.last.strip()) for line in near)
-
-
-def _expression(fault: FaultPattern) -> re.Pattern[str]:
-    parts = [*(compile_pattern(text).pattern for text in fault.patterns), *_codes(fault.codes)]
-    return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
-
-
-def _code_text(code: str) -> str:
-    """The word of a code that a line must hold: of NVIDIA's driver the one before the number."""
-    return _XID.strip() if code.startswith(_XID) else code
-
-
-def _codes(codes: Sequence[str]) -> list[str]:
-    """Expressions that find codes: bare numbers, codes of NVIDIA's driver, and names."""
-    numbers = [code for code in codes if code.isdigit()]
-    xids = [code.removeprefix(_XID) for code in codes if code.startswith(_XID)]
-    names = [re.escape(code) for code in codes if not code.isdigit() and not code.startswith(_XID)]
-    parts = []
-    if numbers:
-        parts.append(rf"{_BEFORE}(?:{'|'.join(numbers)})(?!\d)")
-    if xids:  # "NVRM: Xid (PCI:0000:2b:00): 79, ..." in the log of the kernel
-        parts.append(rf"\bXid:?\s*(?:\([^)]{{0,40}}\):?\s*)?(?:{'|'.join(xids)})(?!\d)")
-    if names:
-        parts.append(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)")
-    return parts

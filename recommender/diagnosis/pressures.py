@@ -19,8 +19,6 @@ import data
 from kg.nouns.codec import JsonNoun, in_json
 from kg.terms.condition_grammar import ARITHMETIC
 from kg.terms.setting_registry import registry, softwares
-from recommender.diagnosis.statements import values_found
-from recommender.diagnosis.word_index import WordIndex
 
 _TABLE = "settings/pressures.yaml"
 _GIVEN = re.compile(r"(?<!\w)['\"]?(\w++)['\"]?\s*+[=:]\s*+('[^']*+'|\"[^\"]*+\"|-?[\w.]++)")
@@ -197,17 +195,9 @@ def in_digits(value: float) -> str:
     return f"{value:.12g}"
 
 
-def numbers_told(line: bytes) -> dict[str, float]:
-    """Memory in GiB, lengths and limits that a line tells, by the names of the table."""
-    told: dict[str, float] = {}
-    for pattern in _telling().find(line):
-        told |= as_numbers(values_found(pattern, line.decode("utf-8", "replace")) or {})
-    return told
-
-
-@cache
-def _telling() -> WordIndex[str]:
-    return WordIndex((pattern, pattern) for pattern in _table()["told"])
+def telling_patterns() -> list[str]:
+    """Patterns of lines that tell memory in GiB, lengths and limits, by the names of the table."""
+    return list(_table()["told"])
 
 
 def as_numbers(values: Mapping[str, str]) -> dict[str, float]:

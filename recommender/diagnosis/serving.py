@@ -40,10 +40,8 @@ _METRICS = {
     "sglang:token_usage": "kv_share", "sglang:gen_throughput": "generated_tokens_s",
     "sglang:cache_hit_rate": "prefix_hit_share",
 }  # fmt: skip
-MAY_TELL = re.compile(
-    rb"^(?:vllm|sglang):|Avg generation throughput:|#queue-req:|Per-position acceptance rate:"
-)
-"""Lines that may hold statistics."""
+_MAY_TELL = (b"Avg generation throughput:", b"#queue-req:", b"Per-position acceptance rate:")
+_METRIC_HEADS = (b"vllm:", b"sglang:")
 _METRIC = re.compile(rf"^(vllm:\w+|sglang:\w+)(?:\{{[^}}]*\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
 _POSITIONS = re.compile(r"Per-position acceptance rate: ([\d., ]+\d)")
 _LEAST_GAIN = 1 / 32
@@ -99,6 +97,11 @@ class ServingLoad(JsonNoun):
         )
 
 
+def may_tell(line: bytes) -> bool:
+    """Whether a line may hold statistics."""
+    return any(map(line.__contains__, _MAY_TELL)) or line.startswith(_METRIC_HEADS)
+
+
 class LoadSamples:
     """The statistics of a server, taken line by line."""
 
@@ -109,7 +112,7 @@ class LoadSamples:
         self._accepted: list[list[float]] = []
 
     def take(self, line: bytes) -> None:
-        """Take a line of a log, or of a saved page of metrics, that ``MAY_TELL`` finds."""
+        """Take a line of a log, or of a saved page of metrics, that ``may_tell`` finds."""
         text = line.decode("utf-8", "replace")
         if "Per-position" in text and (rates := _POSITIONS.search(text)) is not None:
             self._accepted.append([float(rate) for rate in rates[1].split(", ") if rate])

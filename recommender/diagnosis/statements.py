@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import data
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun
@@ -171,17 +171,8 @@ def read_statements(program: str) -> list[KnownStatement]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatementHit:
-    """A line of a log that a statement wrote.
-
-    Attributes:
-        statement: The statement.
-        values: Its values by name.
-    """
-
-    statement: KnownStatement
-    values: Mapping[str, str]
+StatementHit: TypeAlias = tuple[KnownStatement, "Mapping[str, str]"]
+"""A statement that wrote a line of a log, and its values by name."""
 
 
 class StatementIndex:
@@ -205,10 +196,9 @@ class StatementIndex:
     def hits(self, line: str) -> list[StatementHit]:
         """The statements that may have written a line, the most specific first."""
         words = self.words.intersection(line.split())
-        found: list[tuple[int, StatementHit]] = []
+        found: list[StatementHit] = []
         for word in words:
             for text, item in self._by_word[word]:
                 if text in line and (values := item.values_in(line)) is not None:
-                    found.append((len(item.pattern), StatementHit(statement=item, values=values)))
-        found.sort(key=lambda pair: (-pair[0], pair[1].statement.program))
-        return [hit for _, hit in found]
+                    found.append((item, values))
+        return sorted(found, key=lambda hit: (-len(hit[0].pattern), hit[0].program))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.diagnosis.serving import MAY_TELL, LoadSamples, ServingLoad
+from recommender.diagnosis.serving import LoadSamples, ServingLoad, may_tell
 
 VLLM = (
     "INFO 06-01 10:00:00 [loggers.py:116] Engine 000: Avg prompt throughput: {} tokens/s, Avg generation throughput: {} "
@@ -17,7 +17,7 @@ SGLANG = (
 def read(text: str) -> ServingLoad | None:
     samples = LoadSamples()
     for line in ("INFO starting\n" + text).encode().splitlines():
-        if MAY_TELL.search(line):
+        if may_tell(line):
             samples.take(line)
     return samples.load(0.05)
 

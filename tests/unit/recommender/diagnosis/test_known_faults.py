@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recommender.diagnosis.known_faults import WordIndex, words_of
 from recommender.diagnosis.statements import compile_pattern
-from recommender.diagnosis.word_index import WordIndex, words_of
+
+T = TypeVar("T")
+
+
+def found(items: list[tuple[str, T]], line: str) -> list[T]:
+    index = WordIndex(items)
+    first = index.find(line.encode())
+    assert index.find(line.encode()) == first  # with the words of none remembered
+    return first
 
 
 def test_words_are_runs_of_letters_and_digits() -> None:
@@ -27,7 +37,8 @@ def test_words_are_runs_of_letters_and_digits() -> None:
     ("pattern", "line", "is_found"),
     [
         ("ub overflow, requires {bits} bits", "Stub Overflow, REQUIRES 12 bits", True),  # the edge may go on
-        ("ub overflow, requires {bits} bits", "overflow of a buffer requires thought", True),
+        ("ub overflow, requires {bits} bits", "ub overflow,  requires 9 bits", True),
+        ("ub overflow, requires {bits} bits", "overflow of a buffer requires thought", False),
         ("ub overflow, requires {bits} bits", "overflowing requires nothing", False),
         (" 507046 ", "error code 507046, stream", True),
         (" 507046 ", "error code 1507046", False),
@@ -36,12 +47,12 @@ def test_words_are_runs_of_letters_and_digits() -> None:
     ],
 )
 def test_a_pattern_is_looked_for_where_its_words_stand(pattern: str, line: str, *, is_found: bool) -> None:
-    assert WordIndex([(pattern, "it")]).find(line.encode()) == (["it"] if is_found else [])
+    assert found([(pattern, "it")], line) == (["it"] if is_found else [])
 
 
 def test_things_are_found_once_in_their_order() -> None:
-    index = WordIndex([("a second one of two", 2), ("a third one of it", 3), ("the second time it was", 2)])
-    assert index.find(b"a third one of it, a second one of two, the second time it was") == [2, 3]
+    items = [("a second one of two", 2), ("a third one of it", 3), ("the second time it was", 2)]
+    assert found(items, "a third one of it, a second one of two, the second time it was") == [2, 3]
 
 
 _TEXTS = st.lists(
@@ -59,4 +70,4 @@ def test_no_line_that_an_expression_finds_is_passed_over(parts: list[str], befor
     pattern = "".join(parts)
     line = before + pattern.replace("{n}", "12").replace("\u2026", "some words").upper() + behind
     if re.compile(compile_pattern(pattern).pattern, re.IGNORECASE).search(line):
-        assert WordIndex([(pattern, 1)]).find(line.encode()) == [1]
+        assert found([(pattern, 1)], line) == [1]
