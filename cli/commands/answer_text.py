@@ -145,7 +145,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     for place, change in enumerate(shown, 1):
         _show_change(place, change, verbose=verbose)
     others = [item for item in plan.changes if item not in shown]
-    also = "Also in official recipes" if answer.problem.workload.model else "Also worth timing"
+    also = "Also documented" if answer.problem.workload.model else "Also worth timing"
     _show_rest(plan, others, also, verbose=verbose)
 
 

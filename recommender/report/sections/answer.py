@@ -105,7 +105,7 @@ def _start(start: Mapping[str, Any], words: Words) -> Markup:
         ),
     ]
     framework = " ".join(str(part) for part in (start.get("framework"), start.get("version")) if part)
-    pasted = start.get("paste")
+    pasted, why = start.get("paste"), [*start.get("needs", ()), *start.get("because", ())]
     verdict = (
         words("It does not fit the memory; this is the smallest layout that does.") if fits is False else None
     )
@@ -116,9 +116,7 @@ def _start(start: Mapping[str, Any], words: Words) -> Markup:
             facts([(words("framework"), framework or "–", None), *shown]),
             tag("pre", tag("code", "\n".join(map(plain, pasted))), tabindex="0") if pasted else None,
             _settings(start.get("settings", ()), words, is_open=not pasted),
-            tag("ul", *(tag("li", linked(line)) for line in start.get("because", ())))
-            if start.get("because")
-            else None,
+            tag("ul", *(tag("li", linked(line)) for line in why)) if why else None,
         ]
     )
 

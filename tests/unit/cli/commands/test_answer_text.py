@@ -71,7 +71,7 @@ def test_a_plan_for_people_says_where_to_start_and_what_to_test(capsys: pytest.C
     assert "1. 1.11x (1.00 to 1.22), published: A title" in lines
     says = "export MY_ENV=1; --block-size 64; if prompts share a prefix; accuracy may change: measure it"
     assert says in " ".join(text.split())
-    assert lines[-1] == "Also in official recipes: Work by hand; 1 more (-k 50)"
+    assert lines[-1] == "Also documented: Work by hand; 1 more (-k 50)"
 
 
 def test_what_a_change_sets_stands_on_its_line_where_both_fit(capsys: pytest.CaptureFixture[str]) -> None:
