@@ -290,7 +290,8 @@ def _show_change(place: int, change: Change, *, verbose: bool) -> None:
     gain = "" if change.gain is None else f"{factor_text(change.gain)}, "
     title = f"{place}. {gain}{change.tier}: {change.title}"
     provided = [f"if {change.provided}"] if change.provided else []
-    accuracy = ["accuracy may change: measure it"] if change.accuracy == "may-change" else []
+    is_open = change.accuracy == "may-change" and "accuracy" not in change.provided
+    accuracy = ["accuracy may change: measure it"] if is_open else []
     apart = any(word.startswith(("export ", "without ")) for word in change.words)
     done = ("; " if apart else " ").join(change.words or change.flags)
     done = done or change.how.rstrip(".") or "work, not a setting"

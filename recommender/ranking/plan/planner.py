@@ -278,11 +278,17 @@ def _undoes(strategy: Strategy, told: Iterable[str]) -> bool:
 
 
 def _first(chosen: Sequence[Change], k: int) -> list[Change]:
-    """Those that are shown: of all that win something the first, then the others in their order."""
-    winning = [one for one in chosen if one.wins][: min(k, SHOWN_FIRST)]
+    """Those that are shown: the first that win something, then the others in their order.
+
+    What is for no observed bottleneck, or only a profile could justify, does not come forward.
+    """
+    fit = [one for one in chosen if one.order[0] == chosen[0].order[0] and IN_PROFILES not in one.provided]
+    winning = [one for one in fit if one.wins][: min(k, SHOWN_FIRST)]
     rest = [one for one in chosen if one not in winning][: k - len(winning)]
-    found = [*winning, *rest]
-    return sorted(found, key=lambda one: (one.order[0], IN_PROFILES in one.provided, not one.wins))
+    return [
+        *winning,
+        *sorted(rest, key=lambda one: (one.order[0], IN_PROFILES in one.provided, not one.wins)),
+    ]
 
 
 def _won(changes: Sequence[Change], problem: Problem, ranked: Sequence[RankedStrategy]) -> Gain | None:
