@@ -60,6 +60,7 @@ class LaunchForm(StrEnum):
     UNIT = "a unit of a supervisor"
     RECIPES = "a Makefile"
     IMAGE = "a Dockerfile"
+    CONFIGURATION = "the configuration of a server"
     SCRIPT = "a script"
 
 
@@ -194,6 +195,7 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
         (LaunchForm.UNIT, unit_commands),
         (LaunchForm.IMAGE, image_commands),
         (LaunchForm.RECIPES, recipe_commands),
+        (LaunchForm.CONFIGURATION, _of_configuration),
     )
     for form, commands in forms:
         found, notes = _started(commands(text), Script(commands=(), notes=()), place, beside, form)
@@ -211,6 +213,14 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
     if nodes and each:
         found = [replace(one, facts=_on_job(one, nodes, each)) for one in found]
     return found, notes
+
+
+def _of_configuration(text: str) -> list[ShellCommand]:
+    """The command that reads a program's own configuration, which stands beside it; none for another text."""
+    if not text.lstrip().startswith("{"):
+        return []
+    signs = (one for one in program_signs().values() if any(f'"{name}"' in text for name in one.sections))
+    return [ShellCommand(words=(one.commands[0],)) for one in signs]
 
 
 def _on_job(launch: Launch, nodes: int, each: int) -> LaunchFacts:

@@ -61,6 +61,7 @@ class ProgramSigns:
     nodes: tuple[str, ...] = ()
     file: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
     phases: Mapping[str, str] = field(default_factory=dict)
     launcher: str = ""
 

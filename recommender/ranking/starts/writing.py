@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.recipe import Authority
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import spelling_in, spelt, statement
-from kg.terms.meanings import divides, file_of, meaning_of, own_names
+from kg.terms.meanings import divides, file_of, meaning_of, own_names, programs, settings_of
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
@@ -249,6 +249,8 @@ def with_current(
     if not current:
         return settings
     program = situation.framework.id
+    dialect = settings_of(program) if program in programs() else ()
+    configured = next((one.file for one in dialect if one.place is SettingPlace.JSON), "")
     held = {plain_key(spelling_in(program, name)): (name, value) for name, value in current.items()}
     found = []
     for item in settings:
@@ -264,11 +266,12 @@ def with_current(
         if _is_ours(name, situation, screen):
             found += _in_words_of(program, name, value, situation.framework.version)
             continue
-        place, key = screen.place_of(spelling_in(program, name) if divides(name) else name)
+        is_written = not divides(name) or bool(situation.written(name))
+        place, key = screen.place_of(name if is_written else spelling_in(program, name))
         is_off = key.startswith("--no-") and value is False  # a flag of its own, unknown to the release
-        found.append(
-            PlanSetting(where=place, key=key, value=True if is_off else value, origin=Origin.CURRENT)
-        )
+        file = configured if place is SettingPlace.JSON else ""
+        shown = True if is_off else value
+        found.append(PlanSetting(where=place, key=key, file=file, value=shown, origin=Origin.CURRENT))
     return found
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ingest.questions.launches.launch import read_launch, read_launches
+from ingest.questions.launches.launch import LaunchForm, read_launch, read_launches
 from kg.errors import InputError, UnknownEntityError
 
 MEGATRON = """
@@ -255,6 +255,19 @@ def test_mindie_is_told_by_the_configuration_beside_it() -> None:
     config = {"BackendConfig": {"ModelDeployConfig": {"maxSeqLen": 8192, "ModelConfig": [model]}}}
     told = read_launch("./bin/mindieservice_daemon", "c", beside={"conf/config.json": json.dumps(config)}.get)
     assert (told.question["model"], told.question["count"]) == ("/w/Qwen3-32B", 8)
+
+
+def test_the_configuration_of_mindie_is_a_launch_of_it() -> None:
+    deployed = {
+        "maxSeqLen": 2560,
+        "ModelConfig": [{"modelWeightPath": "/data/Qwen2.5-72B", "worldSize": 4, "tp": 4}],
+    }
+    text = json.dumps({"ServerConfig": {"port": 1025}, "BackendConfig": {"ModelDeployConfig": deployed}})
+    [launch] = read_launches(text, "config.json", {"config.json": text}.get)
+    assert launch.form is LaunchForm.CONFIGURATION
+    question = launch.facts.question
+    assert (question["model"], question["count"]) == ("/data/Qwen2.5-72B", 4)
+    assert not read_launches('{"hidden_size": 4096}', "config.json")
 
 
 def test_objects_of_flags_keep_their_place() -> None:

@@ -1,6 +1,7 @@
 """Start configurations as they are written."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Value
 from kg.terms.dialects import spelt
 from kg.terms.meanings import degree_of, meaning_of, own_names
@@ -161,6 +163,15 @@ def test_what_runs_by_our_names_is_written_as_the_release_has_it_or_refused(prog
         else:
             [item] = with_current([], about, screen(about), is_divided=False)
             assert item.key == (said[0].key if known is None and said else known and known.key)
+
+
+def test_what_runs_in_a_file_of_json_stays_there() -> None:
+    path = "BackendConfig.ModelDeployConfig.ModelConfig.tp"
+    place = StatedFact(name="places.tp", value=path, origin=FactOrigin.SCRIPT)
+    about = situation(framework="mindie", version="3.0.0", current={"tp": 2})
+    about = replace(about, problem=replace(about.problem, situation=Situation.of([place])))
+    [item] = with_current([], about, screen(about), is_divided=False)
+    assert (item.where, item.key, item.file, item.value) == (SettingPlace.JSON, path, "config.json", 2)
 
 
 def test_a_switch_in_the_environment_is_a_number() -> None:
