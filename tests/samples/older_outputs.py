@@ -91,6 +91,61 @@ OLDER = {
         "Namespace(model='Qwen/Qwen3-32B', input_len=1024)\nThroughput: 1.60 requests/s, 2048.00 tokens/s\n",
         {"total_throughput": 2048.0},
     ),
+    "GuideLLM 0.3, printed": (
+        "guidellm.log",
+        (
+            "Benchmarks Metadata:\n"
+            "    Worker:         backend_type=openai_http, backend_target=http://h:8000, backend_model=Qwen/Qwen3-32B\n"
+            "Benchmarks Stats:\n"
+            "=====================\n"
+            "Metadata     |Request Stats       || Out Tok/sec| Tot Tok/sec| Req Latency (sec)|||TTFT (ms)|||"
+            " ITL (ms)||| TPOT (ms)||\n"
+            "    Benchmark| Per Second| Concurrency|        mean|        mean| mean| median|  p99|  mean| median|"
+            "   p99| mean| median| p99| mean| median| p99\n"
+            "-------------|-----------|------------|\n"
+            "concurrent@16|       1.60|       15.97|       409.6|      2048.0| 5.00|   4.99| 9.50| 150.0|  149.0|"
+            " 310.0| 18.9|   18.9| 20.1| 18.9|   18.9| 20.1\n"
+        ),
+        {
+            "throughput": 409.6,
+            "total_throughput": 2048.0,
+            "ttft": 0.15,
+            "ttft_p99": 0.31,
+            "tpot": 0.0189,
+            "e2e_latency": 5.0,
+        },
+    ),
+    "GuideLLM 0.1, printed": (
+        "guidellm.txt",
+        (
+            "│ │ Performance Summary by Benchmark │ │\n"
+            "│ │ ┃ Benchmark   ┃ Requests per Second ┃ Request Latency ┃ Time to First Token ┃ Inter Token Latency ┃"
+            " Output Token Throughput ┃ │ │\n"
+            "│ │ │ synchronous │ 1.60 req/sec        │ 5.00 sec        │ 150.00 ms           │ 18.90 ms            │"
+            " 409.60 tokens/sec       │ │ │\n"
+        ),
+        _SERVED | {"tpot": 0.0189},
+    ),
+    "Locust --json": (
+        "locust.json",
+        json.dumps(
+            [
+                {
+                    "method": "POST",
+                    "name": name,
+                    "last_request_timestamp": 1040.0,
+                    "start_time": 1000.0,
+                    "num_requests": 32,
+                    "num_none_requests": 0,
+                    "num_failures": 0,
+                    "total_response_time": total,
+                    "num_reqs_per_sec": {"1000": 2},
+                }
+                for name, total in (("/v1/completions", 100_000.0), ("/v1/chat/completions", 220_000.0))
+            ]
+        ),
+        {"e2e_latency": 5.0, "throughput": 1.6},
+    ),
     "Locust, quoted": (
         "run_stats.csv",
         (

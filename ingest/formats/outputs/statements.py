@@ -45,6 +45,7 @@ _RATE = re.compile(r"([\d.,]+) ((?:\w+ )*\w+/s)$")
 _OPTION = re.compile(r"(?<=\s)--?([a-z][\w-]*)(?:=|\s+)('[^']*'|\"[^\"]*\"|[^\s-]\S*)")
 _ARGUMENT = re.compile(r"(?<!\w)(\w++)=('[^']*'|\"[^\"]*\"|[^,()\s]+)")
 _DOTTED = re.compile(r"(?<!\w)(\w++) \.{3,}+ ('[^']*'|\S+)")
+_SHOW_OPTIONS = ("...", "Namespace(", "bench", "backend_model=")
 _JSON = re.compile(r"\s*(\[\s*)?\{\s*\"")
 _STATISTICS = frozenset(
     ["avg", "average", "mean", "min", "max", "median", "value", "p50", "p75", "p90", "p95", "p99", "std"]
@@ -129,7 +130,18 @@ def runs_of(content: Content, tool: Tool) -> Iterator[StatedRun | Fault]:
     except ContentError as fault:
         yield Fault(place="", reason=str(fault))
     if tool.joined:
+        _compute(joined, tool)
         yield joined
+
+
+def _compute(run: StatedRun, tool: Tool) -> None:
+    """Keep what follows from all values of a run."""
+    for name, (above, *below) in tool.computed.items():
+        under = [run.numbers(key) for key in below]
+        span = max(under[0], default=0.0) - min(under[1], default=0.0) if len(under) > 1 else None
+        divisor = span if span is not None else sum(under[0]) if under else 1.0
+        if divisor > 0:
+            run.values[name] = [sum(run.numbers(above)) / divisor]
 
 
 def _of_json(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[StatedRun | Fault]:
@@ -238,7 +250,7 @@ def _of_text(content: Content, tool: Tool, wanted: frozenset[str]) -> Iterator[S
             run, header = StatedRun(place=f"line {number}", values=dict(shown.values)), [""]
         elif tool.warmed is not None and tool.warmed.search(line):
             run = StatedRun(place=f"line {number}", values=dict(shown.values))
-        if "..." in line or "Namespace(" in line or "bench" in line:
+        if any(mark in line for mark in _SHOW_OPTIONS):
             _note_options(line, shown, wanted)
             run.values |= shown.values
         for pattern in tool.lines:
@@ -316,8 +328,8 @@ def _note_options(line: str, shown: StatedRun, wanted: frozenset[str]) -> None:
     pairs: list[tuple[str, str]] = []
     if (dotted := _DOTTED.search(line)) is not None:
         pairs = [(dotted[1], dotted[2])]
-    elif "Namespace(" in line:
-        pairs = _ARGUMENT.findall(line.partition("Namespace(")[2])
+    elif "Namespace(" in line or "backend_model=" in line:
+        pairs = _ARGUMENT.findall(line.partition("Namespace(")[2] or line)
     elif "bench" in line and " -" in line:
         pairs = _OPTION.findall(line)
     for name, value in pairs:

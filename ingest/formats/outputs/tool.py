@@ -35,6 +35,7 @@ class Tool:
         medians: The same of medians.
         where: Numbers that a run must have for a metric.
         spread: Names of standard deviation and number of repeats.
+        computed: Name of what is computed, and of what: sums, and the first and last of times.
         lines: Patterns of lines with values.
         traits: Traits of the work.
         phase: ``"serving"`` or ``"training"``.
@@ -58,6 +59,7 @@ class Tool:
     medians: Names = field(default_factory=dict)
     where: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     spread: Names = field(default_factory=dict)
+    computed: Names = field(default_factory=dict)
     lines: tuple[re.Pattern[str], ...] = ()
     traits: Mapping[str, str] = field(default_factory=dict)
     phase: str = "serving"
@@ -78,7 +80,12 @@ class Tool:
             for names in table.values()
             for name in names
         ]
-        stated = [name for table in (self.facts, self.spread) for names in table.values() for name in names]
+        stated = [
+            name
+            for table in (self.facts, self.spread, self.computed)
+            for names in table.values()
+            for name in names
+        ]
         conditions = [name for numbers in self.where.values() for name in numbers]
         return frozenset([*measured, *stated, *conditions, *self.aborted, *self.settings, *self.clock])
 
@@ -113,7 +120,7 @@ def plain(name: str) -> str:
 def _tool(row: Mapping[str, Any]) -> Tool:
     tables: dict[str, Names] = {
         name: {key: tuple(names) for key, names in row.get(name, {}).items()}
-        for name in ("facts", "metrics", "medians", "spread")
+        for name in ("facts", "metrics", "medians", "spread", "computed")
     }
     return Tool(
         id=row["id"],
@@ -131,6 +138,7 @@ def _tool(row: Mapping[str, Any]) -> Tool:
         medians=tables["medians"],
         where=row.get("where", {}),
         spread=tables["spread"],
+        computed=tables["computed"],
         lines=tuple(re.compile(pattern) for pattern in row.get("lines", ())),
         traits=row.get("traits", {}),
         phase=row["phase"],
