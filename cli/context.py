@@ -96,10 +96,10 @@ def server_of(context: typer.Context, server: str | None, hardware: str | None) 
     return server or ("" if hardware else settings(context).user.server)
 
 
-def open_for_writing(context: typer.Context, *, durable: bool = False) -> Editor:
+def open_for_writing(context: typer.Context) -> Editor:
     """The writing side of the workspace, not entered yet; the first time, the workspace is made."""
     from recommender.workspace.workspace import Workspace
 
     chosen = settings(context)
     chosen.make(say_aside, show_step)
-    return Workspace.editor(chosen.workspace, cache=chosen.cache, durable=durable)
+    return Workspace.editor(chosen.workspace, cache=chosen.cache)

@@ -1,4 +1,4 @@
-"""The FAISS index of a vector log: a cache on disk that can be thrown away at any moment.
+"""The FAISS index of the vectors: a cache on disk that can be thrown away at any moment.
 
 The folder holds ``manifest.json`` and the index file it names. A new index is written beside,
 flushed, and only then named by the manifest, so that a reader finds the old one or the new one.
@@ -18,14 +18,16 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embeddings.vector_log import VectorLog, sync_folder
 from kg.errors import WorkspaceError
-from kg.whole_files import sha256_of
+from kg.whole_files import sha256_of, sync_folder
+
+if TYPE_CHECKING:
+    from embeddings.vector_table import VectorTable
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ _OUTGROWN = 3  # times the rows it was trained on, after which cells are drawn a
 FLAT_BELOW = 50_000
 """Rows below which exact search is fast enough (1.2 CPU ms at 50,000 x 192) and cells would only lose."""
 RECALL = 0.98
-"""Share of the true nearest that cells must find, on rows of this very log."""
+"""Share of the true nearest that cells must find, on rows of this very table."""
 
 _MOST_CELLS = 1024
 _TRAIN_ROWS_PER_CELL = 64
@@ -49,8 +51,8 @@ class IndexManifest:
     Attributes:
         encoder_hash: What made the vectors.
         dimension: Length of a vector.
-        count: Rows in it: the first ``count`` of the log.
-        last: SHA-256 of the log's record ``count - 1``: the log it was made from, and no other.
+        count: Rows in it: the first ``count`` of the table.
+        last: SHA-256 of the log's record ``count - 1``: the table it was made from, and no other.
         file: Name of the index file.
         size: Its bytes.
         sha256: Its checksum.
@@ -86,7 +88,7 @@ class IndexFile:
         self._index: Any = None
         self._stamp: tuple[int, int] | None = None
 
-    def refresh(self, log: VectorLog) -> None:
+    def refresh(self, table: VectorTable) -> None:
         """Open the newest index that belongs to ``log``; afterwards ``manifest`` is None if none does."""
         for _ in range(2):  # a writer may replace the file between manifest and opening
             stamp = self._stat()
@@ -94,7 +96,7 @@ class IndexFile:
                 return
             self._stamp, self.manifest, self._index = stamp, None, None
             manifest = self._read_manifest()
-            if manifest is None or not _belongs(manifest, log):
+            if manifest is None or not _belongs(manifest, table):
                 return
             self._index = self._open(manifest)
             if self._index is not None:
@@ -125,31 +127,31 @@ class IndexFile:
             return bool(self.manifest.nlist)
         return not self.manifest.nlist or rows > _OUTGROWN * self.manifest.trained_on
 
-    def build(self, log: VectorLog, rows: int) -> None:
+    def build(self, table: VectorTable, rows: int) -> None:
         """Make the index of the first ``rows`` rows anew and put it in place."""
         if rows == 0:
             self.discard()
             return
-        index, nlist, nprobe, recall = build(log, rows)
-        self._write(index, log, rows, nlist=nlist, nprobe=nprobe, recall=recall, trained_on=rows)
+        index, nlist, nprobe, recall = build(table, rows)
+        self._write(index, table, rows, nlist=nlist, nprobe=nprobe, recall=recall, trained_on=rows)
 
-    def extend(self, log: VectorLog, rows: int) -> None:
-        """Add the rows that the log has beyond the index, up to ``rows``."""
+    def extend(self, table: VectorTable, rows: int) -> None:
+        """Add the rows that the table has beyond the index, up to ``rows``."""
         faiss = faiss_library()
 
         manifest = self.manifest
         if manifest is None:
-            self.build(log, rows)
+            self.build(table, rows)
             return
         try:
             index = faiss.read_index(str(self.folder / manifest.file))
         except RuntimeError:
-            self.build(log, rows)
+            self.build(table, rows)
             return
-        add(index, log, manifest.count, rows)
+        add(index, table, manifest.count, rows)
         self._write(
             index,
-            log,
+            table,
             rows,
             nlist=manifest.nlist,
             nprobe=manifest.nprobe,
@@ -158,12 +160,12 @@ class IndexFile:
         )
 
     def discard(self) -> None:
-        """Remove the index; searches read the log until another is made."""
+        """Remove the index; searches read the table until another is made."""
         (self.folder / "manifest.json").unlink(missing_ok=True)
         self._clean(keep="")
         self.manifest, self._index, self._stamp = None, None, None
 
-    def verify(self, log: VectorLog) -> list[str]:
+    def verify(self, table: VectorTable) -> list[str]:
         """List the faults of the files on disk, checksum included; empty if they are intact or absent."""
         if not (self.folder / "manifest.json").exists():
             return []
@@ -175,7 +177,7 @@ class IndexFile:
             return [f"{path} is missing"]
         if sha256_of(path) != manifest.sha256:
             return [f"{path} is not as it was written: checksums differ"]
-        if not _belongs(manifest, log):
+        if not _belongs(manifest, table):
             return [f"{path} was made from other vectors than those of the log"]
         return []
 
@@ -216,7 +218,7 @@ class IndexFile:
             return None
         return status.st_mtime_ns, status.st_ino
 
-    def _write(self, index: Any, log: VectorLog, rows: int, **details: Any) -> None:
+    def _write(self, index: Any, table: VectorTable, rows: int, **details: Any) -> None:
         """Write beside, flush, name it in the manifest, remove what it replaces."""
         faiss = faiss_library()
 
@@ -227,10 +229,10 @@ class IndexFile:
             _flush(beside)
             checksum = sha256_of(beside)
             manifest = IndexManifest(
-                encoder_hash=log.encoder_hash,
-                dimension=log.dimension,
+                encoder_hash=table.encoder_hash,
+                dimension=table.dimension,
                 count=rows,
-                last=hashlib.sha256(log.raw(rows - 1)).hexdigest(),
+                last=hashlib.sha256(table.raw(rows - 1)).hexdigest(),
                 file=f"{rows}-{checksum[:12]}.faiss",
                 size=beside.stat().st_size,
                 sha256=checksum,
@@ -246,7 +248,7 @@ class IndexFile:
             raise WorkspaceError(f"cannot write the index in {self.folder}: {error}") from error
         self._clean(keep=manifest.file)
         self._stamp = None
-        self.refresh(log)
+        self.refresh(table)
 
     def _clean(self, keep: str) -> None:
         """Remove index files that no manifest names."""
@@ -255,12 +257,12 @@ class IndexFile:
                 path.unlink(missing_ok=True)
 
 
-def _belongs(manifest: IndexManifest, log: VectorLog) -> bool:
-    """Return whether the index was made from the first rows of this log."""
+def _belongs(manifest: IndexManifest, table: VectorTable) -> bool:
+    """Return whether the index was made from the first rows of this table."""
     return (
-        (manifest.encoder_hash, manifest.dimension) == (log.encoder_hash, log.dimension)
-        and 0 < manifest.count <= len(log)
-        and hashlib.sha256(log.raw(manifest.count - 1)).hexdigest() == manifest.last
+        (manifest.encoder_hash, manifest.dimension) == (table.encoder_hash, table.dimension)
+        and 0 < manifest.count <= len(table)
+        and hashlib.sha256(table.raw(manifest.count - 1)).hexdigest() == manifest.last
     )
 
 
@@ -276,47 +278,47 @@ def faiss_library() -> Any:
     return faiss
 
 
-def build(log: VectorLog, rows: int) -> tuple[Any, int, int, float]:
+def build(table: VectorTable, rows: int) -> tuple[Any, int, int, float]:
     """Build an index of the first ``rows`` rows.
 
     Returns:
         The index, nlist and nprobe (0 and 0 for exact search), and the recall measured with them.
     """
     faiss = faiss_library()
-    index = faiss.IndexFlatL2(log.dimension)
+    index = faiss.IndexFlatL2(table.dimension)
     nlist = 0 if rows < FLAT_BELOW else min(_MOST_CELLS, int(4 * math.sqrt(rows)))
     if nlist:
-        index = faiss.IndexIVFFlat(index, log.dimension, nlist)
-        index.train(_sample(log, rows, nlist * _TRAIN_ROWS_PER_CELL))
-    add(index, log, 0, rows)
-    nprobe, recall = _choose_nprobe(index, log, rows) if nlist else (0, 1.0)
+        index = faiss.IndexIVFFlat(index, table.dimension, nlist)
+        index.train(_sample(table, rows, nlist * _TRAIN_ROWS_PER_CELL))
+    add(index, table, 0, rows)
+    nprobe, recall = _choose_nprobe(index, table, rows) if nlist else (0, 1.0)
     return index, nlist, nprobe, recall
 
 
-def add(index: Any, log: VectorLog, start: int, stop: int) -> None:
-    """Add rows ``start`` to ``stop`` of the log to an index."""
-    for _, vectors in _chunks(log, start, stop):
+def add(index: Any, table: VectorTable, start: int, stop: int) -> None:
+    """Add rows ``start`` to ``stop`` of the table to an index."""
+    for _, vectors in _chunks(table, start, stop):
         index.add(vectors)
 
 
-def _chunks(log: VectorLog, start: int, stop: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def _chunks(table: VectorTable, start: int, stop: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
     for first in range(start, stop, _CHUNK_ROWS):
-        yield first, log.rows(first, min(first + _CHUNK_ROWS, stop))[2]
+        yield first, table.rows(first, min(first + _CHUNK_ROWS, stop))
 
 
-def _sample(log: VectorLog, rows: int, wanted: int) -> NDArray[np.float32]:
-    """Sample about ``wanted`` rows, evenly spread over the log."""
+def _sample(table: VectorTable, rows: int, wanted: int) -> NDArray[np.float32]:
+    """Sample about ``wanted`` rows, evenly spread over the table."""
     step = max(1, rows // wanted)
-    return np.concatenate([vectors[(-first) % step :: step] for first, vectors in _chunks(log, 0, rows)])
+    return np.concatenate([vectors[(-first) % step :: step] for first, vectors in _chunks(table, 0, rows)])
 
 
-def _choose_nprobe(index: Any, log: VectorLog, rows: int) -> tuple[int, float]:
+def _choose_nprobe(index: Any, table: VectorTable, rows: int) -> tuple[int, float]:
     """Return twice the fewest cells that find enough of the nearest, and the share that half of them find.
 
-    Half of the questions are rows of the log, half lie between two rows, where no case is. A
+    Half of the questions are rows of the table, half lie between two rows, where no case is. A
     neighbour counts as found if it is as near as the true one: equal problems are interchangeable.
     """
-    queries = _sample(log, rows, _RECALL_QUERIES)[:_RECALL_QUERIES]
+    queries = _sample(table, rows, _RECALL_QUERIES)[:_RECALL_QUERIES]
     half = len(queries) // 2
     queries[:half] = 0.7 * queries[:half] + 0.3 * queries[-half:][::-1]
     k = min(_RECALL_NEIGHBOURS, rows)

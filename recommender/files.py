@@ -11,10 +11,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from kg.errors import WorkspaceError
-from kg.whole_files import write_json
+from kg.whole_files import sync_folder, write_json
 
-FORMAT = 1
+FORMAT = 2
 """Version of the workspace directory; another one is refused."""
+
+OLD_FORMAT = 1
+"""The version that ``workspace upgrade`` carries over."""
 
 
 _DIGEST = "digest"
@@ -71,11 +74,7 @@ def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
                 os.fsync(stream.fileno())
         shutil.rmtree(folder, ignore_errors=True)
         draft.rename(folder)
-        descriptor = os.open(folder.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(folder.parent)
     except OSError:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -133,13 +132,8 @@ class WorkspaceFiles:
 
     @property
     def trials(self) -> Path:
-        """The trial store."""
+        """The one truth: rows, vectors, and the statements that the graph is made from."""
         return self.root / "trials.sqlite3"
-
-    @property
-    def vectors(self) -> Path:
-        """The vector log; its FAISS index is the folder ``index`` beside it."""
-        return self.root / "vectors.log"
 
     @property
     def texts(self) -> Path:
@@ -187,11 +181,6 @@ class WorkspaceFiles:
         return self.root / "versions"
 
     @property
-    def imports(self) -> Path:
-        """Folder of what imports added to the graph, a file for each batch, so that they can be undone."""
-        return self.root / "imports"
-
-    @property
     def base(self) -> Path:
         """Folder of what the workspace rests on: a description, and its graph as it was taken over."""
         return self.root / "base"
@@ -222,12 +211,20 @@ class WorkspaceFiles:
         except OSError as error:
             raise WorkspaceError(f"{self.root} cannot be read: {error.strerror}") from None
 
-    def read(self, *, for_writing: bool = False) -> dict[str, object]:
+    def form(self) -> object:
+        """The version of the layout that the manifest names; None where it names none or cannot be read."""
+        try:
+            content = json.loads(self.manifest.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return content.get("format") if isinstance(content, dict) else None
+
+    def read(self, *, for_writing: bool = False, form: int = FORMAT) -> dict[str, object]:
         """The manifest.
 
         Args:
-            for_writing: Also see that the parts which are the truth are there: a writer would begin them
-                anew, and then sweep from the others what an empty graph never acknowledged.
+            form: The version that it must be of.
+            for_writing: Also see that the rows are there: a writer would begin them anew.
 
         Raises:
             WorkspaceError: There is none, it or the workspace is damaged, or it is of another version.
@@ -245,7 +242,12 @@ class WorkspaceFiles:
                 f"{self.manifest} is damaged", hint="restore the workspace, or make another with --workspace"
             ) from None
         found = content.get("format") if isinstance(content, dict) else None
-        if found != FORMAT:
+        if found == OLD_FORMAT != form:
+            raise WorkspaceError(
+                f"{self.root} is a workspace of format {OLD_FORMAT}, this program reads format {FORMAT}",
+                hint="tunegraph workspace upgrade carries it over",
+            )
+        if found != form:
             raise WorkspaceError(
                 f"{self.root} is a workspace of format {found}, this program reads format {FORMAT}",
                 hint="use the version that wrote it, or export from there and import here",
@@ -255,17 +257,11 @@ class WorkspaceFiles:
                 f"{self.manifest} is not what was written",
                 hint="restore the workspace, or put back what was changed by hand",
             )
-        graph = (self.live, self.live / "CURRENT")
-        for part in (*graph, self.trials) if for_writing else ():
-            if not part.exists():
-                hint = (
-                    "restore the workspace"
-                    if part == self.trials
-                    else "tunegraph doctor --repair makes it again from the newest published graph"
-                )
-                raise WorkspaceError(
-                    f"{part} is missing", hint=f"{hint}; nothing was changed in what is left"
-                )
+        if for_writing and not self.trials.exists():
+            raise WorkspaceError(
+                f"{self.trials} is missing",
+                hint="restore the workspace; nothing was changed in what is left",
+            )
         return {name: value for name, value in content.items() if name != _DIGEST}
 
     def write(self, content: Mapping[str, object]) -> None:
@@ -291,7 +287,6 @@ class WorkspaceFiles:
                 self.lock,
                 self.graph,
                 self.trials,
-                self.vectors,
                 self.texts,
                 self.experiments,
                 self.tunes,

@@ -34,9 +34,6 @@ def ingest(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="End with 0 although rows were bad.")
     ] = False,
-    durable: Annotated[
-        bool, typer.Option("--durable", help="Wait for the disk after each batch: survives loss of power.")
-    ] = False,
     hardware: Annotated[str, typer.Option("--hardware", help="Hardware of runs whose files name none.")] = "",
     from_command: Annotated[
         str | None,
@@ -90,7 +87,7 @@ def ingest(
             with open_workspace(context) as workspace:
                 summary = workspace.knowledge.try_out(paths, on_progress=advance, options=options)
         else:
-            with open_for_writing(context, durable=durable) as editor:
+            with open_for_writing(context) as editor:
                 summary = editor.ingest(paths, on_progress=advance, options=options)
                 if summary.added.rows >= LEARN_FROM_ROWS and learn:
                     stopped = learn_from(editor)

@@ -67,6 +67,22 @@ def restore(
 
 
 @app.command()
+def upgrade(context: typer.Context) -> None:
+    """Carry an older workspace over to this program.
+
+    Once, where a command says so; go on with the same command if it was interrupted.
+
+    Example: tunegraph workspace upgrade
+    """
+    from recommender.workspace.upkeep import UpkeepDesk
+
+    chosen = settings(context)
+    is_new = UpkeepDesk.upgrade(chosen.workspace, cache=chosen.cache)
+    said = "is carried over" if is_new else "has the form of this program already"
+    print(f"{chosen.workspace} {said}", file=sys.stderr)
+
+
+@app.command()
 def renew(context: typer.Context, as_json: JsonOption = False) -> None:
     """Renew the shipped knowledge; keep what is yours.
 

@@ -1,4 +1,4 @@
--- The tables of the trial store.
+-- The rows of a workspace.
 CREATE TABLE problems (
     key INTEGER PRIMARY KEY AUTOINCREMENT,  -- never given twice: vectors refer to it
     batch INTEGER NOT NULL,

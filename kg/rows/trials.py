@@ -1,7 +1,7 @@
 """Every measured configuration of every problem: one SQLite file.
 
-A row carries the number of its batch. A batch counts once the graph has acknowledged it, so a reader
-sets ``acknowledged`` and rows of later batches do not exist for it.
+A row carries the number of its batch. A reader sees a graph that ends with some batch: it sets
+``acknowledged`` to that, and rows of later batches do not exist for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kg.nouns.entities import Better, Configuration, Kind, Objective, Problem, Status, Trust
 from kg.nouns.values import Settings
-from kg.rows import seals, trials_sql
+from kg.rows import trials_sql
 from kg.rows.interning import InternedValues
 from kg.rows.trial_rows import Counts, ProblemRow, Trial, TrialTable, rank, table_of, trial_of
 from kg.rows.trials_file import TrialsFile, open_file
@@ -340,11 +340,6 @@ class TrialStore:
             if key not in lowest or trust.weight < lowest[key].weight:
                 lowest[key] = trust
         return lowest
-
-    def sweep(self, after_batch: int) -> int:
-        """Move what later batches than ``after_batch`` left to the quarantine; returns how many rows."""
-        seals.prepare(self._file)
-        return seals.sweep(self._file, after_batch)
 
     def counts(self) -> Counts:
         """Count rows, problems and configurations; walks over all rows."""

@@ -15,19 +15,23 @@ from kg.errors import WorkspaceError
 APPLICATION = 0x74756E65
 """SQLite's application_id of these files: "tune"."""
 
-VERSION = 2
-"""SQLite's user_version: of ``data/trials/tables.sql``."""
+VERSION = 3
+"""SQLite's user_version: of ``tables.sql`` and ``batches.sql`` in ``data/trials``."""
 
 PATIENCE_S = 5.0
 """How long to wait for another writer; there is none where the writer lock is kept."""
 
 
 class TrialsFile:
-    """A connection that speaks of a workspace when something is wrong."""
+    """A connection that speaks of a workspace when something is wrong.
+
+    Attributes:
+        path: The file.
+    """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
-        self._path = path
+        self.path = path
 
     @property
     def in_transaction(self) -> bool:
@@ -46,7 +50,7 @@ class TrialsFile:
             with self._unsynced(), self.transaction():
                 yield
             return
-        with _explained(self._path):
+        with explained(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -54,7 +58,7 @@ class TrialsFile:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-        with _explained(self._path):
+        with explained(self.path):
             self._connection.execute("COMMIT")
 
     @contextmanager
@@ -67,22 +71,22 @@ class TrialsFile:
 
     def read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT."""
-        with _explained(self._path):
+        with explained(self.path):
             return self._connection.execute(sql, values).fetchall()
 
     def walk(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a SELECT one at a time, for what is too much to hold."""
-        with _explained(self._path):
+        with explained(self.path):
             yield from self._connection.execute(sql, values)
 
     def write(self, sql: str, *values: object) -> int:
         """Run one statement; returns the number of rows it changed."""
-        with _explained(self._path):
+        with explained(self.path):
             return self._connection.execute(sql, values).rowcount
 
     def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> int:
         """Run one statement for each of ``rows``; returns the number of rows changed."""
-        with _explained(self._path):
+        with explained(self.path):
             return self._connection.executemany(sql, rows).rowcount if rows else 0
 
     def find_or_insert(self, find: str, name: str, insert: str, *values: object) -> int:
@@ -90,7 +94,7 @@ class TrialsFile:
 
         ``insert`` does nothing on conflict, so that a new row costs one statement.
         """
-        with _explained(self._path):
+        with explained(self.path):
             cursor = self._connection.execute(insert, values)
             if cursor.rowcount and cursor.lastrowid:
                 return cursor.lastrowid
@@ -108,7 +112,7 @@ def open_file(path: Path, *, read_only: bool) -> TrialsFile:
     Raises:
         WorkspaceError: It is missing, damaged, foreign or of another version, or cannot be written.
     """
-    with _explained(path):
+    with explained(path):
         if read_only:
             connection = _connect_read_only(path)
         else:
@@ -148,7 +152,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> 
     if not read_only and not tables and not application:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(
-            f"BEGIN IMMEDIATE; {text('trials/tables.sql')}"
+            f"BEGIN IMMEDIATE; {text('trials/tables.sql')} {text('trials/batches.sql')}"
             f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
     elif application != APPLICATION:
@@ -156,7 +160,9 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> 
     elif version != VERSION:
         raise WorkspaceError(
             f"{path} has format {version}, this program reads format {VERSION}",
-            hint="use the version of tunegraph that made it",
+            hint="tunegraph workspace upgrade carries it over"
+            if version < VERSION
+            else "use the version of tunegraph that made it",
         )
     # FULL waits for the disk (sqlite.org/wal.html): after a loss of power rows may be ahead of the graph that
     # acknowledges them, never behind it. A writer does not map the file: what it maps counts as its memory,
@@ -173,7 +179,7 @@ def copy_database(source: Path, target: Path) -> None:
         WorkspaceError: It cannot be read, or the copy cannot be written.
     """
     with (
-        _explained(source),
+        explained(source),
         closing(_connect_read_only(source)) as there,
         closing(sqlite3.connect(target)) as here,
     ):
@@ -181,7 +187,8 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of a file into an error about the workspace."""
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -114,14 +114,13 @@ class OxigraphStore:
         with self._explained():
             self._store.bulk_extend(quads_of(stream, format))
 
-    def replace_plain(self, removed: Iterable[Triple], added: Iterable[str]) -> None:
-        """Take ``removed`` away and put N-Triples of our own in, as one step; nothing in them is checked."""
-        removal, text = replacement(removed, ()), "".join(added)
+    def replace_plain(self, removed: str, added: str) -> None:
+        """Take N-Triples of our own away and put others in, as one step; nothing in them is checked."""
         with self._explained():
-            if removal:
-                self._store.update(f"{removal} ;\nINSERT DATA {{\n{text}}}")
+            if removed:
+                self._store.update(f"DELETE DATA {{\n{removed}}} ;\nINSERT DATA {{\n{added}}}")
             else:
-                self._store.load(text, RdfFormat.N_TRIPLES, lenient=True)
+                self._store.load(added, RdfFormat.N_TRIPLES, lenient=True)
 
     def load_plain(self, lines: bytes) -> None:
         """Add a document of N-Triples of our own, all or none; nothing in it is checked."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kg.errors import WorkspaceError
 from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import newest_batch
 
 KEPT = 3
 """Snapshots kept besides those in use: a reader may just have read the name of an older one."""
@@ -86,6 +87,15 @@ def newest_number(folder: Path) -> int:
         return int((folder / "CURRENT").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return 0
+
+
+def published_batch(folder: Path) -> int | None:
+    """Return the newest batch of the newest snapshot; None where that cannot be told."""
+    try:
+        with open_newest(folder) as graph:
+            return newest_batch(graph)
+    except WorkspaceError:
+        return None
 
 
 def share(folder: Path, target: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from embeddings.index import ProblemIndex
 from kg.errors import MissingDependencyError
 from kg.nouns.entities import Problem
+from kg.rows.trials_file import open_file
 from kg.triples.serialisation import from_graph
 from recommender.calibration.response import LEARNED_FROM, ResponseModels, fit, sample_order
 from recommender.ranking.cases.evidence import CaseQuestion
@@ -170,11 +171,13 @@ class SubsetRanker:
             vectors = None if vectors is None else vectors * self._encoder.factors(weights)
         place = Path(self._place.name) / str(len(self._by_weights))
         place.mkdir()
-        index = ProblemIndex(place, encoder.dimension, encoder.hash)
-        self._open.callback(index.close)
+        file = open_file(place / "vectors.sqlite3", read_only=False)
+        self._open.callback(file.close)
+        index = ProblemIndex(file, place, encoder.dimension, encoder.hash)
         if self._known:
             rows = encoder.encode(list(self._known.values())) if vectors is None else vectors
-            index.append(np.fromiter(self._known, np.int64), 1, rows)
+            with file.transaction(synced=False):
+                index.table.append(np.fromiter(self._known, np.int64), 1, rows)
             index.catch_up()
         return Retriever(self._trials, index, encoder, self._tree, similarity)
 

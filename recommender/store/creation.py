@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import shutil
@@ -14,13 +13,11 @@ from typing import TYPE_CHECKING
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import data
-from embeddings.text_encoder import DEFAULT_MODEL, OnnxTextEncoder
-from embeddings.vector_log import copy_log
+from embeddings.text_encoder import OnnxTextEncoder
+from kg.rows.trials import TrialStore
 from kg.rows.trials_file import copy_database
-from kg.triples.exchange import FORMATS
-from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.snapshots import open_newest, publish
+from kg.triples.snapshots import publish
 from kg.whole_files import write_bytes
 from recommender.files import FORMAT, PINNED, WorkspaceFiles
 from recommender.store import shipped_knowledge as shipped
@@ -66,7 +63,7 @@ def create(
         return
     if with_shipped and model is not None:
         keep_shipped_texts(layout, model)
-    with editor(layout, cache, model, clock, command="create", durable=True) as writing:
+    with editor(layout, cache, model, clock, command="create") as writing:
         if with_shipped:
             on_step("reading the shipped knowledge, some five seconds")
             writing.add_knowledge([*shipped.knowledge(), *shipped.recipes()])
@@ -99,13 +96,12 @@ def _create_from_ready_made(
             dir=root.parent, prefix=f".{root.name}-", ignore_cleanup_errors=True
         ) as place:
             draft = WorkspaceFiles(Path(place) / "workspace")
-            if not unpack_ready_made(draft, model):
+            if not unpack_ready_made(draft):
                 return False
             if model is not None:
                 keep_shipped_texts(draft, model)
-            if not draft.vectors.exists():
-                with editor(draft, cache, model, clock, command="create", durable=True):
-                    pass  # entering it makes the vectors with the text model
+            with editor(draft, cache, model, clock, command="create"):
+                pass  # entering it makes the vectors where the text model is not the one that ships
             _keep_shipped_base(draft)
             draft.create(_manifest(cache, model, clock, with_shipped=True))
             draft.root.chmod(root.stat().st_mode & 0o777)
@@ -142,17 +138,14 @@ def editor(
     clock: Callable[[], datetime],
     *,
     command: str,
-    durable: bool,
 ) -> Editor:
     """Return the writing side of a workspace; it takes the lock when it is entered."""
     from recommender.store.editor import Editor  # the readers of all formats come with it
 
-    return Editor(writer(layout, cache, model, clock, command=command, durable=durable))
+    return Editor(writer(layout, cache, model, clock, command=command))
 
 
-def editor_at(
-    path: Path, cache: Path, clock: Callable[[], datetime], *, command: str = "", durable: bool = False
-) -> Editor:
+def editor_at(path: Path, cache: Path, clock: Callable[[], datetime], *, command: str = "") -> Editor:
     """Return the writing side of the workspace at a path, which need not be readable.
 
     Raises:
@@ -160,7 +153,7 @@ def editor_at(
     """
     layout = WorkspaceFiles(path)
     model = text_model(layout.read(for_writing=True))
-    return editor(layout, cache, model, clock, command=command, durable=durable)
+    return editor(layout, cache, model, clock, command=command)
 
 
 def writer(
@@ -170,13 +163,12 @@ def writer(
     clock: Callable[[], datetime],
     *,
     command: str,
-    durable: bool,
 ) -> Writer:
     """Return what adds batches to a workspace; it takes the lock when it is entered."""
     from recommender.store.writing.writer import Writer  # a question is answered without it
 
     encoder = partial(problem_encoder, layout=layout, cache=cache, model=model, read_only=False)
-    return Writer(layout, encoder, clock, command=command, durable=durable)
+    return Writer(layout, encoder, clock, command=command)
 
 
 def text_model(manifest: Mapping[str, object]) -> str | None:
@@ -189,7 +181,6 @@ READY_MADE = "ready/workspace.zip"
 """The archive among the shipped files."""
 
 _NOTE = "made-from.json"
-_GRAPH = "graph.nt"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of each member: the same archive comes of the same workspace."""
 
@@ -199,44 +190,31 @@ def made_from() -> dict[str, object]:
     return {"shipped": shipped.version(), "format": FORMAT}
 
 
-def pack_ready_made(layout: WorkspaceFiles, target: Path, with_texts: Path | None) -> None:
+def pack_ready_made(layout: WorkspaceFiles, target: Path) -> None:
     """Write the archive of a workspace that was just made from the shipped knowledge.
 
     Args:
-        layout: The workspace, with structured features alone.
+        layout: The workspace; it has the vectors of every text model that is to ship with it.
         target: The file to write.
-        with_texts: Vectors of the same problems with the default text model; None without them.
 
     Raises:
         WorkspaceError: The workspace cannot be read.
         OSError: The file cannot be written.
     """
-    triples = io.BytesIO()
-    with open_newest(layout.graph) as graph:
-        graph.dump(triples, FORMATS["ntriples"])
-        batch = max(batch_records(graph))
-    parts = {_GRAPH: b"".join(sorted(triples.getvalue().splitlines(keepends=True)))}
     with TemporaryDirectory() as place:
-        draft = WorkspaceFiles(Path(place))
-        copy_database(layout.trials, draft.trials)
-        copy_log(layout.vectors, draft.vectors, batch)
-        for path in (draft.trials, draft.vectors):
-            parts[path.name] = path.read_bytes()
-        if with_texts is not None:
-            copy_log(with_texts, draft.root / "with-texts", batch)
-            parts[_vectors_of(DEFAULT_MODEL)] = (draft.root / "with-texts").read_bytes()
+        copy = Path(place) / layout.trials.name
+        copy_database(layout.trials, copy)
+        content = copy.read_bytes()
     with ZipFile(target, "w", ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr(ZipInfo(_NOTE, _LONG_AGO), json.dumps(made_from()))
-        for name, content in parts.items():
-            archive.writestr(ZipInfo(name, _LONG_AGO), content, ZIP_DEFLATED)
+        archive.writestr(ZipInfo(layout.trials.name, _LONG_AGO), content, ZIP_DEFLATED)
 
 
-def unpack_ready_made(layout: WorkspaceFiles, model: str | None) -> bool:
-    """Put the parts of the ready-made workspace into a new folder.
+def unpack_ready_made(layout: WorkspaceFiles) -> bool:
+    """Put the ready-made workspace into a new folder, and make its graph.
 
     Args:
         layout: Where; there is nothing yet.
-        model: Name of its text model; vectors of another than the default one are left to the writer.
 
     Returns:
         Whether there is one that fits what ships; else the folder is as it was.
@@ -249,22 +227,27 @@ def unpack_ready_made(layout: WorkspaceFiles, model: str | None) -> bool:
         with data.resource(READY_MADE).open("rb") as stream, ZipFile(stream) as archive:
             if json.loads(archive.read(_NOTE)) != made_from():
                 return False
-            parts = {layout.trials: archive.read(layout.trials.name)}
-            if _vectors_of(model) in archive.namelist():
-                parts[layout.vectors] = archive.read(_vectors_of(model))
-            triples = archive.read(_GRAPH)
+            content = archive.read(layout.trials.name)
     except (FileNotFoundError, BadZipFile, KeyError, ValueError):  # none, or damaged: members have checksums
         return False
-    layout.graph.mkdir(parents=True)
-    for path, content in parts.items():
-        write_bytes(path, content)
-    with OxigraphStore(layout.live) as graph:
-        graph.load_plain(triples)
-        graph.flush()
-        publish(graph, layout.graph)
+    layout.root.mkdir(parents=True)
+    write_bytes(layout.trials, content)
+    make_graph(layout)
     return True
 
 
-def _vectors_of(model: str | None) -> str:
-    """Name of the vectors of a text model in the archive."""
-    return "vectors.log" if model is None else f"vectors-{model}.log"
+def make_graph(layout: WorkspaceFiles, *, after: int = 0) -> None:
+    """Make the graph of a workspace from its batches, in a folder that has none, and publish it.
+
+    Args:
+        layout: The workspace.
+        after: Number of a snapshot elsewhere that the published one follows.
+
+    Raises:
+        WorkspaceError: The batches are damaged, or the graph cannot be written.
+    """
+    from recommender.store.writing.batch_chain import catch_up  # a question is answered without it
+
+    with TrialStore(layout.trials, read_only=True) as trials, OxigraphStore(layout.live) as graph:
+        catch_up(graph, trials.file)
+        publish(graph, layout.graph, after=after)

@@ -109,14 +109,13 @@ class WorkspaceSnapshot:
                 hardware=hardware,
                 names=Names(graph, hardware),
                 encoder=encoder,
-                index=ProblemIndex(layout.root, encoder.dimension, encoder.hash, read_only=True),
+                index=ProblemIndex(trials.file, layout.root, encoder.dimension, encoder.hash, read_only=True),
             )
             undo.pop_all()
         return snapshot
 
     def close(self) -> None:
         """Close the files."""
-        self.index.close()
         self.trials.close()
         self.graph.close()
 

@@ -33,7 +33,7 @@ class OpenWorkspace(Protocol):
     cache: Path
     clock: Callable[[], datetime]
 
-    def edit(self, *, command: str = "", durable: bool = False) -> Editor:
+    def edit(self, *, command: str = "") -> Editor:
         """Return the writing side; enter it to take the lock."""
 
     def refresh(self) -> None:

@@ -172,6 +172,13 @@ class UpkeepDesk(Desk):
         return restore(WorkspaceFiles(path), file)
 
     @staticmethod
+    def upgrade(path: Path, *, cache: Path) -> bool:
+        """Carry a workspace of the form before over; see ``recommender.store.upkeep.upgrade``."""
+        from recommender.store.upkeep.upgrade import upgrade
+
+        return upgrade(WorkspaceFiles(path), cache, _now)
+
+    @staticmethod
     def renew(path: Path, *, cache: Path) -> RenewalResult:
         """Put a workspace on the knowledge that ships now; see ``recommender.store.renewal.renewal``."""
         from recommender.store import shipped_knowledge

@@ -141,11 +141,9 @@ class Workspace:
             on_step=on_step,
         )
 
-    def edit(self, *, command: str = "", durable: bool = False) -> Editor:
+    def edit(self, *, command: str = "") -> Editor:
         """Return the writing side; enter it to take the lock."""
-        return self.editor(
-            self.layout.root, cache=self.cache, command=command, durable=durable, clock=self.clock
-        )
+        return self.editor(self.layout.root, cache=self.cache, command=command, clock=self.clock)
 
     @staticmethod
     def editor(
@@ -153,7 +151,6 @@ class Workspace:
         *,
         cache: Path,
         command: str = "",
-        durable: bool = False,
         clock: Callable[[], datetime] = _now,
     ) -> Editor:
         """Return the writing side of a workspace, which need not be readable.
@@ -163,7 +160,7 @@ class Workspace:
         Raises:
             WorkspaceError: There is no workspace, or it is of another version.
         """
-        return creation.editor_at(path, cache, clock, command=command, durable=durable)
+        return creation.editor_at(path, cache, clock, command=command)
 
     @property
     def graph(self) -> GraphStore:

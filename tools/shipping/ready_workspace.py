@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,22 +24,20 @@ def main() -> None:
     with TemporaryDirectory() as place:
         layout = WorkspaceFiles(Path(place) / "workspace")
         Workspace.create(layout.root, cache=Path(place) / "cache", text_model=None, clock=lambda: made)
-        creation.pack_ready_made(layout, target, _with_texts(layout, Path(place) / "texts"))
+        _add_vectors_of_texts(layout, Path(place) / "cache")
+        creation.pack_ready_made(layout, target)
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB of {creation.made_from()}")
 
 
-def _with_texts(layout: WorkspaceFiles, place: Path) -> Path | None:
-    """Vectors of a workspace's problems with the default text model; None where a text's is not shipped."""
-    shutil.copytree(layout.root, place)
-    copy = WorkspaceFiles(place)
-    keep_shipped_texts(copy, DEFAULT_MODEL)
-    copy.write({**copy.read(), "encoder": DEFAULT_MODEL})
+def _add_vectors_of_texts(layout: WorkspaceFiles, cache: Path) -> None:
+    """Add the vectors that the default text model makes; none where a text's is not shipped."""
+    keep_shipped_texts(layout, DEFAULT_MODEL)
+    layout.write({**layout.read(), "encoder": DEFAULT_MODEL})
     try:
-        with Workspace.editor(place, cache=place.parent / "cache"):
-            return copy.vectors
+        with Workspace.editor(layout.root, cache=cache):
+            pass
     except MissingDependencyError:
         print("without vectors of texts: python -m tools.shipping.texts makes those of new ones")
-        return None
 
 
 if __name__ == "__main__":

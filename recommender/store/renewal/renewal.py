@@ -55,9 +55,7 @@ def renew(
             was made above another one; nothing was changed.
     """
     manifest = layout.read(for_writing=True)
-    with creation.editor(
-        layout, cache, creation.text_model(manifest), clock, command="workspace renew", durable=False
-    ):
+    with creation.editor(layout, cache, creation.text_model(manifest), clock, command="workspace renew"):
         pass  # what a crash left is swept, and readers see what was acknowledged
     before = Base.read(layout)
     if before is not None and before.place:
@@ -118,12 +116,10 @@ def _guessed(layout: WorkspaceFiles, manifest: Mapping[str, object]) -> Base:
 def _carry_files(layout: WorkspaceFiles, draft: WorkspaceFiles) -> None:
     """Copy what is no record of the graph: tests, questions asked, carbon series, and what is not ours."""
     made = {path.name for path in (layout.lock, layout.graph, layout.manifest, layout.base, layout.versions)}
-    made |= {path.name for path in (layout.generations, layout.models, layout.imports, layout.completions)}
+    made |= {path.name for path in (layout.generations, layout.models, layout.completions)}
     made |= {INDEX, *(path.name for path in layout.learned(0).paths)}
     for path in layout.root.iterdir():
-        if path.name in made or path.name.startswith(
-            (layout.trials.name, layout.vectors.name, layout.texts.name)
-        ):
+        if path.name in made or path.name.startswith((layout.trials.name, layout.texts.name)):
             continue
         if path == layout.questions:
             copy_database(path, draft.questions)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
-from kg.rows import seals
 from kg.rows.cases import cases_by_batch, trusts_after
 from kg.rows.joining import LISTED, compare
 from kg.rows.layering import changed_nodes, described_knowledge, knowledge_layer, left_over
@@ -117,15 +116,11 @@ def replay(
         rows = compare(draft.trials, layout.trials, acknowledged=(base.batch, newest), since=then.batch)
         own = OwnRecords(graph=graph, trials=trials, after=then.batch, base=was)
         model = creation.text_model(draft.read())
-        writer = stack.enter_context(
-            creation.writer(draft, cache, model, clock, command="workspace renew", durable=True)
-        )
+        writer = stack.enter_context(creation.writer(draft, cache, model, clock, command="workspace renew"))
         added = _write(own, layer, writer, clock)
         if own.has_foreign_effects or layer.nodes:  # cases leave nothing behind
             rest = left_over(graph, fresh if was is None else was, writer.graph)
-            writer.graph.extend(rest)
-            writer.changed()
-        seals.put_in_quarantine(writer.trials.file, seals.quarantine(trials.file))
+            writer.change_knowledge((), rest)
         _carry_learned(layout, draft, then, (newest, writer.batch))
     conflicts = [
         Conflict(about=item.about, ours=_brief(item.come), theirs=_brief(item.gone))
@@ -160,8 +155,7 @@ class _RecordedClock:
 
 def _write(own: OwnRecords, layer: KnowledgeLayer, writer: Writer, clock: _RecordedClock) -> Additions:
     if layer.nodes:
-        writer.graph.replace(layer.removed, layer.added)
-        writer.changed()
+        writer.change_knowledge(layer.removed, layer.added)
     added = Additions()
     for item in own.batches():
         clock.time = item.batch.time

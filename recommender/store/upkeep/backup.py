@@ -1,8 +1,8 @@
 """A workspace copied to one file and back, all of it or nothing.
 
 The file is a tar archive followed by a line with its SHA-256, so any cut or changed byte shows. A backup
-holds what readers see: the newest published graph, and rows, vectors and files up to its batch; caches are
-left out. No lock is needed for it. It gets its name once it is checked and on the disk.
+holds all acknowledged batches, and the files up to the newest; caches, such as the graph, are left out. No
+lock is needed for it. It gets its name once it is checked and on the disk.
 
 A restore unpacks beside the workspace, checks all of it, and then exchanges the two folders in one step. The
 old one is renamed, not deleted.
@@ -21,27 +21,24 @@ from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
 
-from embeddings.vector_log import copy_log
 from kg.archives import unpack_tar
 from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
-from kg.rows import seals
+from kg.rows import batches
 from kg.rows.trials import TrialStore
 from kg.rows.trials_file import copy_database
-from kg.triples.finders import batch_records
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.snapshots import newest, newest_number, open_newest, publish, share
+from kg.triples.snapshots import newest_number
 from recommender.experiment.journal import MARK
 from recommender.files import WorkspaceFiles
-from recommender.store.upkeep.checkup import file_faults, live_fault, row_faults, vector_faults
+from recommender.store import creation
+from recommender.store.upkeep.checkup import file_faults
 from recommender.store.upkeep.exchange import put_in_place
-from recommender.store.upkeep.marks import KEY, Marks
 from recommender.store.versions import versions
 
 NOTE = "backup.json"
 """First member of a backup: what it is of."""
 
-FORM = "tunegraph backup 1"
+FORM = "tunegraph backup 2"
 _TRAILER = b"\nsha256 "
 _TRAILER_BYTES = len(_TRAILER) + 64 + 1
 """Of the last line, which holds the digest."""
@@ -86,10 +83,10 @@ def back_up(layout: WorkspaceFiles, target: Path) -> Backup:
             )
             draft = WorkspaceFiles(Path(place) / "workspace")
             batch = _copy_parts(layout, draft)
-            if faults := list(_faults(draft)):
+            if faults := file_faults(draft):
                 raise WorkspaceError(f"{layout.root} is damaged: {faults[0]}", hint="tunegraph doctor")
             with TrialStore(draft.trials, read_only=True) as trials:
-                rows = seals.rows_up_to(trials.file, batch)
+                rows = batches.rows_up_to(trials.file, batch)
             packed = Path(place) / "packed"
             size = _pack(draft.root, packed, {"form": FORM, "batch": batch, "rows": rows})
             packed.rename(target)
@@ -125,11 +122,10 @@ def restore(layout: WorkspaceFiles, source: Path) -> Backup:
             )
             draft = WorkspaceFiles(Path(place) / "workspace")
             note = _unpack(source, draft.root)
-            faults = list(_faults(draft))
+            faults = file_faults(draft)
             if faults:
                 raise InputError(f"{source} is damaged: {faults[0]}", hint="restore another backup")
-            with OxigraphStore(draft.live) as graph:
-                publish(graph, draft.graph, after=newest_number(layout.graph))
+            creation.make_graph(draft, after=newest_number(layout.graph))
             draft.root.chmod(root.stat().st_mode & 0o777 if root.exists() else 0o700)
             replaced = put_in_place(draft.root, root)
     except OSError as error:
@@ -150,33 +146,21 @@ def unpack_backup(source: Path, root: Path) -> None:
         _unpack(source, root)
     except OSError as error:
         raise WorkspaceError(f"{root} cannot be written: {error.strerror or error}") from None
-    files = WorkspaceFiles(root)
-    with OxigraphStore(files.live) as graph:
-        publish(graph, files.graph)
+    creation.make_graph(WorkspaceFiles(root))
 
 
 def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:
     """Copy what readers see into a draft; returns the newest batch of it."""
-    with open_newest(layout.graph) as graph:  # keeps its files from being pruned
-        folder = newest(layout.graph)
-        records = batch_records(graph)
-        if folder is not None:
-            share(folder, draft.live)
-    batch = max(records, default=0)
+    draft.root.mkdir()
     copy_database(layout.trials, draft.trials)
     with TrialStore(draft.trials) as trials:
-        seals.prepare(trials.file)
-        seals.cut(trials.file, batch)
-        seals.acknowledge(trials.file, batch)
-    if layout.vectors.exists():
-        copy_log(layout.vectors, draft.vectors, batch)
+        batch, _ = batches.newest(trials.file)
     if layout.questions.exists():
         copy_database(layout.questions, draft.questions)
     for path, name in _files(layout, batch):
         (draft.root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, draft.root / name)
-    seal = records[batch].seal if batch else ""
-    draft.write({**layout.read(), KEY: {"batch": batch, "seal": seal}})
+    draft.write(layout.read())
     return batch
 
 
@@ -190,30 +174,9 @@ def _files(layout: WorkspaceFiles, batch: int) -> Iterator[tuple[Path, str]]:
     paths = [*layout.learned(0).paths, *(path for folder in folders for path in folder.glob("*"))]
     paths += layout.base.rglob("*")
     paths.sort(key=lambda path: path.suffix != MARK)  # before the logs, which may grow meanwhile
-    if layout.imports.is_dir():
-        stems = ((path, path.name.partition(".")[0]) for path in layout.imports.glob("*.nt.gz"))
-        paths += [path for path, stem in stems if stem.isdecimal() and int(stem) <= batch]
     for path in paths:
         if path.is_file() and not path.name.endswith(".new"):
             yield path, path.relative_to(layout.root).as_posix()
-
-
-def _faults(layout: WorkspaceFiles) -> Iterator[str]:
-    """Say what is wrong with a copy; reads every triple, row and vector."""
-    try:
-        if fault := live_fault(layout, deep=True):
-            yield fault
-            return
-        with OxigraphStore(layout.live, read_only=True) as graph:
-            records = batch_records(graph)
-            with TrialStore(layout.trials, read_only=True) as trials:
-                yield from Marks.read(layout, graph, trials).contradictions()
-        yield from file_faults(layout)
-        yield from row_faults(layout, records)
-        if layout.vectors.exists():
-            yield from vector_faults(layout)
-    except (WorkspaceError, ValueError) as error:
-        yield str(error)
 
 
 def _pack(root: Path, target: Path, note: dict[str, object]) -> int:

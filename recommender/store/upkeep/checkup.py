@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 from embeddings.text_encoder import INSTALL_HINT, OnnxTextEncoder
-from embeddings.vector_log import VectorLog, read_header
-from kg.archives import arrays, gunzip
+from embeddings.vector_table import damaged
+from kg.archives import arrays
 from kg.errors import InputError, WorkspaceError
 from kg.lock import is_held
-from kg.rows import seals
+from kg.rows import batches
 from kg.rows.trials import TrialStore
-from kg.triples.finders import BatchRecord, batch_records
+from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.snapshots import newest
+from kg.triples.snapshots import newest, open_newest
 from recommender.experiment.journal import SUFFIX, find, names
 from recommender.files import PINNED, WorkspaceFiles, folder_faults
 from recommender.store.inspection import CheckResult, Severity
-from recommender.store.upkeep.marks import Marks
+from recommender.store.writing.batch_chain import graph_mismatch
 
 NEEDED = (
     "faiss",
@@ -81,7 +81,7 @@ SHOWN_FAULTS = 3
 
 def size_bytes(layout: WorkspaceFiles) -> int:
     """Return the size of a workspace's own files; published copies share theirs with the live graph."""
-    parts = [layout.trials, layout.vectors, *layout.live.glob("*")]
+    parts = [layout.trials, *layout.live.glob("*")]
     return sum(part.stat().st_size for part in parts if part.is_file())
 
 
@@ -99,39 +99,52 @@ def examine(layout: WorkspaceFiles, *, deep: bool, cache: Path | None = None) ->
         )
     else:
         fault = live_fault(layout, deep=deep)
-        yield _result("live graph", [fault] if fault else [], "can be read", REPAIR)
-        if not fault:
-            yield _compare_marks(layout)
+        yield _result("live graph", [fault] if fault else [], "as its batches say", REPAIR)
     fault = published_fault(layout, deep=deep)
-    yield _result("published graph", [fault] if fault else [], "can be read", REPAIR)
+    yield _result("published graph", [fault] if fault else [], "as its batches say", REPAIR)
     if deep:
-        yield _check_rows(layout)
-        faults = vector_faults(layout)
-        yield _result("vector records", faults, "every checksum agrees", REPAIR)
+        faults = file_faults(layout)
+        yield _result(
+            "rows", faults, "every batch is what was written", RESTORE if is_lost(faults) else REPAIR
+        )
+        wrong = vector_fault(layout)
+        yield _result("vectors", [wrong] if wrong else [], "every checksum agrees", REPAIR)
         yield _result("saved files", saved_faults(layout), "every digest agrees", RESTORE)
         if cache is not None:
             yield from _check_text_model(layout, cache)
 
 
 def live_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
-    """Say what is wrong with the live graph by itself; empty if nothing is."""
+    """Say what is wrong with the live graph; empty if nothing is."""
     if not (layout.live / "CURRENT").is_file():
         return f"{layout.live / 'CURRENT'} is missing"
-    return graph_fault(layout.live, deep=deep)
+    return graph_fault(layout.live, deep=deep) or _mismatch(layout, layout.live)
 
 
 def published_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
-    """Say what is wrong with the published graph by itself; empty if nothing is.
+    """Say what is wrong with the published graph; empty if nothing is.
 
     Blocks that it shares with the live graph, as hard links, are checked there.
     """
     try:
-        folder = newest(layout.graph)
+        with open_newest(layout.graph):
+            folder = newest(layout.graph) or layout.live
+            is_deep = deep and not _shares_blocks(folder, layout.live)
+            return graph_fault(folder, deep=is_deep) or _mismatch(layout, folder)
     except WorkspaceError as error:
         return str(error)
-    if folder is None:
-        return f"{layout.graph / 'CURRENT'} is missing"
-    return graph_fault(folder, deep=deep and not _shares_blocks(folder, layout.live))
+
+
+def _mismatch(layout: WorkspaceFiles, folder: Path) -> str:
+    """Say why a graph is not made from the batches of the workspace; empty if it is, or is only behind."""
+    try:
+        with (
+            OxigraphStore(folder, read_only=True) as graph,
+            TrialStore(layout.trials, read_only=True) as trials,
+        ):
+            return graph_mismatch(graph, trials.file)
+    except (WorkspaceError, ValueError) as error:
+        return str(error)
 
 
 def graph_fault(folder: Path, *, deep: bool) -> str:
@@ -162,66 +175,36 @@ def graph_fault(folder: Path, *, deep: bool) -> str:
     return ""
 
 
-def row_faults(layout: WorkspaceFiles, records: Mapping[int, BatchRecord]) -> list[str]:
-    """List batches whose rows are not those that the graph acknowledged.
-
-    Args:
-        layout: The workspace.
-        records: The batches as the graph describes them; those without a seal are passed over.
-    """
-    with TrialStore(layout.trials, read_only=True) as trials:
-        found = seals.digests(trials.file, max(records, default=0))
-        vectors = seals.vector_digests(trials.file)
-    faults, before = [], ""
-    for number, record in records.items():
-        digest = found.get(number, seals.BatchDigest())
-        if record.seal and digest.seal(number, before, vectors.get(number, "")) != record.seal:
-            faults.append(f"the rows of batch {number} are not those that were acknowledged")
-        before = record.seal
-    return faults
-
-
 def file_faults(layout: WorkspaceFiles) -> list[str]:
-    """List what SQLite's own check finds in the trial store, and configurations that changed."""
-    with TrialStore(layout.trials, read_only=True) as trials:
-        return list(seals.faults(trials.file))
-
-
-def vector_faults(layout: WorkspaceFiles) -> list[str]:
-    """List what is wrong with the vector log by itself, and batches whose vectors are not those sealed."""
+    """List what SQLite's own check finds, and batches and configurations that are not what was written."""
     try:
-        header = read_header(layout.vectors)
-        dimension, encoder = header.get("dimension"), header.get("encoder")
-        if not isinstance(dimension, int) or dimension < 1:
-            return [f"{layout.vectors} has a damaged header"]
-        log = VectorLog(layout.vectors, dimension, str(encoder), read_only=True)
-        try:
-            damaged = log.damaged()
-            with TrialStore(layout.trials, read_only=True) as trials:
-                sealed = seals.vector_digests(trials.file)
-            wrong = [
-                f"the vectors of batch {number} are not those that were acknowledged"
-                for number, digest in sorted(sealed.items())
-                if log.remade < number and log.digest(number) != digest
-            ]
-        finally:
-            log.close()
+        with TrialStore(layout.trials, read_only=True) as trials:
+            return list(batches.faults(trials.file))
     except (WorkspaceError, ValueError) as error:
         return [str(error)]
-    return [f"{len(damaged)} records are not what was written"] if damaged else wrong
+
+
+def is_lost(faults: list[str]) -> bool:
+    """Whether faults of the rows are more than indexes which are made again from them."""
+    return any(" index " not in f" {fault} " for fault in faults)
+
+
+def vector_fault(layout: WorkspaceFiles) -> str:
+    """Say how many vectors are not what was written; empty if none."""
+    try:
+        with TrialStore(layout.trials, read_only=True) as trials:
+            number = damaged(trials.file)
+    except (WorkspaceError, ValueError) as error:
+        return str(error)
+    return f"{number} vectors are not what was written" if number else ""
 
 
 def saved_faults(layout: WorkspaceFiles) -> list[str]:
-    """List versions, imports, tests and learned files that are not what was written."""
+    """List versions, tests and learned files that are not what was written."""
     faults: list[str] = []
     for place in (layout.versions, layout.generations):
         folders = sorted(place.iterdir()) if place.is_dir() else []
         faults += [fault for folder in folders if folder.is_dir() for fault in folder_faults(folder)]
-    for path in sorted(layout.imports.glob("*.nt.gz")):
-        try:
-            gunzip(path)
-        except (OSError, InputError) as error:
-            faults.append(f"{path} is damaged: {error}")
     for name in names(layout.experiments):
         try:
             find(layout.experiments, name)
@@ -258,37 +241,6 @@ def _shares_blocks(folder: Path, other: Path) -> bool:
     return all(
         (other / item.name).is_file() and item.samefile(other / item.name) for item in folder.glob("*.sst")
     )
-
-
-def _compare_marks(layout: WorkspaceFiles) -> CheckResult:
-    try:
-        with (
-            OxigraphStore(layout.live, read_only=True) as graph,
-            TrialStore(layout.trials, read_only=True) as trials,
-        ):
-            marks = Marks.read(layout, graph, trials)
-            faults = list(marks.contradictions())
-    except (WorkspaceError, ValueError) as error:
-        return _result("marks", [str(error)], "", RESTORE)
-    older_live = marks.published is not None and marks.published > marks.graph
-    agreed = f"all parts end with batch {marks.graph}"
-    return _result("marks", faults, agreed, REPAIR if older_live or marks.only_rows_ahead else RESTORE)
-
-
-def _check_rows(layout: WorkspaceFiles) -> CheckResult:
-    try:
-        faults = file_faults(layout)
-        folder = newest(layout.graph)
-        records: Mapping[int, BatchRecord] = {}
-        if folder is not None:
-            with OxigraphStore(folder, read_only=True) as graph:
-                records = batch_records(graph)
-        wrong = row_faults(layout, records)
-    except (WorkspaceError, ValueError) as error:
-        return _result("rows", [str(error)], "", RESTORE)
-    sealed = sum(bool(record.seal) for record in records.values())
-    agreed = f"the rows of {sealed} of {len(records)} batches are sealed and as acknowledged"
-    return _result("rows", [*wrong, *faults], agreed, RESTORE if wrong else REPAIR)
 
 
 def _result(about: str, faults: list[str], agreed: str, remedy: str) -> CheckResult:

@@ -1,32 +1,32 @@
-"""The chain of acknowledged batches: each is sealed, written to the graph at once, and then published."""
+"""The chain of acknowledged batches: each is one transaction, from which the graph is then caught up."""
 
 from __future__ import annotations
 
-import logging
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from kg.rows import seals
+from kg.errors import WorkspaceError
+from kg.rows import batches
+from kg.rows.batches import GraphChange
 from kg.triples.finders import batch_records
 from kg.triples.serialisation import describe, newest_batch
 from kg.triples.snapshots import publish
-from kg.triples.tables.descriptions import TextDescriptions
+from kg.triples.tables.descriptions import TextDescriptions, plain
 from recommender.store.upkeep.learned import sweep_learned
-from recommender.store.upkeep.marks import Marks, note_in_manifest
 from recommender.store.versions import sweep_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from kg.nouns.provenance import Batch
     from kg.rows.trials import TrialStore
+    from kg.rows.trials_file import TrialsFile
     from kg.triples.graph import GraphStore, Triple
     from kg.triples.oxigraph_store import OxigraphStore
     from recommender.files import WorkspaceFiles
-
-logger = logging.getLogger(__name__)
 
 PUBLISH_EVERY_S = 5.0
 """How old a published snapshot may be while a writer works (DESIGN.md section 4)."""
@@ -35,96 +35,63 @@ PUBLISH_EVERY_S = 5.0
 class BatchChain:
     """The acknowledged batches of a workspace, in the hands of its one writer.
 
-    What a crash left of an unacknowledged batch is swept from rows, versions and what was learned.
+    What an interrupted writer left out of the graph is put in; versions and what was learned of a batch that
+    never was are removed.
 
     Attributes:
         newest: Number of the newest acknowledged batch.
 
     Args:
         layout: Files of the workspace.
-        graph: The live graph, which acknowledges.
-        trials: Its rows.
-        durable: Also wait for the disk after each batch, so that acknowledged survives loss of power.
-        was_left: The last writer ended without publishing.
+        graph: The live graph, made from the batches.
+        trials: Has the rows and the batches.
+        published: Newest batch that readers see; None where that cannot be told.
 
     Raises:
-        WorkspaceError: The parts of the workspace contradict each other; nothing was changed.
+        WorkspaceError: The graph is not made from these batches; nothing was changed.
     """
 
     def __init__(
-        self,
-        layout: WorkspaceFiles,
-        graph: OxigraphStore,
-        trials: TrialStore,
-        *,
-        durable: bool,
-        was_left: bool,
+        self, layout: WorkspaceFiles, graph: OxigraphStore, trials: TrialStore, *, published: int | None
     ) -> None:
         self._layout = layout
         self._graph = graph
         self._trials = trials
-        self._durable = durable
         self._published = time.monotonic()
-        marks = Marks.read(layout, graph, trials)
-        marks.check(layout)
-        self.newest = marks.graph
-        self._seal = _seal_of(graph, self.newest)
-        self._is_ahead = was_left or marks.published != self.newest
-        seals.prepare(trials.file)
-        seals.acknowledge(trials.file, self.newest)
+        self.newest, self._seal = batches.newest(trials.file)
+        if fault := graph_mismatch(graph, trials.file):
+            raise WorkspaceError(
+                f"{layout.root} is damaged, or a part of it is an older copy: {fault}",
+                hint="nothing was changed; tunegraph doctor says what to do",
+            )
+        self._is_ahead = published != self.newest or catch_up(graph, trials.file)
         self._sweep()
+
+    @contextmanager
+    def step(self) -> Iterator[GraphStep]:
+        """Begin a batch: what is written inside, and recorded with the step, is there whole or not at all.
+
+        The graph is caught up when the transaction has ended, which acknowledges the batch.
+        """
+        step = GraphStep(self._trials.file, self.newest, self._seal)
+        with self._trials.transaction():
+            yield step
+        if step.change is not None:
+            self.newest, self._seal = step.newest, step.seal
+            self._is_ahead = True
+            self._graph.replace_plain(step.change.removed, step.change.added)
 
     def resume(self) -> None:
-        """Go on after a batch that failed: sweep what it left, as the next writer would.
-
-        The graph is asked anew: the failure may have come just after it acknowledged.
-        """
-        self.newest = newest_batch(self._graph)
-        self._seal = _seal_of(self._graph, self.newest)
+        """Go on after a step that failed, whether before or after it was acknowledged."""
+        self.newest, self._seal = batches.newest(self._trials.file)
+        self._is_ahead |= catch_up(self._graph, self._trials.file)
         self._sweep()
-
-    def acknowledge(
-        self,
-        activity: Batch,
-        added: Iterable[str],
-        removed: list[Triple],
-        touched: Iterable[int] = (),
-        vectors: str = "",
-    ) -> None:
-        """Seal a batch and write it to the graph in one step, which acknowledges it.
-
-        Args:
-            activity: The batch, without its seal.
-            added: What it adds to the graph, in N-Triples.
-            removed: What it takes away.
-            touched: Keys of the problems that have new rows.
-            vectors: Digest of its vectors; empty if it brings none.
-        """
-        rows = self._trials.file
-        seal = seals.digest_of(rows, activity.number, touched).seal(activity.number, self._seal, vectors)
-        seals.record(rows, activity.number, seal, vectors)
-        texts = TextDescriptions()
-        describe(replace(activity, seal=seal), texts)
-        self._graph.replace_plain(removed, dict.fromkeys(chain(texts, added)))  # problems share workloads
-        if self._durable:
-            self._graph.flush()
-        self.newest, self._seal = activity.number, seal
-        self._is_ahead = True
-        seals.acknowledge(rows, activity.number)
-
-    def graph_changed(self) -> None:
-        """Take note that the graph says something that readers do not see yet."""
-        self._is_ahead = True
 
     def publish(self) -> None:
         """Let readers see what was acknowledged."""
         if self._is_ahead:
             publish(self._graph, self._layout.graph)
             self._is_ahead = False
-        try:
-            note_in_manifest(self._layout, self.newest, self._seal)
-        except OSError as error:  # the older mark is true too
-            logger.warning("%s cannot be written: %s", self._layout.manifest, error.strerror)
         self._published = time.monotonic()
 
     def publish_if_due(self) -> None:
@@ -135,15 +102,82 @@ class BatchChain:
     def _sweep(self) -> None:
         sweep_learned(self._layout, self.newest)
         sweep_versions(self._layout, self.newest)
-        if swept := self._trials.sweep(self.newest):
-            logger.warning(
-                "swept %d rows of batch %d, which was not finished; they lie in the quarantine of %s",
-                swept,
-                self.newest + 1,
-                self._layout.trials.name,
-            )
 
 
-def _seal_of(graph: GraphStore, batch: int) -> str:
-    record = batch_records(graph).get(batch)
-    return record.seal if record else ""
+class GraphStep:
+    """A change of the graph that is being written down, with a batch or without.
+
+    Attributes:
+        newest: Newest batch, this one included.
+        seal: Its seal.
+        change: The change of the graph; None as long as nothing is recorded.
+
+    Args:
+        file: With a transaction open.
+        newest: Newest batch so far.
+        seal: Its seal.
+    """
+
+    def __init__(self, file: TrialsFile, newest: int, seal: str) -> None:
+        self._file = file
+        self.newest = newest
+        self.seal = seal
+        self.change: GraphChange | None = None
+
+    def batch(
+        self,
+        activity: Batch,
+        added: Iterable[str],
+        removed: Iterable[Triple],
+        touched: Iterable[int] = (),
+    ) -> None:
+        """Record a batch.
+
+        Args:
+            activity: The batch, without its seal.
+            added: What it adds to the graph, in N-Triples.
+            removed: What it takes away.
+            touched: Keys of the problems that have new rows.
+        """
+        rows = batches.digest_of(self._file, activity.number, touched)
+        change = GraphChange(
+            removed="".join(plain(removed)),
+            added="".join(dict.fromkeys(added)),  # problems share workloads
+        )
+        self.seal, self.newest = rows.with_change(activity.number, change, self.seal), activity.number
+        texts = TextDescriptions()
+        describe(replace(activity, seal=self.seal), texts)
+        self.change = replace(change, added="".join(chain(texts, (change.added,))))
+        digest = rows.with_change(activity.number, self.change)
+        batches.record(self._file, activity.number, digest, self.seal, self.change)
+
+    def knowledge(self, added: Iterable[Triple], removed: Iterable[Triple]) -> None:
+        """Record a change of the knowledge that is no batch."""
+        self.change = GraphChange(removed="".join(plain(removed)), added="".join(plain(added)))
+        batches.record_change(self._file, self.newest, self.change)
+
+
+def catch_up(graph: OxigraphStore, file: TrialsFile) -> bool:
+    """Put into the graph what it lacks of the batches; return whether it was behind."""
+    there = newest_batch(graph)
+    is_first = not len(graph)
+    for change in batches.changes_after(file, there):
+        if is_first:
+            graph.load_plain(change.added.encode())
+        else:
+            graph.replace_plain(change.removed, change.added)
+        is_first = False
+    return there != batches.newest(file)[0]
+
+
+def graph_mismatch(graph: GraphStore, file: TrialsFile) -> str:
+    """Say why a graph is not made from the batches of a file; empty where it is, or is only behind."""
+    there = newest_batch(graph)
+    if not there:
+        return ""
+    sealed = batches.seal_of(file, there)
+    if sealed is None:
+        return f"the graph ends with batch {there}, the rows with batch {batches.newest(file)[0]}"
+    if batch_records(graph)[there].seal != sealed:
+        return f"batch {there} has another seal in the graph than with the rows"
+    return ""

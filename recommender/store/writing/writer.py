@@ -1,7 +1,7 @@
-"""The one writer of a workspace: batches of cases in the order that makes them survive a crash.
+"""The one writer of a workspace: batches of cases, each of which is there whole or not at all.
 
-Trials (one transaction), vectors (append, fsync), then one atomic write to the graph, which is the
-acknowledgement. What a crash leaves of an unacknowledged batch is swept when the next writer opens.
+Rows, vectors and statements of a batch are one transaction, whose end acknowledges it: it survives a crash
+and a loss of power. The graph follows; what it lacks after a crash is put in when the next writer opens.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from kg.triples.serialisation import (
     table_of,
     to_triples,
 )
+from kg.triples.snapshots import published_batch
 from kg.triples.tables.descriptions import TextDescriptions, TripleDescriptions, plain
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
-from recommender.store.upkeep.imports import import_to_undo, save_import
+from recommender.store.upkeep.imports import import_to_undo
 from recommender.store.writing.batch_chain import BatchChain
 from recommender.store.writing.completions import keep_completions
 from recommender.store.writing.problem_vectors import ProblemVectors
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import Triple
     from kg.triples.hardware_tree import HardwareTree
     from recommender.files import WorkspaceFiles
+    from recommender.store.writing.batch_chain import GraphStep
 
 T = TypeVar("T")
 
@@ -106,7 +108,6 @@ class Writer:
         encoder: Makes the problem encoder from the hardware tree.
         clock: Tells the time, with its time zone.
         command: What the lock says about its holder.
-        durable: Also wait for the disk after each batch, so that acknowledged survives loss of power.
 
     Raises:
         WorkspaceError: Another process is writing, or a part of the workspace is damaged.
@@ -119,12 +120,10 @@ class Writer:
         clock: Callable[[], datetime],
         *,
         command: str = "",
-        durable: bool = False,
     ) -> None:
         self.layout = layout
         self._make_encoder = encoder
         self._clock = clock
-        self._durable = durable
         self._command = command
         self._touched: set[str] = set()
 
@@ -135,18 +134,14 @@ class Writer:
             self.graph = undo.enter_context(OxigraphStore(self.layout.live))
             self.trials = undo.enter_context(TrialStore(self.layout.trials))
             self._trusts = SourceTrusts(self.graph, self.trials)
-            was_left = self._lock.was_left
             self._chain = BatchChain(
-                self.layout, self.graph, self.trials, durable=self._durable, was_left=was_left
+                self.layout, self.graph, self.trials, published=published_batch(self.layout.graph)
             )
             self._is_torn = False
-            if was_left:  # what it took in was not looked through for copies
+            if self._lock.was_left:  # what it took in was not looked through for copies
                 self._touched.update(self.trials.operators())
             self._families = families_of_models(self.graph)
-            self._vectors = ProblemVectors(
-                self.layout, self.graph, self.trials, self._make_encoder, self.batch
-            )
-            undo.callback(self._vectors.close)
+            self._vectors = ProblemVectors(self.layout, self.graph, self.trials, self._make_encoder)
             self._open = undo.pop_all()
         return self
 
@@ -155,7 +150,7 @@ class Writer:
             if self._touched and kind is None:
                 mark_copied_devices(self.trials, self._touched)
             self._chain.publish()
-            self._vectors.catch_up(self.batch)
+            self._vectors.catch_up()
             if kind is None:
                 keep_completions(self.layout, self.graph, self.trials)
                 self._lock.finish()
@@ -175,20 +170,20 @@ class Writer:
         removed: list[Triple] = []
         added: list[Triple] = []
         for noun in nouns:
-            triples = to_triples(noun)
             removed += description(self.graph, table_of(type(noun)).iri(noun))
-            added += triples
-        if removed:
-            self.graph.replace(removed, added)
-        else:  # a new workspace: four times as fast
-            self.graph.extend(added)
+            added += to_triples(noun)
+        self.change_knowledge(removed, added)
+
+    def change_knowledge(self, removed: Iterable[Triple], added: Iterable[Triple]) -> None:
+        """Say other things of the knowledge, as one step that is no batch."""
+        with self._step() as step:
+            step.knowledge(added, removed)
         self.changed()
 
     def changed(self) -> None:
         """Take note that the knowledge in the graph is another now."""
-        self._chain.graph_changed()
         self._families = families_of_models(self.graph)
-        self._vectors.reopen(self.batch)
+        self._vectors.reopen()
 
     def add(
         self,
@@ -214,10 +209,7 @@ class Writer:
             about: Nouns to describe in the graph with the cases, such as the outcome they are of; left out
                 where all cases are known.
         """
-        if self._is_torn:
-            self._clear_away()
-        self._is_torn = True
-        number, now = self.batch + 1, self._clock()
+        now = self._clock()
         groups: dict[str, list[Case]] = {}
         for case in cases:
             groups.setdefault(case.problem.id, []).append(case)
@@ -227,7 +219,8 @@ class Writer:
         rows = 0
         removed: list[Triple] = []
         touched: set[int] = set()
-        with self.trials.transaction(synced=False):  # the seal of the batch is, and everything before it
+        with self._step() as step:
+            number = step.newest + 1
             ledger = Ledger(self.graph, self._families, now)
             is_trusted_anew = self._trusts.set_for(cases, trust, number, ledger, removed, added)
             for problem_id, group in groups.items():
@@ -245,27 +238,28 @@ class Writer:
                 elif new:
                     sources = {case.source.id: case.source for case in group}
                     describe_arrival(problem, number, sources.values(), added)
-        if not rows and not completed and not is_trusted_anew:
-            self._is_torn = False
-            return Additions(repeated=len(cases))
-        vectors = self._vectors.append(fresh, number) if fresh else ""
-        activity = Batch(
-            number=number,
-            time=now,
-            files=tuple(dict.fromkeys(files)),
-            counts=Settings({"problems": len(fresh), "trials": rows}),
-            completed=tuple(completed),
-            origin=origin,
-        )
-        outcomes = {
-            (item.source.id, item.configuration.digest): item for item in about if isinstance(item, Outcome)
-        }
-        for case in gains:
-            outcome = outcomes.get((case.source.id, case.configuration.digest))
-            ledger.count(case, self._trusts.of(case.source.id), outcome)
-        removed += ledger.settle(added)
-        self._chain.acknowledge(activity, _with(about, added), removed, touched, vectors)
-        self._is_torn = False
+            if not rows and not completed and not is_trusted_anew:
+                return Additions(repeated=len(cases))
+            if fresh:
+                self._vectors.append(fresh, number)
+            activity = Batch(
+                number=number,
+                time=now,
+                files=tuple(dict.fromkeys(files)),
+                counts=Settings({"problems": len(fresh), "trials": rows}),
+                completed=tuple(completed),
+                origin=origin,
+            )
+            outcomes = {
+                (item.source.id, item.configuration.digest): item
+                for item in about
+                if isinstance(item, Outcome)
+            }
+            for case in gains:
+                outcome = outcomes.get((case.source.id, case.configuration.digest))
+                ledger.count(case, self._trusts.of(case.source.id), outcome)
+            removed += ledger.settle(added)
+            step.batch(activity, _with(about, added), removed, touched)
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
         self._chain.publish_if_due()
@@ -279,8 +273,6 @@ class Writer:
             completed: What to remember them by.
             origin: Label of the workspace they are from.
         """
-        if self._is_torn:
-            self._clear_away()
         added = TextDescriptions()
         removed: list[Triple] = []
         for effect in effects:
@@ -288,8 +280,10 @@ class Writer:
             statements = self.graph.triples(node.iri)
             removed += (triple for triple in statements if triple.predicate != Shared.DERIVED_FROM)
             describe(EFFECT.read(node).merge(effect) if node.values else effect, added)
-        activity = Batch(number=self.batch + 1, time=self._clock(), completed=tuple(completed), origin=origin)
-        self._chain.acknowledge(activity, added, removed)
+        with self._step() as step:
+            number, now = step.newest + 1, self._clock()
+            activity = Batch(number=number, time=now, completed=tuple(completed), origin=origin)
+            step.batch(activity, added, removed)
 
     def revise(
         self,
@@ -310,20 +304,16 @@ class Writer:
             prepare: Writes what is to hold from the batch on; gets its number and the knowledge that goes and
                 comes with it, just before the graph acknowledges it. Its result is returned.
         """
-        if self._is_torn:
-            self._clear_away()
-        self._is_torn = True
-        number, now = self.batch + 1, self._clock()
         obsolete, current, texts = list(removed), TripleDescriptions(added), TextDescriptions()
-        with self.trials.transaction():
+        with self._step() as step:
+            number, now = step.newest + 1, self._clock()
             ledger = Ledger(self.graph, self._families, now)
             for source_id, trust in trusts.items():
                 self._trusts.set(source_id, trust, number, ledger, obsolete, current)
-        without = ledger.settle(texts)
-        prepared = prepare(number, obsolete, current)
-        activity = Batch(number=number, time=now, completed=(mark,))
-        self._chain.acknowledge(activity, [*plain(current), *texts], obsolete + without)
-        self._is_torn = False
+            without = ledger.settle(texts)
+            prepared = prepare(number, obsolete, current)
+            activity = Batch(number=number, time=now, completed=(mark,))
+            step.batch(activity, [*plain(current), *texts], obsolete + without)
         self.changed()
         return prepared
 
@@ -334,12 +324,12 @@ class Writer:
             added: Triples that the graph has not yet.
             name: Name of the file they are from.
         """
-        if self._is_torn:
-            self._clear_away()
-        number = self.batch + 1
-        save_import(self.layout, number, added)
-        activity = Batch(number=number, time=self._clock(), files=(name,), completed=(f"import/{number}",))
-        self._chain.acknowledge(activity, plain(added), [])
+        with self._step() as step:
+            number = step.newest + 1
+            activity = Batch(
+                number=number, time=self._clock(), files=(name,), completed=(f"import/{number}",)
+            )
+            step.batch(activity, plain(added), [])
         self.changed()
 
     def undo(self, number: int) -> int:
@@ -348,23 +338,27 @@ class Writer:
         Raises:
             InputError: The batch is no import, or what it added has changed or is used since.
         """
-        if self._is_torn:
-            self._clear_away()
-        removed = import_to_undo(self.layout, self.graph, number)
-        activity = Batch(number=self.batch + 1, time=self._clock(), completed=(f"undo/{number}",))
-        self._chain.acknowledge(activity, [], removed)
+        removed = import_to_undo(self.trials.file, self.graph, number)
+        with self._step() as step:
+            activity = Batch(number=step.newest + 1, time=self._clock(), completed=(f"undo/{number}",))
+            step.batch(activity, [], removed)
         self.changed()
         return len(removed)
 
     def repair(self) -> None:
         """Make the vectors anew if some are missing, and the index if anything in it is wrong."""
-        self._vectors.repair(self.batch)
+        self._vectors.repair()
 
-    def _clear_away(self) -> None:
-        """Sweep what a batch that failed left behind."""
-        self._chain.resume()
-        self._vectors.sweep(self.batch)
-        self._trusts.forget()
+    @contextmanager
+    def _step(self) -> Iterator[GraphStep]:
+        """Begin a step, after what a step that failed has left behind is cleared away."""
+        if self._is_torn:
+            self._chain.resume()
+            self._vectors.reopen()
+            self._trusts.forget()
+        self._is_torn = True
+        with self._chain.step() as step:
+            yield step
         self._is_torn = False
 
     def _add_rows(self, number: int, problem: Problem, key: int, group: list[Case], gains: list[Case]) -> int:
