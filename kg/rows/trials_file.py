@@ -54,12 +54,12 @@ class TrialsFile:
             self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
+            with explained(self.path):
+                self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-        with explained(self.path):
-            self._connection.execute("COMMIT")
 
     @contextmanager
     def _unsynced(self) -> Iterator[None]:

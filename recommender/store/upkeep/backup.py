@@ -31,7 +31,7 @@ from kg.triples.snapshots import newest_number
 from recommender.experiment.journal import MARK
 from recommender.files import WorkspaceFiles
 from recommender.store import creation
-from recommender.store.upkeep.checkup import file_faults
+from recommender.store.upkeep.checkup import truth_faults
 from recommender.store.upkeep.exchange import put_in_place
 from recommender.store.versions import versions
 
@@ -83,7 +83,7 @@ def back_up(layout: WorkspaceFiles, target: Path) -> Backup:
             )
             draft = WorkspaceFiles(Path(place) / "workspace")
             batch = _copy_parts(layout, draft)
-            if faults := file_faults(draft):
+            if faults := truth_faults(draft):
                 raise WorkspaceError(f"{layout.root} is damaged: {faults[0]}", hint="tunegraph doctor")
             with TrialStore(draft.trials, read_only=True) as trials:
                 rows = batches.rows_up_to(trials.file, batch)
@@ -122,7 +122,7 @@ def restore(layout: WorkspaceFiles, source: Path) -> Backup:
             )
             draft = WorkspaceFiles(Path(place) / "workspace")
             note = _unpack(source, draft.root)
-            faults = file_faults(draft)
+            faults = truth_faults(draft)
             if faults:
                 raise InputError(f"{source} is damaged: {faults[0]}", hint="restore another backup")
             creation.make_graph(draft, after=newest_number(layout.graph))

@@ -184,6 +184,11 @@ def file_faults(layout: WorkspaceFiles) -> list[str]:
         return [str(error)]
 
 
+def truth_faults(layout: WorkspaceFiles) -> list[str]:
+    """List what is wrong with the file of rows and vectors; the graph is made from it."""
+    return [*file_faults(layout), *filter(None, [vector_fault(layout)])]
+
+
 def is_lost(faults: list[str]) -> bool:
     """Whether faults of the rows are more than indexes which are made again from them."""
     return any(" index " not in f" {fault} " for fault in faults)

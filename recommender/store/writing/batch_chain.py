@@ -64,7 +64,7 @@ class BatchChain:
                 f"{layout.root} is damaged, or a part of it is an older copy: {fault}",
                 hint="nothing was changed; tunegraph doctor says what to do",
             )
-        self._is_ahead = published != self.newest or catch_up(graph, trials.file)
+        self._is_ahead = catch_up(graph, trials.file) or published != self.newest
         self._sweep()
 
     @contextmanager

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from embeddings import index_file as building
 from embeddings.index import UNINDEXED_ROWS, ProblemIndex
 from kg.errors import IndexMismatchError, WorkspaceError
+from kg.rows.trials_file import open_file
 
 D = 16
+FILE = "rows.sqlite3"
 ROWS = UNINDEXED_ROWS + 500
 
 
@@ -31,6 +33,15 @@ def nearest(table: NDArray[np.float32], asked: NDArray[np.float32], k: int) -> l
     return [int(row) + 1 for row in order[:k]]
 
 
+def opened(folder: Path, encoder: str = "hash", *, read_only: bool = False) -> ProblemIndex:
+    file = open_file(folder / FILE, read_only=read_only)
+    return ProblemIndex(file, folder, D, encoder, read_only=read_only)
+
+
+def add(index: ProblemIndex, batch: int, start: int, rows: NDArray[np.float32]) -> None:
+    index.table.append(keys(start, len(rows)), batch, rows)
+
+
 def index_file(folder: Path) -> Path:
     (found,) = (folder / "index").glob("*.faiss")
     return found
@@ -38,26 +49,28 @@ def index_file(folder: Path) -> Path:
 
 @pytest.fixture
 def built(tmp_path: Path) -> ProblemIndex:
-    """Batch 1: an indexed log."""
-    index = ProblemIndex(tmp_path, D, "hash")
-    index.append(keys(1, ROWS), 1, vectors(ROWS))
+    """Batch 1: indexed vectors."""
+    index = opened(tmp_path)
+    add(index, 1, 1, vectors(ROWS))
     assert index.catch_up()
     return index
 
 
 def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
-    index = ProblemIndex(tmp_path, D, "hash")
+    index = opened(tmp_path)
     assert len(index.search(np.zeros(D, np.float32), 5)) == 0
     assert not index.catch_up()
     index.rebuild()
     assert index.verify() == []
 
 
-def test_few_rows_are_searched_in_the_log_without_faiss(tmp_path: Path) -> None:
-    ProblemIndex(tmp_path, D, "hash").append(keys(1, 20), 1, vectors(20))
+def test_few_rows_are_searched_in_the_table_without_faiss(tmp_path: Path) -> None:
+    add(opened(tmp_path), 1, 1, vectors(20))
     script = (
         "import sys, pathlib, numpy\nfrom embeddings.index import ProblemIndex\n"
-        "index = ProblemIndex(pathlib.Path(sys.argv[1]), 16, 'hash', read_only=True)\n"
+        "from kg.rows.trials_file import open_file\nfolder = pathlib.Path(sys.argv[1])\n"
+        "file = open_file(folder / 'rows.sqlite3', read_only=True)\n"
+        "index = ProblemIndex(file, folder, 16, 'hash', read_only=True)\n"
         "print(index.catch_up(), len(index.search(numpy.zeros(16, 'f4'), 5)), 'faiss' in sys.modules)"
     )
     done = subprocess.run(
@@ -71,10 +84,10 @@ def test_more_asked_than_there_is(built: ProblemIndex) -> None:
 
 
 def test_rows_added_since_are_found_by_readers_at_once(built: ProblemIndex, tmp_path: Path) -> None:
-    reader = ProblemIndex(tmp_path, D, "hash", read_only=True)
+    reader = opened(tmp_path, read_only=True)
     asked = vectors(1, seed=5)[0]
     assert 9001 not in reader.search(asked, 3).keys
-    built.append(np.array([9001]), 2, asked[None, :])
+    add(built, 2, 9001, asked[None, :])
     assert not built.catch_up()
     assert reader.search(asked, 3).keys[0] == 9001
     assert 9001 not in reader.search(asked, 3, acknowledged=1).keys
@@ -82,7 +95,7 @@ def test_rows_added_since_are_found_by_readers_at_once(built: ProblemIndex, tmp_
 
 def test_rows_of_later_batches_do_not_exist(built: ProblemIndex) -> None:
     asked = vectors(1, seed=5)[0]
-    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
+    add(built, 2, 5001, vectors(ROWS, seed=1))
     assert built.catch_up()  # they are in the index now, and still do not count
     assert built.search(asked, 9, acknowledged=1).keys.tolist() == nearest(vectors(ROWS), asked, 9)
     assert len(built.search(asked, 9, acknowledged=0)) == 0
@@ -90,49 +103,16 @@ def test_rows_of_later_batches_do_not_exist(built: ProblemIndex) -> None:
 
 
 def test_an_acknowledged_index_leaves_the_rest_out(built: ProblemIndex, tmp_path: Path) -> None:
-    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
-    built.append(keys(9001, ROWS), 3, vectors(ROWS, seed=2))
+    add(built, 2, 5001, vectors(ROWS, seed=1))
+    add(built, 3, 9001, vectors(ROWS, seed=2))
     assert built.catch_up(acknowledged=2)
     assert json.loads((tmp_path / "index" / "manifest.json").read_text())["count"] == 2 * ROWS
 
 
-def test_a_problem_has_one_vector(built: ProblemIndex) -> None:
-    added = built.append(np.array([1, 7001, 7001, 2]), 2, np.zeros((4, D), np.float32))
-    assert added == 1
-    assert len(built) == ROWS + 1
-    assert built.append(keys(1, 3), 2, np.zeros((3, D), np.float32)) == 0
-    assert built.verify() == []
-
-
-def test_sweeping_removes_rows_and_an_index_that_has_them(built: ProblemIndex, tmp_path: Path) -> None:
-    asked = vectors(1, seed=5)[0]
-    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
-    built.catch_up()
-    reader = ProblemIndex(tmp_path, D, "hash", read_only=True)
-    reader.search(asked, 3)
-    assert built.sweep(after_batch=1) == ROWS
-    assert built.sweep(after_batch=1) == 0
-    # The numbers of the swept rows are given again, to other problems.
-    built.append(keys(8001, ROWS), 2, vectors(ROWS, seed=3))
-    assert built.verify() == []
-    for index in (built, reader, ProblemIndex(tmp_path, D, "hash")):
-        both = np.concatenate([vectors(ROWS), vectors(ROWS, seed=3)])
-        expected = [key if key <= ROWS else key - ROWS + 8000 for key in nearest(both, asked, 9)]
-        assert index.search(asked, 9).keys.tolist() == expected
-        assert index.search(asked, 9, acknowledged=1).keys.tolist() == nearest(vectors(ROWS), asked, 9)
-
-
-def test_an_index_of_rows_that_are_gone_is_not_used(built: ProblemIndex, tmp_path: Path) -> None:
-    """A crash after cutting the log and before removing the index."""
-    manifest = (tmp_path / "index" / "manifest.json").read_bytes()
-    file = index_file(tmp_path)
-    content = file.read_bytes()
-    built.sweep(after_batch=0)
-    file.parent.mkdir(exist_ok=True)
-    file.write_bytes(content)
-    (tmp_path / "index" / "manifest.json").write_bytes(manifest)
-    other = ProblemIndex(tmp_path, D, "hash")
-    other.append(keys(1, ROWS), 1, vectors(ROWS, seed=9))
+def test_an_index_of_other_vectors_is_not_used(built: ProblemIndex, tmp_path: Path) -> None:
+    """As after an older copy of the rows was put back."""
+    built.table.fill(keys(1, ROWS), np.ones(ROWS, np.int64), vectors(ROWS, seed=9))
+    other = opened(tmp_path)
     asked = vectors(1, seed=5)[0]
     assert other.search(asked, 9).keys.tolist() == nearest(vectors(ROWS, seed=9), asked, 9)
     assert "other vectors" in other.verify()[0]
@@ -156,22 +136,20 @@ def test_a_damaged_index_is_found_and_mended(built: ProblemIndex, tmp_path: Path
         file.unlink()
     else:
         (tmp_path / "index" / "manifest.json").write_text('{"count": ')
-    fresh = ProblemIndex(tmp_path, D, "hash")
+    fresh = opened(tmp_path)
     assert len(fresh.verify()) == 1
     if damage != "flip":  # which only the checksum sees
         assert fresh.search(asked, 9).keys.tolist() == nearest(vectors(ROWS), asked, 9)
     fresh.rebuild()
     assert fresh.verify() == []
-    assert ProblemIndex(tmp_path, D, "hash").search(asked, 9).keys.tolist() == nearest(
-        vectors(ROWS), asked, 9
-    )
+    assert opened(tmp_path).search(asked, 9).keys.tolist() == nearest(vectors(ROWS), asked, 9)
     assert built.search(asked, 9).keys.tolist() == nearest(vectors(ROWS), asked, 9)
 
 
 def test_an_index_left_half_written_does_no_harm(built: ProblemIndex, tmp_path: Path) -> None:
     (tmp_path / "index" / "index.new").write_bytes(b"half")
     (tmp_path / "index" / "7-old.faiss").write_bytes(b"left by a crash")
-    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
+    add(built, 2, 5001, vectors(ROWS, seed=1))
     assert built.catch_up()
     assert sorted(path.name for path in (tmp_path / "index").iterdir()) == sorted(
         ["manifest.json", index_file(tmp_path).name]
@@ -180,12 +158,12 @@ def test_an_index_left_half_written_does_no_harm(built: ProblemIndex, tmp_path: 
 
 def test_another_encoder_is_refused(built: ProblemIndex, tmp_path: Path) -> None:
     with pytest.raises(IndexMismatchError):
-        ProblemIndex(tmp_path, D, "another", read_only=True)
+        opened(tmp_path, "another", read_only=True)
 
 
 def test_an_index_folder_that_cannot_be_written_is_told(built: ProblemIndex, tmp_path: Path) -> None:
     (tmp_path / "index" / "index.new").mkdir()
-    built.append(keys(5001, ROWS), 2, vectors(ROWS, seed=1))
+    add(built, 2, 5001, vectors(ROWS, seed=1))
     with pytest.raises(WorkspaceError, match="index"):
         built.catch_up()
     assert len(built.search(vectors(1)[0], 5)) == 5
@@ -194,11 +172,11 @@ def test_an_index_folder_that_cannot_be_written_is_told(built: ProblemIndex, tmp
 def test_cells_find_what_exact_search_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "FLAT_BELOW", 2000)
     table = vectors(6000)
-    index = ProblemIndex(tmp_path, D, "hash")
-    index.append(keys(1, 1500), 1, table[:1500])
+    index = opened(tmp_path)
+    add(index, 1, 1, table[:1500])
     index.catch_up()
     assert json.loads((tmp_path / "index" / "manifest.json").read_text())["nlist"] == 0
-    index.append(keys(1501, 4500), 2, table[1500:])
+    add(index, 2, 1501, table[1500:])
     assert index.catch_up()
     manifest = json.loads((tmp_path / "index" / "manifest.json").read_text())
     assert manifest["nlist"] > 0
@@ -213,7 +191,7 @@ def test_cells_find_what_exact_search_finds(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_folder_nobody_may_write_is_read(built: ProblemIndex, tmp_path: Path) -> None:
-    built.append(np.array([9001]), 2, np.zeros((1, D), np.float32))
+    add(built, 2, 9001, np.zeros((1, D), np.float32))
     script = (
         "import os, pathlib, sys, numpy, faiss\nfrom embeddings.index import ProblemIndex\n"
         "os.geteuid() or os.setuid(65534)\n"

@@ -20,13 +20,10 @@ def found(folder: Path, known: list[Problem], asked: Problem, **options: object)
     hardware = tree()
     encoder = ProblemEncoder(hardware, None)
     with store(folder, dict.fromkeys(known, ROWS)) as trials:
-        index = ProblemIndex(folder, encoder.dimension, encoder.hash)
+        index = ProblemIndex(trials.file, folder, encoder.dimension, encoder.hash)
         keys = np.array([trials.problem_key(item.id) for item in known], np.int64)
-        index.append(keys, 1, encoder.encode(known))
-        try:
-            return Retriever(trials, index, encoder, hardware).find(asked, **options)  # type: ignore[arg-type]
-        finally:
-            index.close()
+        index.table.append(keys, 1, encoder.encode(known))
+        return Retriever(trials, index, encoder, hardware).find(asked, **options)  # type: ignore[arg-type]
 
 
 def test_the_same_task_comes_first_and_nearer_hardware_before_farther(tmp_path: Path) -> None:
