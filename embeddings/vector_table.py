@@ -30,6 +30,7 @@ class VectorTable:
     """The vectors that one encoder made.
 
     Attributes:
+        file: Has the tables.
         dimension: Length of a vector.
         encoder_hash: What made the vectors.
 
@@ -46,7 +47,7 @@ class VectorTable:
     def __init__(
         self, file: TrialsFile, dimension: int, encoder_hash: str, *, read_only: bool = False
     ) -> None:
-        self._file = file
+        self.file = file
         self.dimension = dimension
         self.encoder_hash = encoder_hash
         known = file.read("SELECT number, hash FROM encoders ORDER BY number DESC")
@@ -63,7 +64,7 @@ class VectorTable:
         if self._number is None:
             return 0
         start = self._number * _SPAN
-        [[last]] = self._file.read("SELECT max(row) FROM vectors WHERE row < ?", start + _SPAN)
+        [[last]] = self.file.read("SELECT max(row) FROM vectors WHERE row < ?", start + _SPAN)
         return 0 if last is None or last < start else int(last) - start + 1
 
     def visible(self, acknowledged: int | None) -> int:
@@ -81,7 +82,7 @@ class VectorTable:
 
     def batch(self, row: int) -> int:
         """Return the batch of a row."""
-        for (batch,) in self._file.read("SELECT batch FROM vectors WHERE row = ?", self._at(row)):
+        for (batch,) in self.file.read("SELECT batch FROM vectors WHERE row = ?", self._at(row)):
             return int(batch)
         raise self._missing(row)
 
@@ -95,12 +96,12 @@ class VectorTable:
 
     def all_keys(self, stop: int) -> NDArray[np.int64]:
         """Return the problem keys of the first ``stop`` rows, shape (stop,)."""
-        found = self._file.read(f"SELECT problem {_RANGE}", self._at(0), self._at(stop))
+        found = self.file.read(f"SELECT problem {_RANGE}", self._at(0), self._at(stop))
         return np.array([key for (key,) in found], np.int64)
 
     def rows(self, start: int, stop: int) -> NDArray[np.float32]:
         """Return vectors of rows ``start`` to ``stop``, shape (n, dimension)."""
-        found = self._file.read(f"SELECT vector {_RANGE}", self._at(start), self._at(stop))
+        found = self.file.read(f"SELECT vector {_RANGE}", self._at(start), self._at(stop))
         if len(found) != max(0, stop - start):
             raise self._missing(start + len(found))
         return self._matrix([vector for (vector,) in found])
@@ -134,15 +135,15 @@ class VectorTable:
             batches: Batches that brought them, in order, shape (n,).
             vectors: Shape (n, dimension), finite.
         """
-        with self._file.transaction():
-            [[newest]] = self._file.read("SELECT coalesce(max(number), 0) FROM encoders")
-            self._file.write("DELETE FROM encoders WHERE hash = ?", self.encoder_hash)
+        with self.file.transaction():
+            [[newest]] = self.file.read("SELECT coalesce(max(number), 0) FROM encoders")
+            self.file.write("DELETE FROM encoders WHERE hash = ?", self.encoder_hash)
             self._number = newest + 1
             self._note()
-            kept = self._file.read("SELECT number FROM encoders ORDER BY number DESC LIMIT ?", KEPT_ENCODERS)
+            kept = self.file.read("SELECT number FROM encoders ORDER BY number DESC LIMIT ?", KEPT_ENCODERS)
             oldest = min(number for (number,) in kept)
-            self._file.write("DELETE FROM vectors WHERE row < ?", oldest * _SPAN)
-            self._file.write("DELETE FROM encoders WHERE number < ?", oldest)
+            self.file.write("DELETE FROM vectors WHERE row < ?", oldest * _SPAN)
+            self.file.write("DELETE FROM encoders WHERE number < ?", oldest)
             self._insert(0, keys, batches, vectors)
 
     def _insert(
@@ -159,7 +160,7 @@ class VectorTable:
         if not np.isfinite(vectors).all():
             raise ValueError("a vector is not finite")
         if self._number is None:
-            [[newest]] = self._file.read("SELECT coalesce(max(number), 0) FROM encoders")
+            [[newest]] = self.file.read("SELECT coalesce(max(number), 0) FROM encoders")
             self._number = newest + 1
         self._note()
         packed = (row.tobytes() for row in np.ascontiguousarray(vectors, np.dtype("<f4")))
@@ -169,17 +170,17 @@ class VectorTable:
                 zip(keys.tolist(), batches.tolist(), packed, strict=True)
             )
         ]
-        self._file.insert("INSERT INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
+        self.file.insert("INSERT INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
 
     def _note(self) -> None:
-        self._file.write(
+        self.file.write(
             "INSERT OR IGNORE INTO encoders VALUES (?, ?, ?)", self._number, self.encoder_hash, self.dimension
         )
 
     def _some(self, rows: NDArray[np.int64]) -> list[tuple[int, bytes]]:
         found: list[tuple[int, bytes]] = []
         for row in rows.tolist():
-            there = self._file.read("SELECT problem, vector FROM vectors WHERE row = ?", self._at(row))
+            there = self.file.read("SELECT problem, vector FROM vectors WHERE row = ?", self._at(row))
             if not there:
                 raise self._missing(row)
             found += there

@@ -14,15 +14,13 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import data
 from embeddings.text_encoder import OnnxTextEncoder
-from kg.rows.trials import TrialStore
 from kg.rows.trials_file import copy_database
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.snapshots import publish
 from kg.whole_files import write_bytes
 from recommender.files import FORMAT, PINNED, WorkspaceFiles
 from recommender.store import shipped_knowledge as shipped
 from recommender.store.base import Base
 from recommender.store.encoding import default_model, keep_shipped_texts, prepare, problem_encoder
+from recommender.store.graph_cache import make_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -234,20 +232,3 @@ def unpack_ready_made(layout: WorkspaceFiles) -> bool:
     write_bytes(layout.trials, content)
     make_graph(layout)
     return True
-
-
-def make_graph(layout: WorkspaceFiles, *, after: int = 0) -> None:
-    """Make the graph of a workspace from its batches, in a folder that has none, and publish it.
-
-    Args:
-        layout: The workspace.
-        after: Number of a snapshot elsewhere that the published one follows.
-
-    Raises:
-        WorkspaceError: The batches are damaged, or the graph cannot be written.
-    """
-    from recommender.store.writing.batch_chain import catch_up  # a question is answered without it
-
-    with TrialStore(layout.trials, read_only=True) as trials, OxigraphStore(layout.live) as graph:
-        catch_up(graph, trials.file)
-        publish(graph, layout.graph, after=after)

@@ -79,7 +79,7 @@ def check_agreement(graph: GraphStore, trials: TrialStore, index: ProblemIndex) 
         "vectors",
         len(problems - vectors),
         len(vectors - problems),
-        ("the trial store", "the vector log"),
+        ("the trial store", "the vectors"),
         "tunegraph doctor --repair",
     )
 

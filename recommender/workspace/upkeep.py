@@ -176,7 +176,10 @@ class UpkeepDesk(Desk):
         """Carry a workspace of the form before over; see ``recommender.store.upkeep.upgrade``."""
         from recommender.store.upkeep.upgrade import upgrade
 
-        return upgrade(WorkspaceFiles(path), cache, _now)
+        is_carried_over = upgrade(WorkspaceFiles(path))
+        with creation.editor_at(path, cache, _now, command="workspace upgrade"):
+            pass  # makes the vectors where there are none
+        return is_carried_over
 
     @staticmethod
     def renew(path: Path, *, cache: Path) -> RenewalResult:

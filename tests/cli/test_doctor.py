@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,16 @@ def test_a_sound_workspace_has_no_fault(run: Any, filled: Path, which: str) -> N
     ran = run("doctor", "--json", workspace=filled if which == "small" else None)
     assert ran.code == 0
     assert ran.json["faults"] == 0
-    assert {"packages", "text model", "live graph", "marks", "rows", "problems", "vectors", "index"} <= {
-        item["about"] for item in ran.json["findings"]
-    }
+    assert {
+        "packages",
+        "text model",
+        "live graph",
+        "published graph",
+        "rows",
+        "problems",
+        "vectors",
+        "index",
+    } <= {item["about"] for item in ran.json["findings"]}
 
 
 def test_the_table_says_what_to_do(run: Any, filled: Path) -> None:
@@ -56,9 +64,10 @@ def test_the_table_says_what_to_do(run: Any, filled: Path) -> None:
 
 
 def test_lost_vectors_are_found_and_made_again(run: Any, filled: Path) -> None:
-    WorkspaceFiles(filled).vectors.write_bytes(b"garbage")
+    with sqlite3.connect(WorkspaceFiles(filled).trials) as trials:
+        trials.execute("UPDATE vectors SET vector = zeroblob(8)")
     found = run("doctor", "--json", workspace=filled)
-    assert (found.code, faults(found)["vector records"]) == (1, "tunegraph doctor --repair")
+    assert (found.code, faults(found)["vectors"]) == (1, "tunegraph doctor --repair")
     repaired = run("doctor", "--repair", "--json", workspace=filled)
     assert (repaired.code, faults(repaired)) == (0, {})
 
@@ -70,9 +79,8 @@ def test_a_lost_index_heals_by_itself(run: Any, shipped_path: Path, filled: Path
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", ["trials", "live"])
-def test_a_writer_does_not_begin_anew_what_is_lost(run: Any, filled: Path, tmp_path: Path, part: str) -> None:
-    lost = getattr(WorkspaceFiles(filled), part)
+def test_a_writer_does_not_begin_anew_what_is_lost(run: Any, filled: Path, tmp_path: Path) -> None:
+    lost = WorkspaceFiles(filled).trials
     kept = tmp_path / "kept"
     lost.rename(kept)
     ran = run("ingest", tmp_path / "cases.jsonl", workspace=filled)
@@ -86,7 +94,7 @@ def test_a_writer_does_not_begin_anew_what_is_lost(run: Any, filled: Path, tmp_p
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (json.dumps({"format": 99}), "is a workspace of format 99, this program reads format 1"),
+        (json.dumps({"format": 99}), "is a workspace of format 99, this program reads format 2"),
         ("[]", "is a workspace of format None"),
         ("{", "workspace.json is damaged"),
     ],

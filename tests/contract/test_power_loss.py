@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from embeddings.vector_log import VectorLog
+from embeddings.vector_table import VectorTable
 from kg.rows import trials_file
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.experiment import journal as experiment_journal
@@ -68,12 +68,13 @@ def unsynced(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def vectors_are_there(disk: Path) -> bool:
-    if not (disk / "vectors.log").is_file() or not (disk / "whole.log").is_file():
+    if not (disk / "vectors.db").is_file():
         return False
-    logs = [
-        VectorLog(disk / name, DIMENSION, "hash", read_only=True) for name in ("vectors.log", "whole.log")
-    ]
-    return [log.rows(0, len(log))[0].tolist() for log in logs] == [[0, 1, 2], [7]]
+    file = trials_file.open_file(disk / "vectors.db", read_only=False)
+    try:
+        return VectorTable(file, DIMENSION, "hash").all_keys(9).tolist() == [0, 1, 2]
+    finally:
+        file.close()
 
 
 def rows_are_there(disk: Path) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pyoxigraph import Triple
 
-from embeddings.vector_log import VectorLog, write_log
+from embeddings.vector_table import VectorTable
 from kg.rows import trials_file
 from kg.triples.iris import literal, named
 from kg.triples.oxigraph_store import OxigraphStore
@@ -32,12 +32,12 @@ SAMPLES = [
 
 
 def vectors(folder: Path) -> None:
-    """Batches of vectors, and a log written whole."""
-    log = VectorLog(folder / "vectors.log", DIMENSION, "hash")
+    """Batches of vectors, as part of transactions."""
+    file = trials_file.open_file(folder / "vectors.db", read_only=False)
+    table = VectorTable(file, DIMENSION, "hash")
     for batch in range(3):
-        log.append(np.array([batch]), batch, np.full((1, DIMENSION), batch, np.float32))
-    one = (np.array([7]), 1, np.ones((1, DIMENSION), np.float32))
-    write_log(folder / "whole.log", DIMENSION, "hash", [one])
+        with file.transaction():
+            table.append(np.array([batch]), batch, np.full((1, DIMENSION), batch, np.float32))
 
 
 def rows(folder: Path) -> None:

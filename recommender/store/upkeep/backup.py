@@ -30,7 +30,7 @@ from kg.rows.trials_file import copy_database
 from kg.triples.snapshots import newest_number
 from recommender.experiment.journal import MARK
 from recommender.files import WorkspaceFiles
-from recommender.store import creation
+from recommender.store.graph_cache import make_graph
 from recommender.store.upkeep.checkup import truth_faults
 from recommender.store.upkeep.exchange import put_in_place
 from recommender.store.versions import versions
@@ -125,7 +125,7 @@ def restore(layout: WorkspaceFiles, source: Path) -> Backup:
             faults = truth_faults(draft)
             if faults:
                 raise InputError(f"{source} is damaged: {faults[0]}", hint="restore another backup")
-            creation.make_graph(draft, after=newest_number(layout.graph))
+            make_graph(draft, after=newest_number(layout.graph))
             draft.root.chmod(root.stat().st_mode & 0o777 if root.exists() else 0o700)
             replaced = put_in_place(draft.root, root)
     except OSError as error:
@@ -146,7 +146,7 @@ def unpack_backup(source: Path, root: Path) -> None:
         _unpack(source, root)
     except OSError as error:
         raise WorkspaceError(f"{root} cannot be written: {error.strerror or error}") from None
-    creation.make_graph(WorkspaceFiles(root))
+    make_graph(WorkspaceFiles(root))
 
 
 def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:

@@ -18,8 +18,8 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest, open_newest
 from recommender.experiment.journal import SUFFIX, find, names
 from recommender.files import PINNED, WorkspaceFiles, folder_faults
+from recommender.store.graph_cache import graph_mismatch
 from recommender.store.inspection import CheckResult, Severity
-from recommender.store.writing.batch_chain import graph_mismatch
 
 NEEDED = (
     "faiss",

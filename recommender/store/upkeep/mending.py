@@ -15,7 +15,7 @@ from kg.errors import WorkspaceError
 from kg.lock import WriterLock
 from kg.rows.trials import TrialStore
 from recommender.files import PINNED, WorkspaceFiles
-from recommender.store import creation
+from recommender.store.graph_cache import make_graph
 from recommender.store.upkeep.checkup import (
     RESTORE,
     file_faults,
@@ -73,7 +73,7 @@ def _mend_graph(layout: WorkspaceFiles) -> Iterator[str]:
         current.rename(_free_name(current))
     if fault:
         layout.graph.mkdir(exist_ok=True)
-        creation.make_graph(layout)
+        make_graph(layout)
     elif is_unpublished:
         yield "the published graph is made again from the live one"
 

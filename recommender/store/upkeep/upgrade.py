@@ -12,13 +12,8 @@ from kg.triples.exchange import FORMATS
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.files import FORMAT, OLD_FORMAT
-from recommender.store import creation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-    from pathlib import Path
-
     from recommender.files import WorkspaceFiles
 
 _MARK = "acknowledged"
@@ -27,16 +22,14 @@ _MARK = "acknowledged"
 _OBSOLETE = ("vectors.log", "imports")
 
 
-def upgrade(layout: WorkspaceFiles, cache: Path, clock: Callable[[], datetime]) -> bool:
+def upgrade(layout: WorkspaceFiles) -> bool:
     """Carry a workspace over; return False where it has the form of today.
 
     Rows and statements change in one step, the manifest in another; between the two the workspace is refused
-    by every other command, and this one goes on where it ended.
+    by every other command, and this one goes on where it ended. The next writer makes the vectors.
 
     Args:
         layout: The workspace.
-        cache: The user's cache directory.
-        clock: Tells the time.
 
     Raises:
         WorkspaceError: It is damaged, or of another form, or another process is writing.
@@ -56,6 +49,4 @@ def upgrade(layout: WorkspaceFiles, cache: Path, clock: Callable[[], datetime]) 
     for name in _OBSOLETE:
         path = layout.root / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    with creation.editor_at(layout.root, cache, clock, command="workspace upgrade"):
-        pass  # makes the vectors
     return True

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from kg.errors import WorkspaceError
 from kg.rows import batches
 from kg.rows.batches import GraphChange
-from kg.triples.finders import batch_records
-from kg.triples.serialisation import describe, newest_batch
+from kg.triples.serialisation import describe
 from kg.triples.snapshots import publish
 from kg.triples.tables.descriptions import TextDescriptions, plain
+from recommender.store.graph_cache import catch_up, graph_mismatch
 from recommender.store.upkeep.learned import sweep_learned
 from recommender.store.versions import sweep_versions
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kg.nouns.provenance import Batch
     from kg.rows.trials import TrialStore
     from kg.rows.trials_file import TrialsFile
-    from kg.triples.graph import GraphStore, Triple
+    from kg.triples.graph import Triple
     from kg.triples.oxigraph_store import OxigraphStore
     from recommender.files import WorkspaceFiles
 
@@ -155,29 +155,3 @@ class GraphStep:
         """Record a change of the knowledge that is no batch."""
         self.change = GraphChange(removed="".join(plain(removed)), added="".join(plain(added)))
         batches.record_change(self._file, self.newest, self.change)
-
-
-def catch_up(graph: OxigraphStore, file: TrialsFile) -> bool:
-    """Put into the graph what it lacks of the batches; return whether it was behind."""
-    there = newest_batch(graph)
-    is_first = not len(graph)
-    for change in batches.changes_after(file, there):
-        if is_first:
-            graph.load_plain(change.added.encode())
-        else:
-            graph.replace_plain(change.removed, change.added)
-        is_first = False
-    return there != batches.newest(file)[0]
-
-
-def graph_mismatch(graph: GraphStore, file: TrialsFile) -> str:
-    """Say why a graph is not made from the batches of a file; empty where it is, or is only behind."""
-    there = newest_batch(graph)
-    if not there:
-        return ""
-    sealed = batches.seal_of(file, there)
-    if sealed is None:
-        return f"the graph ends with batch {there}, the rows with batch {batches.newest(file)[0]}"
-    if batch_records(graph)[there].seal != sealed:
-        return f"batch {there} has another seal in the graph than with the rows"
-    return ""

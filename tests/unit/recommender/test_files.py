@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kg.errors import WorkspaceError
-from recommender.files import FORMAT, WorkspaceFiles
+from recommender.files import FORMAT, OLD_FORMAT, WorkspaceFiles
 
 
 @pytest.fixture
@@ -23,17 +23,20 @@ def test_what_was_written_is_read(layout: WorkspaceFiles) -> None:
     assert [item.name for item in layout.root.iterdir() if item.name.endswith(".new")] == []
 
 
-def test_a_writer_wants_every_part_that_is_the_truth(layout: WorkspaceFiles) -> None:
-    with pytest.raises(WorkspaceError, match="live is missing"):
-        layout.read(for_writing=True)
-    layout.live.mkdir()
-    with pytest.raises(WorkspaceError, match="CURRENT is missing"):
-        layout.read(for_writing=True)
-    (layout.live / "CURRENT").touch()
+def test_a_writer_wants_the_rows_to_be_there(layout: WorkspaceFiles) -> None:
     with pytest.raises(WorkspaceError, match=r"trials\.sqlite3 is missing"):
         layout.read(for_writing=True)
     layout.trials.touch()
     assert layout.read(for_writing=True) == layout.read()
+
+
+def test_a_workspace_of_the_form_before_is_told_how_it_is_carried_over(layout: WorkspaceFiles) -> None:
+    layout.write({"format": OLD_FORMAT, "by": "an earlier program"})
+    assert layout.form() == OLD_FORMAT
+    assert layout.read(form=OLD_FORMAT)["by"] == "an earlier program"
+    with pytest.raises(WorkspaceError, match="format 1, this program reads format 2") as raised:
+        layout.read()
+    assert "tunegraph workspace upgrade" in raised.value.hint
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_batch_alone_has_the_digest_that_it_has_among_all(store: TrialStore) -
         "trials SET status = 'failed'",
         "trials SET batch = 3",
         "batches SET digest = 'x'",
-        "statements SET added = (SELECT removed FROM statements)",
+        "statements SET added = removed, removed = added",
         "settings SET content = '{\"tile\":4}'",
     ],
 )

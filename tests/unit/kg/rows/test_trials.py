@@ -164,19 +164,6 @@ def test_batches_that_are_not_acknowledged_do_not_exist(store: TrialStore) -> No
     assert (counts.trials, counts.problems, counts.configurations) == (1, 1, 1)
 
 
-def test_sweeping_leaves_what_was_acknowledged_and_gives_no_key_twice(store: TrialStore) -> None:
-    store.add(1, problem(), [trial(1, 5.0)])
-    store.add(2, problem(), [trial(2, 1.0)])
-    store.add(2, problem("a100"), [trial(1, 1.0)])
-    swept_key = key_of(store, problem("a100"))
-    assert store.sweep(1) == 2
-    assert store.sweep(1) == 0
-    assert (store.counts().trials, store.counts().problems) == (1, 1)
-    assert store.add(2, problem("v100"), [trial(1, 1.0)]) == 1
-    assert key_of(store, problem("v100")) > swept_key
-    assert store.add(2, problem(), [trial(2, 1.0)]) == 1
-
-
 def test_the_summary_keeps_the_order_asked_for(store: TrialStore) -> None:
     asked = [problem("h100"), problem("a100"), problem("v100", Better.HIGHER)]
     for number, one in enumerate(asked):
@@ -244,15 +231,14 @@ def test_problems_are_found_by_the_unit_of_what_was_timed(store: TrialStore) -> 
     assert not store.measured_in("throughput", "s").size
 
 
-def test_trust_that_a_torn_batch_brought_is_swept_with_it(store: TrialStore) -> None:
+def test_trust_of_a_later_batch_is_not_seen(store: TrialStore) -> None:
     store.add(1, problem(), [trial(1, 0.5)])
     store.set_trust(1, SOURCE, Trust.HIGH)
     store.set_trust(2, SOURCE, Trust.LOW)
     store.acknowledged = 1
-    assert store.trust_of(SOURCE) is Trust.HIGH  # the second was never acknowledged
-    store.sweep(1)
-    store.acknowledged = 9
     assert store.trust_of(SOURCE) is Trust.HIGH
+    store.acknowledged = 9
+    assert store.trust_of(SOURCE) is Trust.LOW
 
 
 def test_a_problem_that_was_added_before_its_rows_keeps_its_key(store: TrialStore) -> None:

@@ -71,7 +71,7 @@ def test_another_version_is_told(path: Path) -> None:
     with sqlite3.connect(path) as changed:
         changed.execute("PRAGMA user_version = 99")
     changed.close()
-    with pytest.raises(WorkspaceError, match="format 99, this program reads format 2"):
+    with pytest.raises(WorkspaceError, match="format 99, this program reads format 3"):
         TrialStore(path)
 
 

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[4]
 @pytest.fixture(scope="module")
 def archive(shipped_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("ready") / "workspace.zip"
-    creation.pack_ready_made(WorkspaceFiles(shipped_path), target, None)
+    creation.pack_ready_made(WorkspaceFiles(shipped_path), target)
     return target
 
 
@@ -75,12 +75,12 @@ def test_one_that_does_not_fit_is_passed_over(fault: str, ships: Path, tmp_path:
             for name, part in parts.items():
                 changed.writestr(name, part)
     layout = WorkspaceFiles(tmp_path / "workspace")
-    assert not creation.unpack_ready_made(layout, None)
+    assert not creation.unpack_ready_made(layout)
     assert not layout.root.exists()
 
 
 def test_a_checkout_has_none(tmp_path: Path) -> None:
-    assert not creation.unpack_ready_made(WorkspaceFiles(tmp_path / "workspace"), None)
+    assert not creation.unpack_ready_made(WorkspaceFiles(tmp_path / "workspace"))
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from pyoxigraph import Triple
 
 from kg.triples.iris import problem_iri
 from kg.triples.vocabulary import TG
@@ -37,8 +38,7 @@ def test_a_problem_that_only_the_graph_has_is_found(filled: Path) -> None:
     with Workspace.editor(filled, cache=filled) as editor:
         writer = editor._writer
         batch = next(iter(writer.graph.triples(None, TG.BATCH_OF))).object
-        writer.graph.update(f"INSERT DATA {{ <{problem_iri('stray').value}> <{TG.BATCH_OF.value}> {batch} }}")
-        writer.changed()
+        writer.change_knowledge((), [Triple(problem_iri("stray"), TG.BATCH_OF, batch)])
     assert found(filled)["problems"] == (
         Severity.FAULT,
         "1 are in the graph and not in the trial store, 0 the other way round",
@@ -52,12 +52,12 @@ def test_lost_trials_are_found(filled: Path) -> None:
     assert {severity for severity, _ in findings.values()} >= {Severity.FAULT}
 
 
-def test_cut_vectors_are_found(filled: Path) -> None:
-    log = WorkspaceFiles(filled).vectors
-    log.write_bytes(log.read_bytes()[:-10])
+def test_lost_vectors_are_found(filled: Path) -> None:
+    with sqlite3.connect(WorkspaceFiles(filled).trials) as trials:
+        trials.execute("DELETE FROM vectors WHERE row = (SELECT max(row) FROM vectors)")
     assert found(filled)["vectors"] == (
         Severity.FAULT,
-        "1 are in the trial store and not in the vector log, 0 the other way round",
+        "1 are in the trial store and not in the vectors, 0 the other way round",
     )
 
 

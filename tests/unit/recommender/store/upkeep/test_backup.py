@@ -4,6 +4,7 @@ import io
 import os
 import shutil
 import signal
+import sqlite3
 import tarfile
 import threading
 import time
@@ -170,13 +171,14 @@ def test_what_cannot_be_backed_up_or_restored_is_refused_in_words(filled: Path, 
     assert (tmp_path / "there").read_text() == "mine"
 
 
-def test_a_damaged_workspace_is_not_backed_up(filled: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "change", ["vectors SET problem = 1", "trials SET value = 1", "batches SET digest = 'x'"]
+)
+def test_a_damaged_workspace_is_not_backed_up(filled: Path, tmp_path: Path, change: str) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(filled, copy)
-    log = WorkspaceFiles(copy).vectors
-    content = bytearray(log.read_bytes())
-    content[-40] ^= 1
-    log.write_bytes(content)
+    with sqlite3.connect(WorkspaceFiles(copy).trials) as trials:
+        trials.execute(f"UPDATE {change}")
     with pytest.raises(WorkspaceError, match="is damaged"):
         back_up(copy, tmp_path / "file")
     assert not (tmp_path / "file").exists()

@@ -1,4 +1,4 @@
-"""Batches: unseen until they are published, and swept where they were never acknowledged."""
+"""Batches: unseen until they are published, and the graph caught up where a writer was cut off."""
 
 import shutil
 from collections.abc import Callable
@@ -9,7 +9,8 @@ import pytest
 
 from kg.errors import WorkspaceError
 from kg.nouns.entities import Case
-from kg.rows import seals
+from kg.nouns.knowledge import Bottleneck
+from kg.rows import batches
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
@@ -19,7 +20,12 @@ from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.store.writing.conftest import CheckCounts
 
 
-def test_the_next_writer_sweeps_what_was_never_acknowledged(
+def triples(path: Path) -> set[object]:
+    with OxigraphStore(WorkspaceFiles(path).live, read_only=True) as graph:
+        return set(graph.triples())
+
+
+def test_the_next_writer_catches_up_what_the_graph_lacks(
     empty_path: Path,
     cases: Callable[..., list[Case]],
     check_counts: CheckCounts,
@@ -36,13 +42,10 @@ def test_the_next_writer_sweeps_what_was_never_acknowledged(
             broken.setattr(OxigraphStore, "replace_plain", fail)
             with pytest.raises(WorkspaceError):
                 editor.add_cases(second)
-    check_counts(empty_path, rows=2, problems=1)
-    with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as left:
-        assert left.counts().trials == 4  # unseen, but there
+    check_counts(empty_path, rows=2, problems=1)  # acknowledged, and not seen yet
     with Workspace.editor(empty_path, cache=empty_path):
         pass
-    with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as left:
-        assert left.counts().trials == 2
+    check_counts(empty_path, rows=4, problems=2)
 
 
 def test_readers_see_nothing_of_a_batch_until_it_is_published(
@@ -54,50 +57,64 @@ def test_readers_see_nothing_of_a_batch_until_it_is_published(
     check_counts(empty_path, rows=2, problems=1)
 
 
-@pytest.mark.parametrize("durable", [True, False])
-def test_a_durable_batch_waits_for_the_disk_before_it_is_acknowledged(
-    empty_path: Path, cases: Callable[..., list[Case]], monkeypatch: pytest.MonkeyPatch, durable: bool
+def test_a_batch_is_on_the_disk_before_the_graph_has_it(
+    empty_path: Path, cases: Callable[..., list[Case]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order: list[str] = []
+    seen: list[Any] = []
+    plain = OxigraphStore.replace_plain
 
-    def note(owner: Any, name: str) -> None:
-        plain = getattr(owner, name)
+    def look(self: OxigraphStore, removed: str, added: str) -> None:
+        with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as beside:
+            [[synced]] = editor._writer.trials.file.read("PRAGMA synchronous")
+            seen.append((batches.newest(beside.file)[0], synced))
+        plain(self, removed, added)
 
-        def noted(*given: Any, **more: Any) -> Any:
-            order.append(name)
-            return plain(*given, **more)
-
-        monkeypatch.setattr(owner, name, noted)
-
-    note(OxigraphStore, "replace_plain")
-    note(OxigraphStore, "flush")
-    note(seals, "acknowledge")
+    monkeypatch.setattr(OxigraphStore, "replace_plain", look)
     made = cases(1)
-    with Workspace.editor(empty_path, cache=empty_path, durable=durable) as editor:
-        order.clear()
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
         editor.add_cases(made)
-        written = list(order)
-    assert written == (
-        ["replace_plain", "flush", "acknowledge"] if durable else ["replace_plain", "acknowledge"]
-    )
+    assert seen == [(1, 2)]  # 2 is FULL: the end of a transaction waits for the disk
 
 
-def test_a_graph_of_an_older_day_is_refused_before_anything_is_swept(
+@pytest.mark.parametrize("lost", ["all", "the newest batch"])
+def test_a_graph_made_again_is_the_one_that_was(
+    empty_path: Path, cases: Callable[..., list[Case]], tmp_path: Path, lost: str
+) -> None:
+    files = WorkspaceFiles(empty_path)
+    first, second = cases(1), cases(1, 2)
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        editor.add_cases(first)
+    shutil.copytree(files.live, tmp_path / "older")
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        editor.add_cases(second)
+        for words in ("first words", "other words"):
+            editor.add_knowledge([Bottleneck(id="own", labels={"en": words})])
+    before = triples(empty_path)
+    shutil.rmtree(files.live)
+    if lost != "all":
+        (tmp_path / "older").rename(files.live)
+    with Workspace.editor(empty_path, cache=empty_path):
+        pass
+    assert triples(empty_path) == before
+
+
+def test_a_graph_of_later_batches_is_refused(
     empty_path: Path, cases: Callable[..., list[Case]], tmp_path: Path
 ) -> None:
     files = WorkspaceFiles(empty_path)
     first, second = cases(1), cases(2)
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         editor.add_cases(first)
-    shutil.copytree(files.live, tmp_path / "older")
+    shutil.copyfile(files.trials, tmp_path / "older")
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         editor.add_cases(second)
-    shutil.rmtree(files.live)
-    (tmp_path / "older").rename(files.live)
-    with OxigraphStore(files.live) as graph, TrialStore(files.trials) as trials:
-        with pytest.raises(WorkspaceError, match="graph ends with batch 1"):
-            BatchChain(files, graph, trials, durable=False, was_left=False)
-        assert trials.counts().trials == 4
+    shutil.copyfile(tmp_path / "older", files.trials)
+    with (
+        OxigraphStore(files.live) as graph,
+        TrialStore(files.trials) as trials,
+        pytest.raises(WorkspaceError, match="the graph ends with batch 2, the rows with batch 1"),
+    ):
+        BatchChain(files, graph, trials, published=2)
 
 
 def test_the_rows_know_the_seal_that_the_graph_has(
@@ -107,6 +124,4 @@ def test_the_rows_know_the_seal_that_the_graph_has(
         editor.add_cases(cases(1))
     files = WorkspaceFiles(empty_path)
     with OxigraphStore(files.live) as graph, TrialStore(files.trials) as trials:
-        noted, known = seals.recorded(trials.file)
-        assert noted == 1
-        assert known[1] == batch_records(graph)[1].seal != ""
+        assert batches.newest(trials.file) == (1, batch_records(graph)[1].seal)

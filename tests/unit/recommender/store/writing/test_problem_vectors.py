@@ -1,5 +1,6 @@
 """Vectors of problems: made again for another encoder, and where they are lost."""
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,11 @@ from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.store.writing.conftest import CheckCounts
 
 
+def change(path: Path, sql: str) -> None:
+    with sqlite3.connect(WorkspaceFiles(path).trials) as connection:
+        connection.execute(sql)
+
+
 def test_a_change_of_encoder_makes_all_vectors_again(
     empty_path: Path,
     cases: Callable[..., list[Case]],
@@ -19,20 +25,23 @@ def test_a_change_of_encoder_makes_all_vectors_again(
 ) -> None:
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         editor.add_cases(cases(1, 2, 3))
-    log = WorkspaceFiles(empty_path).vectors
-    log.write_bytes(log.read_bytes().replace(b'"encoder": "', b'"encoder": "0', 1))
+    change(empty_path, "UPDATE encoders SET hash = 'another'")
     with Workspace.editor(empty_path, cache=empty_path):
         pass
-    assert "the encoder changed" in caplog.text
+    assert "vectors are missing" not in caplog.text  # those of the other encoder are all there
     check_counts(empty_path, rows=6, problems=3)
 
 
-def test_lost_vectors_are_made_again_by_repair(
-    empty_path: Path, cases: Callable[..., list[Case]], check_counts: CheckCounts
+def test_lost_vectors_are_made_again_by_the_next_writer(
+    empty_path: Path,
+    cases: Callable[..., list[Case]],
+    check_counts: CheckCounts,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         editor.add_cases(cases(1, 2, 3))
-    WorkspaceFiles(empty_path).vectors.unlink()
-    with Workspace.editor(empty_path, cache=empty_path) as editor:
-        editor.repair()
+    change(empty_path, "DELETE FROM vectors WHERE row = (SELECT max(row) FROM vectors)")
+    with Workspace.editor(empty_path, cache=empty_path):
+        pass
+    assert "vectors are missing" in caplog.text
     check_counts(empty_path, rows=6, problems=3)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from embeddings.index import ProblemIndex
+from embeddings.vector_table import VectorTable
 from kg.errors import WorkspaceError
 from kg.nouns.entities import Case
 from kg.rows.copies import copied_devices
@@ -19,7 +19,7 @@ from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.store.writing.conftest import CheckCounts
 
 
-def test_trials_come_first_then_vectors_then_the_graph(
+def test_rows_and_vectors_come_first_then_the_graph(
     empty_path: Path, cases: Callable[..., list[Case]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
@@ -34,11 +34,11 @@ def test_trials_come_first_then_vectors_then_the_graph(
         monkeypatch.setattr(cls, name, call)
 
     with Workspace.editor(empty_path, cache=empty_path) as editor:
-        for cls, name in ((TrialStore, "add"), (ProblemIndex, "append"), (OxigraphStore, "replace_plain")):
+        for cls, name in ((TrialStore, "add"), (VectorTable, "append"), (OxigraphStore, "replace_plain")):
             noted(cls, name)
         added = editor.add_cases(cases(1))
     assert (added.rows, added.problems) == (2, 1)
-    assert order == ["TrialStore.add", "ProblemIndex.append", "OxigraphStore.replace_plain"]
+    assert order == ["TrialStore.add", "VectorTable.append", "OxigraphStore.replace_plain"]
 
 
 def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[Case]]) -> None:
@@ -50,9 +50,9 @@ def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[C
         assert workspace.snapshot.batch == 1
 
 
-@pytest.mark.parametrize(("cls", "step"), [(ProblemIndex, "append"), (OxigraphStore, "replace_plain")])
+@pytest.mark.parametrize(("cls", "step"), [(VectorTable, "append"), (OxigraphStore, "replace_plain")])
 @pytest.mark.parametrize("error", [WorkspaceError("the disk is full"), KeyboardInterrupt()])
-def test_a_batch_that_fails_is_not_there_and_the_next_is_whole(
+def test_a_batch_that_fails_is_there_or_not_and_the_next_is_whole(
     empty_path: Path,
     cases: Callable[..., list[Case]],
     check_counts: CheckCounts,
@@ -73,7 +73,8 @@ def test_a_batch_that_fails_is_not_there_and_the_next_is_whole(
             with pytest.raises(type(error)):
                 editor.add_cases(second)
         added = editor.add_cases(third)
-        assert (added.rows, added.problems) == (4, 2)
+        is_there = cls is OxigraphStore  # it fails once the batch is acknowledged
+        assert (added.rows, added.problems) == ((2, 1) if is_there else (4, 2))
     check_counts(empty_path, rows=6, problems=3)
 
 

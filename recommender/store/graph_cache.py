@@ -1,0 +1,58 @@
+"""The graph as a cache: made from the batches, caught up, and compared with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.rows import batches
+from kg.rows.trials import TrialStore
+from kg.triples.finders import batch_records
+from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import newest_batch
+from kg.triples.snapshots import publish
+
+if TYPE_CHECKING:
+    from kg.rows.trials_file import TrialsFile
+    from kg.triples.graph import GraphStore
+    from recommender.files import WorkspaceFiles
+
+
+def catch_up(graph: OxigraphStore, file: TrialsFile) -> bool:
+    """Put into the graph what it lacks of the batches; return whether it was behind."""
+    there = newest_batch(graph)
+    is_first = not len(graph)
+    for change in batches.changes_after(file, there):
+        if is_first:
+            graph.load_plain(change.added.encode())
+        else:
+            graph.replace_plain(change.removed, change.added)
+        is_first = False
+    return there != batches.newest(file)[0]
+
+
+def graph_mismatch(graph: GraphStore, file: TrialsFile) -> str:
+    """Say why a graph is not made from the batches of a file; empty where it is, or is only behind."""
+    there = newest_batch(graph)
+    if not there:
+        return ""
+    sealed = batches.seal_of(file, there)
+    if sealed is None:
+        return f"the graph ends with batch {there}, the rows with batch {batches.newest(file)[0]}"
+    if batch_records(graph)[there].seal != sealed:
+        return f"batch {there} has another seal in the graph than with the rows"
+    return ""
+
+
+def make_graph(layout: WorkspaceFiles, *, after: int = 0) -> None:
+    """Make the graph of a workspace from its batches, in a folder that has none, and publish it.
+
+    Args:
+        layout: The workspace.
+        after: Number of a snapshot elsewhere that the published one follows.
+
+    Raises:
+        WorkspaceError: The batches are damaged, or the graph cannot be written.
+    """
+    with TrialStore(layout.trials, read_only=True) as trials, OxigraphStore(layout.live) as graph:
+        catch_up(graph, trials.file)
+        publish(graph, layout.graph, after=after)
