@@ -173,8 +173,8 @@ class UpkeepDesk(Desk):
 
     @staticmethod
     def upgrade(path: Path, *, cache: Path) -> bool:
-        """Carry a workspace of the form before over; see ``recommender.store.upkeep.upgrade``."""
-        from recommender.store.upkeep.upgrade import upgrade
+        """Carry a workspace of the form before over; see ``recommender.store.upkeep.mending``."""
+        from recommender.store.upkeep.mending import upgrade
 
         is_carried_over = upgrade(WorkspaceFiles(path))
         with creation.editor_at(path, cache, _now, command="workspace upgrade"):

@@ -35,8 +35,7 @@ from kg.triples.snapshots import published_batch
 from kg.triples.tables.descriptions import TextDescriptions, TripleDescriptions, plain
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
-from recommender.store.upkeep.imports import import_to_undo
-from recommender.store.writing.batch_chain import BatchChain
+from recommender.store.writing.batch_chain import BatchChain, import_to_undo
 from recommender.store.writing.completions import keep_completions
 from recommender.store.writing.problem_vectors import ProblemVectors
 from recommender.store.writing.source_trusts import SourceTrusts
