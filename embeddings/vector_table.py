@@ -7,8 +7,9 @@ decrease, so the rows that a reader sees are a prefix.
 
 from __future__ import annotations
 
+import json
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -88,11 +89,11 @@ class VectorTable:
 
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return problem keys of rows, in their order, shape (n,)."""
-        return np.array([key for key, _ in self._some(rows)], np.int64)
+        return np.array(self._some("problem", rows), np.int64)
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return vectors of rows, in their order, shape (n, dimension)."""
-        return self._matrix([vector for _, vector in self._some(rows)])
+        return self._matrix(self._some("vector", rows))
 
     def all_keys(self, stop: int) -> NDArray[np.int64]:
         """Return the problem keys of the first ``stop`` rows, shape (stop,)."""
@@ -108,8 +109,9 @@ class VectorTable:
 
     def raw(self, row: int) -> bytes:
         """Return key and vector of a row, by which an index knows what it was made from."""
-        [(key, vector)] = self._some(np.array([row]))
-        return key.to_bytes(8, "little") + vector
+        at = np.array([row])
+        [key], [vector] = self._some("problem", at), self._some("vector", at)
+        return int(key).to_bytes(8, "little") + bytes(vector)
 
     def append(self, keys: NDArray[np.int64], batch: int, vectors: NDArray[np.float32]) -> None:
         """Add rows, as part of the transaction that is open.
@@ -177,14 +179,18 @@ class VectorTable:
             "INSERT OR IGNORE INTO encoders VALUES (?, ?, ?)", self._number, self.encoder_hash, self.dimension
         )
 
-    def _some(self, rows: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        found: list[tuple[int, bytes]] = []
-        for row in rows.tolist():
-            there = self.file.read("SELECT problem, vector FROM vectors WHERE row = ?", self._at(row))
-            if not there:
-                raise self._missing(row)
-            found += there
-        return found
+    def _some(self, column: str, rows: NDArray[np.int64]) -> list[Any]:
+        """Return a column of rows, in their order."""
+        wanted = [self._at(row) for row in rows.tolist()]
+        found = dict(
+            self.file.read(
+                f"SELECT row, {column} FROM vectors WHERE row IN (SELECT value FROM json_each(?))",  # noqa: S608
+                json.dumps(wanted),
+            )
+        )
+        if len(found) < len(set(wanted)):
+            raise self._missing(next(row - self._at(0) for row in wanted if row not in found))
+        return [found[row] for row in wanted]
 
     def _matrix(self, parts: list[bytes]) -> NDArray[np.float32]:
         flat = np.frombuffer(b"".join(parts), np.dtype("<f4"))
