@@ -72,7 +72,7 @@ def vectors_are_there(disk: Path) -> bool:
         return False
     file = trials_file.open_file(disk / "vectors.db", read_only=False)
     try:
-        return VectorTable(file, DIMENSION, "hash").all_keys(9).tolist() == [0, 1, 2]
+        return bool(VectorTable(file, DIMENSION, "hash").all_keys(9).tolist() == [0, 1, 2])
     finally:
         file.close()
 
