@@ -192,7 +192,11 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        hint = {"database is locked": "another process is writing", "database or disk is full": "make room"}
+        hint = {
+            "database is locked": "another process is writing",
+            "database or disk is full": "make room",
+            "disk I/O error": "make room, or look at the disk",
+        }
         raise WorkspaceError(f"{path}: {error}", hint=hint.get(str(error), "")) from error
     except sqlite3.DatabaseError as error:
         raise WorkspaceError(f"{path} is damaged or no trial store: {error}") from error
