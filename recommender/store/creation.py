@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import data
-from embeddings.text_encoder import OnnxTextEncoder
+from embeddings.text_encoder import DEFAULT_MODEL, OnnxTextEncoder
+from kg.rows.trials import TrialStore
 from kg.rows.trials_file import copy_database
 from kg.whole_files import write_bytes
 from recommender.files import FORMAT, PINNED, WorkspaceFiles
@@ -98,8 +99,9 @@ def _create_from_ready_made(
                 return False
             if model is not None:
                 keep_shipped_texts(draft, model)
-            with editor(draft, cache, model, clock, command="create"):
-                pass  # entering it makes the vectors where the text model is not the one that ships
+            if not _has_vectors(draft, model):
+                with editor(draft, cache, model, clock, command="create"):
+                    pass  # entering it makes the vectors
             _keep_shipped_base(draft)
             draft.create(_manifest(cache, model, clock, with_shipped=True))
             draft.root.chmod(root.stat().st_mode & 0o777)
@@ -206,6 +208,14 @@ def pack_ready_made(layout: WorkspaceFiles, target: Path) -> None:
     with ZipFile(target, "w", ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr(ZipInfo(_NOTE, _LONG_AGO), json.dumps(made_from()))
         archive.writestr(ZipInfo(layout.trials.name, _LONG_AGO), content, ZIP_DEFLATED)
+
+
+def _has_vectors(layout: WorkspaceFiles, model: str | None) -> bool:
+    """Return whether a ready-made workspace brings the vectors of a text model."""
+    with TrialStore(layout.trials, read_only=True) as trials:
+        [[encoders]] = trials.file.read("SELECT count(*) FROM encoders")
+    needed = {None: 1, DEFAULT_MODEL: 2}.get(model)
+    return needed is not None and bool(encoders >= needed)
 
 
 def unpack_ready_made(layout: WorkspaceFiles) -> bool:
