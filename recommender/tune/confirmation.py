@@ -6,6 +6,7 @@ looked at. A pair starts both, with the same requests at the same moments for bo
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ def confirm(
         design: What is fixed.
         path: Of the experiment's log.
         subject: What is tried on which problem; None if the graph is to learn nothing.
-        measure: Starts and measures an arm in a round.
+        measure: Starts and measures an arm in a pair; what a kill cut off has the number of the next one.
         on_round: Told how things stand.
         cancel: Ends it when set.
 
@@ -54,13 +55,15 @@ def confirm(
         CancelledError: ``cancel`` was set.
     """
     arms = [_Arm(arm, design.metric, measure) for arm in design.arms]
-
-    def enter(number: int, _arm: str) -> None:
-        for arm in arms:
-            arm.round = number
-
     about = ExperimentMetadata(subject=subject, machine=capture({}))
     with ExperimentJournal(path, design, about) as journal:
+        rounds = Counter(item.round for item in journal.samples)
+        cut = sum(count < len(arms) for count in rounds.values())
+
+        def enter(number: int, _arm: str) -> None:
+            for arm in arms:
+                arm.pair = number - cut
+
         state = Experiment(
             design=design,
             evaluators={arm.name: [arm] for arm in arms},
@@ -79,12 +82,12 @@ class _Arm:
     name: str
     metric: str
     measure: Callable[[str, int, Event], TuneResult]
-    round: int = 0
+    pair: int = 0
     kind: Kind = Kind.MEASURED
 
     def evaluate(self, _configuration: Settings, cancel: Event) -> RunOutcome:
         """See :class:`recommender.measuring.outcome.Evaluator`."""
-        found = self.measure(self.name, self.round, cancel)
+        found = self.measure(self.name, self.pair, cancel)
         if not found.is_ok or found.value is None:
             return RunOutcome(status=found.status, reason=found.reason, cost_s=found.cost_s)
         return RunOutcome(values={self.metric: found.value, **found.others}, cost_s=found.cost_s)

@@ -114,7 +114,7 @@ class LaunchScript:
                 )
             text = _alone(path, text, launches, server)
             launches = read_launches(text, str(path))
-        launch = launches[0]
+        launch = next(iter(launches))
         if launch.form is not LaunchForm.SCRIPT:
             raise InputError(
                 f"{path}: {launch.form} is not started here", hint="put its command into a script"

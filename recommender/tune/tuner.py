@@ -22,6 +22,7 @@ from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
 from recommender.tune.confirmation import TREATMENT, confirm, ladder
 from recommender.tune.launch_script import joined
 from recommender.tune.quality import QualityFinding, compare
+from recommender.tune.tune_result import TuneResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from recommender.experiment.metadata import ExperimentSubject
     from recommender.experiment.standing import ExperimentState
     from recommender.tune.tune_journal import TuneJournal
-    from recommender.tune.tune_result import TuneEvaluator, TuneResult
+    from recommender.tune.tune_result import TuneEvaluator
 
 ACCEPTED = 1.02
 """Factor from which a candidate becomes the incumbent: below it a restart alone moves a probe. A choice; what
@@ -405,9 +406,12 @@ class TuneLoop:
         names = {CONTROL: "the script as it is", TREATMENT: "the winner"}
 
         def measure(arm: str, number: int, cancel: Event) -> TuneResult:
+            for event in self.journal.events:  # half a pair that a kill cut off
+                if event["event"] == "compared" and (event["arm"], event.get("pair")) == (arm, number):
+                    return TuneResult.from_json(event["result"])
             start, seed = self._start(names[arm]), self.seed + 1000 * (1 + number)
             found = self.evaluator.evaluate(edits[arm], number=start, cancel=cancel, seed=seed, rates=rates)
-            self.journal.note("compared", arm=arm, result=found.to_json())
+            self.journal.note("compared", arm=arm, pair=number, result=found.to_json())
             return found
 
         design = ExperimentDesign(

@@ -242,7 +242,7 @@ def test_kills_at_random_starts_change_nothing_and_the_budget_is_exact(tmp_path:
         assert [item.name for item in outcome.accepted] == [item.name for item in whole.accepted]
         assert [item.result for item in outcome.steps] == [item.result for item in whole.steps]
         assert outcome.verdict is whole.verdict
-        assert starts <= whole.starts + lost  # a kill costs the pair that it cut off, and nothing else
+        assert starts == whole.starts == outcome.starts  # a kill costs the start that it cut off alone
         with TuneJournal(tmp_path / f"killed-{turn}" / "tune", {"of": "a test"}) as journal:
             assert sum(event["event"] == "measured" for event in journal.events) == len(whole.steps) + 4
     assert kills >= 20
