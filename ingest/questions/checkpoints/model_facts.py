@@ -30,10 +30,10 @@ KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "shared_intermediate_size": ("shared_expert_intermediate_size", "shared_intermediate_size"),
         "global_kv_heads": ("num_global_key_value_heads",),
         "global_head_dim": ("global_head_dim",),
-        "linear_key_heads": ("linear_num_key_heads",),
-        "linear_value_heads": ("linear_num_value_heads",),
-        "linear_key_head_dim": ("linear_key_head_dim",),
-        "linear_value_head_dim": ("linear_value_head_dim",),
+        "linear_key_heads": ("linear_num_key_heads", "mamba_n_groups", "n_groups"),
+        "linear_value_heads": ("linear_num_value_heads", "mamba_num_heads", "mamba_n_heads"),
+        "linear_key_head_dim": ("linear_key_head_dim", "ssm_state_size", "mamba_d_state"),
+        "linear_value_head_dim": ("linear_value_head_dim", "mamba_head_dim", "mamba_d_head"),
         "index_heads": ("index_n_heads",),
         "index_head_dim": ("index_head_dim",),
         "sparse_top_k": ("index_topk",),
@@ -45,10 +45,14 @@ KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 KINDS = ("full", "latent", "sparse", "compressed", "sliding", "linear")
 """Words of ``attention_kind``."""
 
+_HEADS = ("linear_num_key_heads", "linear_num_value_heads")
+_SIZES = ("linear_key_head_dim", "linear_value_head_dim")
 _LAYERS = MappingProxyType(
     {
         "full_attention": "full",
         "linear_attention": "linear",
+        "mamba": "linear",
+        "conv": "linear",
         "sliding_attention": "sliding",
         "indexed_attention": "sparse",
         "chunked_attention": "sliding",
@@ -66,6 +70,12 @@ def structure(described: Mapping[str, object]) -> dict[str, int | str]:
         Facts by name; a fact that is not stated, or is zero, is left out.
     """
     facts: dict[str, int | str] = {}
+    if isinstance(delta := described.get("linear_attn_config"), dict):
+        heads, size = (
+            dict.fromkeys(_HEADS, delta.get("num_heads")),
+            dict.fromkeys(_SIZES, delta.get("head_dim")),
+        )
+        described = {**heads, **size, **described}
     for fact, keys in KEYS.items():
         value = next((described[key] for key in keys if described.get(key) is not None), None)
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
@@ -78,8 +88,7 @@ def structure(described: Mapping[str, object]) -> dict[str, int | str]:
         facts["sliding_window"] = window
     _sparse_blocks(described, facts, kinds)
     ratios = _ratios(described)
-    for ratio, layers in sorted(ratios.items()):
-        facts[f"compressed_{ratio}_layers"] = layers
+    facts |= {f"compressed_{ratio}_layers": layers for ratio, layers in sorted(ratios.items())}
     if ratios:
         kinds = Counter({"compressed": sum(ratios.values()), **kinds})
         if isinstance(window, int) and window > 0:
@@ -98,6 +107,13 @@ def structure(described: Mapping[str, object]) -> dict[str, int | str]:
     return facts
 
 
+def _linear_sizes(described: Mapping[str, object]) -> dict[str, object]:
+    """Sizes of linear attention that stand in a part of their own (Kimi)."""
+    part = described.get("linear_attn_config")
+    heads, size = (part.get("num_heads"), part.get("head_dim")) if isinstance(part, dict) else (None, None)
+    return dict.fromkeys(_HEADS, heads) | dict.fromkeys(_SIZES, size)
+
+
 def _dense_layers(described: Mapping[str, object]) -> int:
     """Layers without experts in a network that has some, where they are listed one by one."""
     kinds = described.get("mlp_layer_types")
@@ -111,6 +127,7 @@ def _by_layer(described: Mapping[str, object]) -> Counter[str]:
     """Layers by kind of attention, where the configuration tells them apart."""
     layers = described.get("num_hidden_layers")
     types = described.get("layer_types")
+    blocks = described.get("layers_block_type")
     linear = described.get("linear_attn_config")
     if isinstance(types, list):
         return Counter(_LAYERS.get(str(kind), "full") for kind in types)
@@ -130,6 +147,8 @@ def _by_layer(described: Mapping[str, object]) -> Counter[str]:
     letters = described.get("hybrid_override_pattern")  # M a state, * attention, E experts, - a dense layer
     if isinstance(letters, str):
         return Counter(full=letters.count("*"), linear=letters.count("M"))
+    if isinstance(blocks, list):
+        return Counter(full=blocks.count("attention"), linear=blocks.count("mamba"))
     return Counter()
 
 

@@ -42,5 +42,7 @@ def _of_group(group: Mapping[str, object]) -> str:
     weights = group.get("weights")
     if not isinstance(weights, dict):
         return ""
+    if str(group.get("format")).startswith("mxfp4"):
+        return "mxfp4"
     inputs = group.get("input_activations") is not None
     return _GROUPS.get((str(weights.get("type")), str(weights.get("num_bits")), inputs), "")

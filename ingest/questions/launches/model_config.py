@@ -184,7 +184,7 @@ def architecture(content: Mapping[str, object], sizes: Mapping[str, object]) -> 
 
 
 def _precision(content: Mapping[str, object], described: Mapping[str, object]) -> str:
-    if stored := weight_format(content):
+    if stored := weight_format(content) or weight_format(described):
         return stored
     for key in ("torch_dtype", "dtype"):
         value = described.get(key) or content.get(key)

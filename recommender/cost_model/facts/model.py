@@ -186,6 +186,10 @@ class ModelSizes:
         return self.layers * self.layer_parameters + self.dense_layers * inner + self.vocabulary * self.hidden
 
 
+_NOMINAL = 1.2
+"""Implied over documented parameters beyond any rounding of a name: .87 to 1.15 in all shipped mixtures."""
+
+
 @cache
 def blocks_of(model: ModelSizes) -> tuple[tuple[float, ModelSizes], ...]:
     """The blocks of a model by kind: how many there are, and one of them.
@@ -237,6 +241,11 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
             activations=number_of("activations_per_sample"),
         )  # fmt: skip
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
+    attending = [
+        name for name in facts if name.endswith("_attention_layers") or name.startswith("compressed_")
+    ]
+    # feed-forward blocks that stand alone (Nemotron-H) count with those that attend
+    layers = min(layers, sum(map(number_of, attending)) or layers)
     experts = number_of("experts")
     head_size = number_of("head_dim", hidden / heads)
     kv_heads = number_of("kv_heads", heads)
@@ -256,7 +265,7 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         sizes = {m: layers * (attention + m * hidden * inner) + vocabulary * hidden for m in (2.0, 3.0)}
         matrices = min(sizes, key=lambda m: abs(sizes[m] / total - 1))
     image = number_of("image_size")
-    return ModelSizes(
+    model = ModelSizes(
         id=name,
         layers=layers,
         hidden=hidden,
@@ -294,6 +303,11 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         index_heads=number_of("index_heads"),
         index_layers=number_of("index_layers", layers),
     )
+    if not experts or not total or model.parameters <= _NOMINAL * total:
+        return model
+    # Experts may be narrower than the block (a latent width), or fewer matrices: the parameter count tells.
+    share = 1 - (model.parameters - total) / model.routed_parameters
+    return replace(model, expert_inner=model.expert_inner * max(share, 0.0))
 
 
 def _patches(name: str, image: float) -> float:

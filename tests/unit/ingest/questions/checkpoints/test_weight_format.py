@@ -7,6 +7,7 @@ import pytest
 from ingest.questions.checkpoints.weight_format import weight_format
 
 GROUP = {"weights": {"type": "int", "num_bits": 4}, "input_activations": None}
+FOUR = {"weights": {"type": "float", "num_bits": 4}, "format": "mxfp4-pack-quantized"}
 PAIR = {"weights": {"type": "float", "num_bits": 8}, "input_activations": {"num_bits": 8}}
 
 
@@ -20,6 +21,7 @@ PAIR = {"weights": {"type": "float", "num_bits": 8}, "input_activations": {"num_
         ({"quant_method": "ascend"}, "w8a8"),
         ({"quant_method": "compressed-tensors", "config_groups": {"group_0": GROUP}}, "w4a16"),
         ({"quant_method": "compressed-tensors", "config_groups": {"group_0": PAIR}}, "fp8"),
+        ({"quant_method": "compressed-tensors", "config_groups": {"a": FOUR}}, "mxfp4"),
         ({"quant_method": "compressed-tensors", "config_groups": {"a": GROUP, "b": PAIR}}, ""),
         ({"quant_method": "compressed-tensors", "config_groups": {"a": {"weights": None}}}, ""),
         ({"quant_method": "compressed-tensors", "config_groups": {}}, ""),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.cost_model.facts.model import blocks_of
+from recommender.cost_model.facts.model import blocks_of, model_of
 from tests.unit.recommender.cost_model.machines import model
 
 
@@ -47,3 +47,16 @@ def test_parameters_are_those_of_all_blocks() -> None:
     )
     share = sizes.linear_layers / sizes.layers
     assert sizes.attention_parameters == pytest.approx(share * linear + (1 - share) * full)
+
+
+def test_experts_of_a_latent_width_are_as_large_as_the_parameters_say() -> None:
+    for name in ("nemotron-3-super", "kimi-k3"):
+        sizes = model(name)
+        assert sizes.parameters == pytest.approx(sizes.known_parameters, rel=0.02)
+
+
+def test_feed_forward_blocks_that_stand_alone_hold_no_cache() -> None:
+    facts = {"layers": 10, "hidden_size": 64, "attention_heads": 4, "intermediate_size": 256}
+    mixed = model_of("x", "decoder", facts | {"full_attention_layers": 1, "linear_attention_layers": 5})
+    assert (mixed.layers, mixed.linear_layers) == (6.0, 5.0)
+    assert model_of("x", "decoder", facts).layers == 10.0
