@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
 
-from kg.nouns.entities import Better, Case, Kind, Source
+from kg.nouns.entities import LEAST_TIMED, NO_RUN, Better, Case, Kind, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,8 +39,6 @@ COMPUTE_MARGIN = 2.0
 LONE = 0.6
 """Share of a table's whole range, in logarithms, between its best value and the next above which the best is
 doubted: the critical value of Dixon's test for eight values at 99 % is .590 (Rorabacher, 1991, table 1)."""
-LEAST_ROWS = 8
-
 _CACHED = 16_384
 _WIDTHS = {"float64": 8, "float32": 4, "tf32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "int16": 2}
 _TRAINING_FLOPS = 6
@@ -93,14 +91,17 @@ class _Table:
     @property
     def is_lone(self) -> bool:
         """Whether the best value stands apart from all others."""
-        return self.rows >= LEAST_ROWS and self.next / self.best > (self.worst / self.best) ** LONE
+        return self.rows >= LEAST_TIMED and self.next / self.best > (self.worst / self.best) ** LONE
 
     def __str__(self) -> str:
         work = self.problem.workload
+        counts = (
+            "it ranks nothing until measured again" if self.next > NO_RUN * self.best else "measure it again"
+        )
         return (
             f"{work.operator} on {self.problem.hardware.name}: the best of {self.rows} values of "
             f"{self.problem.objective.metric} is {self.next / self.best:.2f} times better than the "
-            "next, far more than all others differ: perhaps no whole run; it is kept, measure it again"
+            f"next, far more than all others differ: perhaps no whole run; {counts}"
         )
 
 

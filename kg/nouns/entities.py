@@ -13,6 +13,12 @@ from enum import StrEnum
 from kg.nouns.situation import Situation
 from kg.nouns.values import Settings, digest
 
+LEAST_TIMED = 8
+"""Values of a table from which its best can stand apart from all others."""
+NO_RUN = 10.0
+"""How many times better than the next such a best is taken for a run that did nothing; a choice: no setting
+wins so much over all others."""
+
 
 class Kind(StrEnum):
     """The kind of evidence behind a number; it travels with the number from file to screen."""

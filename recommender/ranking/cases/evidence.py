@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg.nouns.entities import Kind, Status
+from kg.nouns.entities import LEAST_TIMED, NO_RUN, Kind, Status
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
 
@@ -176,7 +176,10 @@ class _Row:
 
 
 def _row(table: TrialTable, place_of: Mapping[int, int], n: int, *, mean: bool) -> _Row:
-    """One table's row; of the very question the mean of a configuration's repeats, else its best release."""
+    """One table's row; of the very question the mean of a configuration's repeats, else its best release.
+
+    A best that stands far apart from all others counts once it is measured again.
+    """
     least, logs, repeats = np.full(n, np.inf), np.zeros(n), np.zeros(n)
     failed, votes = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for item, cost, status, kind in zip(
@@ -197,6 +200,9 @@ def _row(table: TrialTable, place_of: Mapping[int, int], n: int, *, mean: bool) 
     ratios = np.full(n, np.nan)
     if mean:
         least[timed] = np.exp(logs[timed] / repeats[timed])
+    if np.count_nonzero(timed) >= LEAST_TIMED:
+        best, following = np.argpartition(least, 1)[:2].tolist()
+        timed[best] = repeats[best] > 1 or least[following] <= NO_RUN * least[best]
     if timed.any():
         ratios[timed] = np.log(least[timed] / least[timed].min())
     return _Row(ratios, failed & ~timed, votes)

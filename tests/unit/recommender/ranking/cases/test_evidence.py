@@ -72,3 +72,17 @@ def test_what_is_fixed_is_kept_and_others_answer_only_where_nobody_has_it(tmp_pa
     assert relaxed.relaxed.all()
     assert {item["x"] for item in relaxed.candidates} == {4, 8}
     assert all(item["fw"] == "p" for item in relaxed.candidates)
+
+
+def test_a_best_far_from_all_others_counts_once_it_is_measured_again(tmp_path: Path) -> None:
+    rows = [trial({"x": size}, 1.0 + size / 100) for size in range(8)]
+    lone: dict[str, object] = {"x": 9}
+    for name in ("once", "twice", "near"):
+        (tmp_path / name).mkdir()
+    once = read(tmp_path / "once", [*rows, trial(lone, 0.01)])
+    assert np.isnan(once.ratios[0, column(once, lone)])
+    assert once.ratios[0, column(once, {"x": 0})] == 0
+    twice = read(tmp_path / "twice", [*rows, trial(lone, 0.01), trial(lone, 0.011)])
+    assert twice.ratios[0, column(twice, lone)] == 0
+    near = read(tmp_path / "near", [*rows, trial(lone, 0.5)])
+    assert near.ratios[0, column(near, lone)] == 0
