@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kg.errors import InputError
 from kg.nouns.values import Value
 from kg.terms.facts import FACTS, FactType
-from kg.terms.meanings import kind_of, size_of
+from kg.terms.meanings import kind_of, phrase_of, size_of
 
 LARGEST_SYSTEM = 2**20
 """Devices of the largest system that is announced: more than a million of an Atlas 960 SuperCluster (Huawei
@@ -53,7 +53,9 @@ def check_settings(settings: Mapping[str, Value], program: str = "") -> None:
         kind = kind_of(name)
         other = said.setdefault(size_of(name, program) or name, name)
         if str(settings[other]) != str(value):
-            raise InputError(f"current: {other} is {settings[other]} and {name} {value}: both say the same")
+            said_by = f"{other} is {settings[other]} and {name} {value}"
+            words = phrase_of(name, program)
+            raise InputError(f"current: {said_by}: both say {words or 'the same'}, so one of them is wrong")
         number = number_of(value)
         if kind in _NUMBERS or (number is not None and math.isnan(number)):
             _refuse_boundless("current", name, value)

@@ -11,8 +11,10 @@ from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Condition, Truth
 from kg.terms.dialects import layout_of, positive, statement
+from kg.terms.meanings import size_of
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, plain_key
+from kg.terms.setting_registry import registry
 from recommender.audit.finding import SettingFinding
 from recommender.audit.registry_findings import registry_findings
 
@@ -54,7 +56,14 @@ def judge_settings(case: AuditCase, rules: Sequence[AuditRule]) -> tuple[Setting
         rules: Shipped ones, and those of a user, which win over shipped ones of the same id.
     """
     by_id = {rule.id: rule for rule in rules}
-    found = [*registry_findings(case), *_limits(case), *_devices(case), *_batches(case), *_of_the_model(case)]
+    found = [
+        *registry_findings(case),
+        *_limits(case),
+        *_devices(case),
+        *_batches(case),
+        *_twice(case),
+        *_of_the_model(case),
+    ]
     settled = {item.setting for item in found if item.kind in {FindingKind.REFUSED, FindingKind.IGNORED}}
     for rule in by_id.values():
         found += [item for item in _by_rule(case, rule) if item.setting not in settled]
@@ -110,6 +119,7 @@ def default_text(case: AuditCase, setting: RunningSetting) -> str:
     return f"{answer.setting.key}={text}" if answer.setting is not None else ""
 
 
+DEEPSPEED = "deepspeed"
 _SPREAD = {
     *ADDRESSES,
     "data_parallel_rank",
@@ -177,6 +187,34 @@ def _batches(case: AuditCase) -> Iterator[SettingFinding]:
         cost=_NO_START,
         remedy=_written(setting.key, -(-whole // (micro * copies)) * micro * copies),
     )
+
+
+def _twice(case: AuditCase) -> Iterator[SettingFinding]:
+    """That DeepSpeed's file states another size than the arguments of the trainer above it.
+
+    Source:
+        transformers, integrations/deepspeed.py, ``HfTrainerDeepSpeedConfig.fill_match``, which refuses it.
+    """
+    below = registry(DEEPSPEED).at()
+    sizes = {
+        size: item
+        for item in case.settings
+        if item.is_known and not item.file and (size := size_of(item.key, case.program))
+    }
+    for setting in case.settings:
+        told = sizes.get(size_of(setting.key, case.program) or "")
+        is_below = setting.file and below.look_up(setting.key, suggest=False).setting is not None
+        if told is None or not is_below or setting.value in {told.value, "auto"}:
+            continue
+        yield SettingFinding(
+            rule="deepspeed-mismatch",
+            kind=FindingKind.REFUSED,
+            level=FindingLevel.ERROR,
+            setting=setting,
+            says={"en": f"{told.key} is {told.value}", "zh": f"{told.key} 为 {told.value}"},
+            cost={"en": "the trainer does not start", "zh": "训练器无法启动"},
+            remedy=_written(setting.key, "auto"),
+        )
 
 
 def _limits(case: AuditCase) -> Iterator[SettingFinding]:
@@ -317,7 +355,7 @@ def _format(case: AuditCase, setting: RunningSetting) -> Iterator[SettingFinding
     )
 
 
-def _written(key: str, value: int) -> str:
+def _written(key: str, value: object) -> str:
     return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
 
 

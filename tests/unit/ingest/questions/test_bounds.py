@@ -40,7 +40,7 @@ def test_settings_that_programs_run_with(settings: dict[str, Value]) -> None:
 
 def test_one_size_in_two_spellings_is_one_value() -> None:
     check_settings({"tp_size": 4, "tensor_parallel_size": "4", "dtype": "half", "quantization": "fp8"})
-    with pytest.raises(InputError, match="current: tp-size is 4 and tp 8: both say the same"):
+    with pytest.raises(InputError, match="current: tp-size is 4 and tp 8: both say devices that share"):
         check_settings({"tp-size": 4, "tp": 8})
 
 

@@ -1,5 +1,7 @@
 """Findings on settings: by rules, by the registry of the release, by the load."""
 
+import json
+
 import pytest
 
 from ingest.questions.launches.launch import read_launch
@@ -240,3 +242,20 @@ def test_the_samples_of_a_step_are_whole_micro_batches_on_each_copy(
     assert ("batch-not-divisible" in rules) is found
     if found:
         assert rules["batch-not-divisible"].remedy == "--global-batch-size 256"
+
+
+@pytest.mark.parametrize(("below", "found"), [(4, True), (2, False), ("auto", False)])
+def test_a_file_of_deepspeed_says_what_the_trainer_above_it_says(below: object, *, found: bool) -> None:
+    script = (
+        "deepspeed run_clm.py --model_name_or_path a/B --per_device_train_batch_size 2 --deepspeed d.json"
+    )
+    beside = {"d.json": json.dumps({"train_micro_batch_size_per_gpu": below})}.get
+    case = AuditCase(
+        settings=running_settings(script, beside=beside),
+        program="transformers",
+        version="5.0.0",
+        is_told=True,
+        facts={},
+    )
+    rules = [item.rule for item in judge_settings(case, shipped_rules())]
+    assert ("deepspeed-mismatch" in rules) is found
