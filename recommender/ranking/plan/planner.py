@@ -12,6 +12,7 @@ from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts, companions
 from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.settings.dialects import translate
+from recommender.cost_model.settings.plans import PHASES
 from recommender.ranking.change import NotHere, recommendation_id
 from recommender.ranking.changes.ranked_strategy import kinds_of
 from recommender.ranking.combination import combine
@@ -196,6 +197,8 @@ class Planner:
         }
         shares = recipe_shares(starts)
         begun = {name: item.value for item in starts.first.settings for name in names_of(item)}
+        kind = problem.workload.kind.value
+        facts = {key: _facts({item.key: item.value}, kind) for key, item in further.items()}
         candidates: list[Change] = []
         reach = Reach(self.strategies.graph, starts.price)
         release = self.starts.release(starts.situation)
@@ -216,6 +219,10 @@ class Planner:
             )
             if one is not None:
                 candidates.append(one if release is None else _undone(one, starts, release))
+                said = _facts(
+                    item.strategy.configuration, kind
+                )  # the same in another spelling is no second change
+                further = {key: held for key, held in further.items() if not said or facts[key] != said}
         groups: dict[tuple[SettingPlace, str], list[AgreedSetting]] = {}
         for setting in further.values():
             if any(begun.get(name) is not None for name in _names(setting)):
@@ -334,6 +341,11 @@ def _is_below_load(item: AgreedSetting, starts: Starts) -> bool:
         return False
     load = starts.question.settings.get("batch")
     return isinstance(load, int | float) and int(item.value) < load
+
+
+def _facts(configuration: Mapping[str, Value], kind: str) -> Mapping[str, object]:
+    """What settings mean to the cost model; empty where it has no setting for them."""
+    return translate(configuration, kind).settings if kind in PHASES else {}
 
 
 def _names(item: AgreedSetting) -> tuple[str, ...]:
