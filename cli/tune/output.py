@@ -40,10 +40,9 @@ class TuneProgress(TuneWatch):
 
     def step(self, step: TuneStep) -> None:
         """Show what a start gave."""
-        name = step.name
-        _aside(f"{name}: {said(step, self._objective)}")
+        _aside(f"{step.name}: {said(step, self._objective)}")
         if step.is_accepted:
-            self._best = f"{name}: {_value(step.result, self._objective)}"
+            self._best = f"{step.name}: {_value(step.result, self._objective)}"
 
     def round(self, state: ExperimentState) -> None:
         """Show how the confirmation stands."""
@@ -142,7 +141,7 @@ def show_outcome(
     disturbed = sum(step.result.disturbed for step in outcome.steps)
     if disturbed:
         probes = sum(step.result.probes for step in outcome.steps)
-        note(f"{disturbed} of {probes} probes of the search were disturbed by other processes")
+        note(f"{disturbed} of {probes} probes of the search were disturbed")
     written = _written(prepared, outcome, write) if outcome.is_better else None
     if written is not None:
         print(written.diff or "nothing to change\n", end="")

@@ -153,10 +153,13 @@ class ServingEvaluator:
         return math.sqrt(value * self._value(self._fixed(run, self.seed + 1).result)), ""
 
     def _compared(self, run: ServingRun, seed: int, rates: tuple[float, ...]) -> float:
-        """The value of a run beside that of another, with the same requests."""
+        """The value of a run beside that of another, with the same requests; two of three rates tell it."""
         if not rates:
             return self._value(self._fixed(run, seed).result)
-        return _interpolated([self._offered(run, seed, rate) for rate in rates], self.limits)
+        low, middle, high = rates
+        first = self._offered(run, seed, middle)
+        other = self._offered(run, seed, high if first.kept else low)
+        return _interpolated([first, other] if first.kept else [other, first], self.limits)
 
     def _fixed(self, run: ServingRun, seed: int) -> Probe:
         """A probe at the load that was asked for."""

@@ -441,6 +441,5 @@ class TuneLoop:
             load_s=sum(item.result.load_s for item in self.steps) + sum(item["load_s"] for item in compared),
             quality=next((item.quality for item in reversed(self.steps) if item.is_accepted), None),
         )
-        verdict = None if outcome.verdict is None else str(outcome.verdict)
-        self.journal.note("ended", verdict=verdict, why=why, starts=outcome.starts)
+        self.journal.note("ended", verdict=outcome.verdict, why=why, starts=outcome.starts)
         return outcome

@@ -178,14 +178,6 @@ def test_limits_that_nothing_keeps(tune: Any, place: Path, empty_path: Path) -> 
     assert "keeps the limits at no load" in ran.err
 
 
-def test_limits_that_nothing_keeps_under_the_load_name_the_nearest(tune: Any) -> None:
-    ran = tune("serve.sh", *LOAD, "--limit", "ttft_p90<=1ms", "--change", "--max-num-seqs=2")
-    assert ran.code == 4, ran.err
-    assert "nothing that was tried keeps the limits under this load; the nearest is" in " ".join(
-        ran.err.split()
-    )
-
-
 BOX = "docker run -d -it --rm -p {port}:8000 vllm/vllm-openai:v0.9.0 --model /m/a --enforce-eager\n"
 
 

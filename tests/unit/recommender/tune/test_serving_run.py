@@ -214,3 +214,13 @@ def test_a_rate_between_two_that_were_probed() -> None:
     assert _interpolated([probe(4, 1.0), probe(8, 0.95), probe(16, 0.92)], limits) == 16
     assert _interpolated([probe(4, 1.0), probe(16, 0.8)], limits) == pytest.approx(8)
     assert _interpolated([probe(4, 0.8), probe(8, 1.0)], limits) == pytest.approx(3.6)
+
+
+def test_two_of_three_rates_tell_a_comparison(evaluator: ServingEvaluator) -> None:
+    """Four slots of some 24 ms each keep 10 requests a second, and 20 of 10,000 at once wait for their turn."""
+    evaluator.load = replace(LOAD, kind=LoadKind.FIND, requests=20)
+    evaluator.limits = [LatencyLimit.parse("ttft_p90<=60ms")]
+    rates = (4.0, 10_000.0, 20_000.0)
+    found = evaluator.evaluate(ScriptEdits(), number=0, cancel=threading.Event(), seed=1, rates=rates)
+    assert found.probes == 2
+    assert 4 <= (found.value or 0) < 10_000
