@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from kg.errors import InputError, UnknownEntityError
+from kg.errors import UnknownEntityError
 from kg.nouns.recipe import Recipe, Role
 from kg.triples.names import normalise
 from kg.triples.serialisation import all_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from kg.triples.names import Names
@@ -71,19 +68,6 @@ def recipes(
             if item.hardware and (item.hardware in around or node in _around(tree, item.hardware))
         ]
     return sorted(found, key=lambda item: (item.family, item.id))
-
-
-def of_documents(found: Iterable[Recipe], pattern: str) -> frozenset[str]:
-    """Ids of the recipes whose document a pattern finds by its address; none for an empty pattern.
-
-    Raises:
-        InputError: It is no regular expression.
-    """
-    try:
-        address = re.compile(pattern)
-    except re.error as fault:
-        raise InputError(f"documents: {pattern!r} is no regular expression: {fault}") from None
-    return frozenset(item.id for item in found if pattern and address.search(item.source.url))
 
 
 def _with(found: list[Recipe], name: str, value: str) -> list[Recipe]:

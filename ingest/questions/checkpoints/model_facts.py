@@ -48,16 +48,11 @@ KINDS = ("full", "latent", "sparse", "compressed", "sliding", "linear")
 _HEADS = ("linear_num_key_heads", "linear_num_value_heads")
 _SIZES = ("linear_key_head_dim", "linear_value_head_dim")
 _LAYERS = MappingProxyType(
-    {
-        "full_attention": "full",
-        "linear_attention": "linear",
-        "mamba": "linear",
-        "conv": "linear",
-        "sliding_attention": "sliding",
-        "indexed_attention": "sparse",
-        "chunked_attention": "sliding",
-    }
+    {"linear_attention": "linear", "mamba": "linear", "conv": "linear", "M": "linear"}
+    | {"sliding_attention": "sliding", "chunked_attention": "sliding", "indexed_attention": "sparse"}
+    | dict.fromkeys(("moe", "mlp", "E", "-"), "")
 )
+"""Kinds of attention by words for layers, none for a feed-forward part that stands alone; others see all."""
 
 
 def structure(described: Mapping[str, object]) -> dict[str, int | str]:
@@ -71,11 +66,8 @@ def structure(described: Mapping[str, object]) -> dict[str, int | str]:
     """
     facts: dict[str, int | str] = {}
     if isinstance(delta := described.get("linear_attn_config"), dict):
-        heads, size = (
-            dict.fromkeys(_HEADS, delta.get("num_heads")),
-            dict.fromkeys(_SIZES, delta.get("head_dim")),
-        )
-        described = {**heads, **size, **described}
+        sizes = dict.fromkeys(_HEADS, delta.get("num_heads")) | dict.fromkeys(_SIZES, delta.get("head_dim"))
+        described = {**sizes, **described}
     for fact, keys in KEYS.items():
         value = next((described[key] for key in keys if described.get(key) is not None), None)
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
@@ -93,9 +85,8 @@ def structure(described: Mapping[str, object]) -> dict[str, int | str]:
         kinds = Counter({"compressed": sum(ratios.values()), **kinds})
         if isinstance(window, int) and window > 0:
             facts["sliding_window"] = window
-    for kind in ("full", "sliding", "linear", "sparse"):
-        if kinds[kind] > 0 and len(kinds) > 1:
-            facts[f"{kind}_attention_layers"] = kinds[kind]
+    told = ("full", "sliding", "linear", "sparse") if len(kinds) > 1 else ()
+    facts |= {f"{kind}_attention_layers": kinds[kind] for kind in told if kinds[kind] > 0}
     words = {kind for kind, layers in kinds.items() if layers} or {"full"}
     if described.get("kv_lora_rank"):
         words = (words - {"full"}) | {"latent"}
@@ -105,13 +96,6 @@ def structure(described: Mapping[str, object]) -> dict[str, int | str]:
     if stored := weight_format(described):
         facts["weight_format"] = stored
     return facts
-
-
-def _linear_sizes(described: Mapping[str, object]) -> dict[str, object]:
-    """Sizes of linear attention that stand in a part of their own (Kimi)."""
-    part = described.get("linear_attn_config")
-    heads, size = (part.get("num_heads"), part.get("head_dim")) if isinstance(part, dict) else (None, None)
-    return dict.fromkeys(_HEADS, heads) | dict.fromkeys(_SIZES, size)
 
 
 def _dense_layers(described: Mapping[str, object]) -> int:
@@ -126,11 +110,12 @@ def _dense_layers(described: Mapping[str, object]) -> int:
 def _by_layer(described: Mapping[str, object]) -> Counter[str]:
     """Layers by kind of attention, where the configuration tells them apart."""
     layers = described.get("num_hidden_layers")
-    types = described.get("layer_types")
-    blocks = described.get("layers_block_type")
+    names = ("layer_types", "layers_block_type", "hybrid_override_pattern")
+    types = next((described[name] for name in names if described.get(name)), None)
     linear = described.get("linear_attn_config")
-    if isinstance(types, list):
-        return Counter(_LAYERS.get(str(kind), "full") for kind in types)
+    if isinstance(types, list | str):
+        kinds = (_LAYERS.get(str(kind), "full") for kind in types)
+        return Counter(kind for kind in kinds if kind)
     if isinstance(linear, dict):
         full, state = (linear.get(name) for name in ("full_attn_layers", "kda_layers"))
         if isinstance(full, list) and isinstance(state, list):
@@ -144,11 +129,6 @@ def _by_layer(described: Mapping[str, object]) -> Counter[str]:
     pattern = described.get("hybrid_layer_pattern")
     if isinstance(pattern, list):
         return Counter("sliding" if kind else "full" for kind in pattern)
-    letters = described.get("hybrid_override_pattern")  # M a state, * attention, E experts, - a dense layer
-    if isinstance(letters, str):
-        return Counter(full=letters.count("*"), linear=letters.count("M"))
-    if isinstance(blocks, list):
-        return Counter(full=blocks.count("attention"), linear=blocks.count("mamba"))
     return Counter()
 
 
