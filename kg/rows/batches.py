@@ -68,7 +68,8 @@ class BatchDigest:
         rows = repr((before, number, self.rows, self.problems, self.total))
         digest = blake2b(rows.encode(), digest_size=_BYTES)
         if change is not None:
-            digest.update(f"{change.removed}\0{change.added}".encode())
+            for part in (change.removed, b"\0", change.added):
+                digest.update(part)
         return digest.hexdigest()
 
 
@@ -81,8 +82,8 @@ class GraphChange:
         added: What it puts in, after that.
     """
 
-    removed: str = ""
-    added: str = ""
+    removed: bytes = b""
+    added: bytes = b""
 
 
 def digest_of(file: TrialsFile, batch: int, problems: Iterable[int]) -> BatchDigest:
@@ -156,8 +157,8 @@ def record_change(file: TrialsFile, batch: int, change: GraphChange) -> None:
     file.write(
         "INSERT INTO statements (batch, removed, added) VALUES (?, ?, ?)",
         batch,
-        zlib.compress(change.removed.encode(), _LEVEL),
-        zlib.compress(change.added.encode(), _LEVEL),
+        zlib.compress(change.removed, _LEVEL),
+        zlib.compress(change.added, _LEVEL),
     )
 
 
@@ -191,12 +192,12 @@ def _changes(file: TrialsFile, condition: str, *values: object) -> Iterator[Grap
     sql = f"SELECT number, removed, added FROM statements WHERE {condition} ORDER BY number"  # noqa: S608 - constants
     for number, removed, added in file.walk(sql, *values):
         try:
-            texts = [zlib.decompress(part).decode() for part in (removed, added)]
-        except (zlib.error, UnicodeDecodeError) as error:
+            change = GraphChange(removed=zlib.decompress(removed), added=zlib.decompress(added))
+        except zlib.error as error:
             raise WorkspaceError(
                 f"{file.path} is damaged: statements {number}: {error}", hint="restore a backup"
             ) from None
-        yield GraphChange(removed=texts[0], added=texts[1])
+        yield change
 
 
 def rows_up_to(file: TrialsFile, batch: int) -> int:
@@ -247,7 +248,7 @@ def is_carried_over(path: Path) -> bool:
     return bool(version == VERSION)
 
 
-def carry_over(path: Path, records: Mapping[int, BatchRecord], graph: str) -> None:
+def carry_over(path: Path, records: Mapping[int, BatchRecord], graph: bytes) -> None:
     """Carry a file of rows over, as one step.
 
     Args:

@@ -114,11 +114,12 @@ class OxigraphStore:
         with self._explained():
             self._store.bulk_extend(quads_of(stream, format))
 
-    def replace_plain(self, removed: str, added: str) -> None:
+    def replace_plain(self, removed: bytes, added: bytes) -> None:
         """Take N-Triples of our own away and put others in, as one step; nothing in them is checked."""
         with self._explained():
             if removed:
-                self._store.update(f"DELETE DATA {{\n{removed}}} ;\nINSERT DATA {{\n{added}}}")
+                gone, come = removed.decode(), added.decode()
+                self._store.update(f"DELETE DATA {{\n{gone}}} ;\nINSERT DATA {{\n{come}}}")
             else:
                 self._store.load(added, RdfFormat.N_TRIPLES, lenient=True)
 

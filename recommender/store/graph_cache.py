@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from recommender.files import WorkspaceFiles
 
-BULK_CHARACTERS = 1_000_000
+BULK_BYTES = 1_000_000
 """A change of so many is written as a bulk, which is fast for millions of triples and slow for tens."""
 
 
@@ -24,8 +24,8 @@ def catch_up(graph: OxigraphStore, file: TrialsFile) -> bool:
     """Put into the graph what it lacks of the batches; return whether it was behind."""
     there = newest_batch(graph)
     for change in batches.changes_after(file, there):
-        if not there and not change.removed and len(change.added) > BULK_CHARACTERS:
-            graph.load_plain(change.added.encode())
+        if not there and not change.removed and len(change.added) > BULK_BYTES:
+            graph.load_plain(change.added)
         else:
             graph.replace_plain(change.removed, change.added)
     return there != batches.newest(file)[0]

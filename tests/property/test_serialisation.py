@@ -322,10 +322,10 @@ def test_text_says_what_triples_say(problem: Problem, noun: Any, effect: Effect,
     of_terms, loaded, written, changed = (OxigraphStore() for _ in range(4))
     of_terms.extend(triple for item in nouns for triple in to_triples(item))
     loaded.load_plain("".join(texts).encode())
-    written.replace_plain("", "".join(texts))
+    written.replace_plain(b"", "".join(texts).encode())
     obsolete = Triple(NamedNode("https://example.org/a"), NamedNode("https://example.org/b"), Literal(1))
     changed.extend([obsolete])
-    changed.replace_plain(f"{obsolete} .\n", "".join(texts))
+    changed.replace_plain(f"{obsolete} .\n".encode(), "".join(texts).encode())
     for store in (loaded, written, changed):
         assert {*store.triples()} == {*of_terms.triples()}
 

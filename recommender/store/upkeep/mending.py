@@ -138,7 +138,7 @@ def upgrade(layout: WorkspaceFiles) -> bool:
             with OxigraphStore(layout.live) as graph:
                 lines = BytesIO()
                 graph.dump(lines, FORMATS["ntriples"])
-                carry_over(layout.trials, batch_records(graph), lines.getvalue().decode())
+                carry_over(layout.trials, batch_records(graph), lines.getvalue())
         manifest.pop(_MARK, None)
         layout.write({**manifest, "format": FORMAT})
     for name in _OBSOLETE:

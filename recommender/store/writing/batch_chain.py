@@ -6,7 +6,6 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, WorkspaceError
@@ -146,19 +145,21 @@ class GraphStep:
         """
         rows = batches.digest_of(self._file, activity.number, touched)
         change = GraphChange(
-            removed="".join(plain(removed)),
-            added="".join(dict.fromkeys(added)),  # problems share workloads
+            removed="".join(plain(removed)).encode(),
+            added="".join(dict.fromkeys(added)).encode(),  # problems share workloads
         )
         self.seal, self.newest = rows.with_change(activity.number, change, self.seal), activity.number
         texts = TextDescriptions()
         describe(replace(activity, seal=self.seal), texts)
-        self.change = replace(change, added="".join(chain(texts, (change.added,))))
+        self.change = replace(change, added="".join(texts).encode() + change.added)
         digest = rows.with_change(activity.number, self.change)
         batches.record(self._file, activity.number, digest, self.seal, self.change)
 
     def knowledge(self, added: Iterable[Triple], removed: Iterable[Triple]) -> None:
         """Record a change of the knowledge that is no batch."""
-        self.change = GraphChange(removed="".join(plain(removed)), added="".join(plain(added)))
+        self.change = GraphChange(
+            removed="".join(plain(removed)).encode(), added="".join(plain(added)).encode()
+        )
         batches.record_change(self._file, self.newest, self.change)
 
 
@@ -183,7 +184,7 @@ def import_to_undo(file: TrialsFile, graph: GraphStore, number: int) -> list[Tri
             f"what batch {number} brought is not known",
             hint="it came before this workspace was carried over to its form of today",
         )
-    added = read_lines(BytesIO(change.added.encode()))
+    added = read_lines(BytesIO(change.added))
     removed = {triple for triple in added if triple.subject != node}  # that it was there stays said
     for triple in removed:
         if not contains(graph, triple):

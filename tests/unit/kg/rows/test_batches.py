@@ -15,7 +15,7 @@ from kg.rows.trials import TrialStore
 from tests.samples.problems import make_problem
 
 PROBLEM = make_problem("copy", "ascend-910b1", kind="operator")
-SAID = [GraphChange(added="<tg:a> <tg:b> <tg:c> .\n"), GraphChange(removed="<tg:a> <tg:b> <tg:c> .\n")]
+SAID = [GraphChange(added=b"<tg:a> <tg:b> <tg:c> .\n"), GraphChange(removed=b"<tg:a> <tg:b> <tg:c> .\n")]
 
 
 def trial(tile: int) -> Trial:
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Iterator[TrialStore]:
         for number, change in enumerate(SAID, 1):
             digest = batches.digest_of(opened.file, number, [1]).with_change(number, change)
             batches.record(opened.file, number, digest, f"seal {number}", change)
-            batches.record_change(opened.file, number, GraphChange(added=f"knowledge {number}"))
+            batches.record_change(opened.file, number, GraphChange(added=b"knowledge %d" % number))
         yield opened
 
 
@@ -79,9 +79,9 @@ def test_a_digest_depends_on_number_change_and_seal_before() -> None:
 
 
 def test_changes_after_a_batch_are_told_with_the_knowledge_that_may_be_there(store: TrialStore) -> None:
-    last = GraphChange(added="knowledge 2")
+    last = GraphChange(added=b"knowledge 2")
     assert list(batches.changes_after(store.file, 2)) == [last]
-    assert list(batches.changes_after(store.file, 1)) == [GraphChange(added="knowledge 1"), SAID[1], last]
+    assert list(batches.changes_after(store.file, 1)) == [GraphChange(added=b"knowledge 1"), SAID[1], last]
     assert len(list(batches.changes_after(store.file, 0))) == 4
     assert [batches.change_of(store.file, number) for number in (1, 2, 3)] == [*SAID, None]
 

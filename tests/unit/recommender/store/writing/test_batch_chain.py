@@ -63,7 +63,7 @@ def test_a_batch_is_on_the_disk_before_the_graph_has_it(
     seen: list[Any] = []
     plain = OxigraphStore.replace_plain
 
-    def look(self: OxigraphStore, removed: str, added: str) -> None:
+    def look(self: OxigraphStore, removed: bytes, added: bytes) -> None:
         with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as beside:
             [[synced]] = editor._writer.trials.file.read("PRAGMA synchronous")
             seen.append((batches.newest(beside.file)[0], synced))
