@@ -4,16 +4,14 @@ import os
 import resource
 import shutil
 import signal
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
 from tests.endurance.disorder.acts import ACTS, ONE_STEP, act, look
-from tests.endurance.disorder.children import context, run
+from tests.endurance.disorder.children import run
 from tests.endurance.disorder.places import cases, content, editor, faults
 
 Say = Callable[[str], None]
@@ -92,38 +90,6 @@ def clock_jumps(place: Path, say: Say) -> ConditionFigures:
     return figures
 
 
-def many_readers(place: Path, readers: int, duration_s: float, say: Say) -> ConditionFigures:
-    """Read again and again from many processes while one writes."""
-    figures, path = ConditionFigures(), place / "crowd"
-    _copy(place, "ingest", path)
-    (place / "long.jsonl").write_text(cases(1000, 3000))
-    processes = context()
-    ours, theirs = processes.Pipe(duplex=False)
-    crowd = [
-        processes.Process(target=_read_on, args=(theirs, path, duration_s), daemon=True)
-        for _ in range(readers)
-    ]
-    for one in crowd:
-        one.start()
-    written = run(_write_on, place, path, duration_s)
-    for one in crowd:
-        one.join()
-    theirs.close()
-    with suppress(EOFError):
-        while True:
-            times, wrong = ours.recv()
-            figures.done += times
-            figures.tracebacks += len(wrong)
-            for text in wrong[:3]:
-                say(f"a reader beside a writer: {text}")
-    if written.error:
-        figures.torn += 1
-        say(f"the writer beside readers: {written.error}")
-    _judge_whole(figures, path, "after readers", say)
-    clear(path)
-    return figures
-
-
 def _judge(
     figures: ConditionFigures, done: object, place: Path, name: str, path: Path, what: str, say: Say
 ) -> None:
@@ -196,30 +162,6 @@ def _steps(_: Callable[[object], None], place: Path, path: Path) -> dict[str, ob
     with reader(path) as workspace:
         names = [item.name for item in workspace.knowledge.lineage.versions()]
     return {"names": names, "expected": [f"v{n}" for n in range(2 + len(CLOCKS))], "faults": faults(path)}
-
-
-def _write_on(_: Callable[[object], None], place: Path, path: Path, duration_s: float) -> None:
-    end, lines = time.monotonic() + duration_s, (place / "long.jsonl").read_text().splitlines(keepends=True)
-    start = 0
-    while time.monotonic() < end and start < len(lines):
-        (place / "some.jsonl").write_text("".join(lines[start : start + 20]))
-        with editor(path) as writing:
-            writing.ingest([place / "some.jsonl"], batch_rows=5)
-        start += 20
-
-
-def _read_on(pipe: object, path: Path, duration_s: float) -> None:
-    end, rows, times, wrong = time.monotonic() + duration_s, 0, 0, []
-    while time.monotonic() < end:
-        try:
-            seen = int(str(content(path)["rows"]))
-        except Exception as error:  # noqa: BLE001 - whatever a reader meets is counted
-            wrong.append(f"{type(error).__name__}: {error}")
-            continue
-        if seen < rows:
-            wrong.append(f"{seen} rows after {rows}")
-        rows, times = seen, times + 1
-    pipe.send((times, wrong))  # type: ignore[attr-defined]  # a connection
 
 
 def _copy(place: Path, name: str, path: Path) -> None:
