@@ -84,14 +84,14 @@ class TrialStore:
         self.close()
 
     @contextmanager
-    def transaction(self, *, synced: bool = True) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Make everything added inside one step, as ``TrialsFile.transaction`` does."""
-        with self._file.transaction(synced=synced):
-            try:
+        try:
+            with self._file.transaction():
                 yield
-            except BaseException:
-                self._interned.forget()
-                raise
+        except BaseException:  # also where the end of the step failed
+            self._interned.forget()
+            raise
 
     def add(
         self, batch: int, problem: Problem, trials: Iterable[Trial], *, problem_key: int | None = None

@@ -39,17 +39,8 @@ class TrialsFile:
         return self._connection.in_transaction
 
     @contextmanager
-    def transaction(self, *, synced: bool = True) -> Iterator[None]:
-        """Run a block as one step: written when it ends, undone if it raises.
-
-        Args:
-            synced: Wait until it is on the disk. Otherwise it survives kill -9, and a loss of power once
-                a later transaction has waited: the log of SQLite reaches the disk in its order.
-        """
-        if not synced:
-            with self._unsynced(), self.transaction():
-                yield
-            return
+    def transaction(self) -> Iterator[None]:
+        """Run a block as one step: on the disk when it ends, undone if it raises."""
         with explained(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -60,14 +51,6 @@ class TrialsFile:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-
-    @contextmanager
-    def _unsynced(self) -> Iterator[None]:
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        try:
-            yield
-        finally:
-            self._connection.execute("PRAGMA synchronous = FULL")
 
     def read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT."""
@@ -164,9 +147,8 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> 
             if version < VERSION
             else "use the version of tunegraph that made it",
         )
-    # FULL waits for the disk (sqlite.org/wal.html): after a loss of power rows may be ahead of the graph that
-    # acknowledges them, never behind it. A writer does not map the file: what it maps counts as its memory,
-    # which is to stay flat.
+    # FULL waits for the disk at the end of each transaction (sqlite.org/wal.html). A writer does not map the
+    # file: what it maps counts as its memory, which is to stay flat.
     mapped = 268_435_456 if read_only else 0
     for pragma in ("synchronous = FULL", "cache_size = -32768", f"mmap_size = {mapped}"):
         connection.execute(f"PRAGMA {pragma}")

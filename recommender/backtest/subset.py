@@ -176,7 +176,7 @@ class SubsetRanker:
         index = ProblemIndex(file, place, encoder.dimension, encoder.hash)
         if self._known:
             rows = encoder.encode(list(self._known.values())) if vectors is None else vectors
-            with file.transaction(synced=False):
+            with file.transaction():
                 index.table.append(np.fromiter(self._known, np.int64), 1, rows)
             index.catch_up()
         return Retriever(self._trials, index, encoder, self._tree, similarity)

@@ -127,13 +127,15 @@ def test_no_name_is_read_as_sql(store: TrialStore) -> None:
     assert store.problem_key(hostile) is None
 
 
-def test_a_step_that_does_not_wait_for_the_disk_is_written_and_the_next_waits(store: TrialStore) -> None:
-    with store.transaction(synced=False):
-        assert store.file.read("PRAGMA synchronous") == [(1,)]
-        store.add(1, problem(), [trial(1, 0.5)])
-    assert store.file.read("PRAGMA synchronous") == [(2,)]
+def test_a_step_whose_end_fails_is_undone_and_the_next_is_whole(store: TrialStore) -> None:
+    store.file.write("PRAGMA foreign_keys = ON")
+    with pytest.raises(WorkspaceError, match="FOREIGN KEY"), store.transaction():  # noqa: PT012
+        store.file.write("PRAGMA defer_foreign_keys = ON")  # looked at when the step ends
+        store.add(1, problem(), [trial(1, 0.5)], problem_key=99)
+    assert not store.file.in_transaction
+    store.add(1, problem(), [trial(1, 0.5)])
     assert store.counts().trials == 1
-    with pytest.raises(WorkspaceError), store.transaction(synced=False):
-        store.file.write("INSERT INTO nowhere VALUES (1)")
+
+
+def test_a_step_waits_for_the_disk(store: TrialStore) -> None:
     assert store.file.read("PRAGMA synchronous") == [(2,)]
-    assert store.counts().trials == 1

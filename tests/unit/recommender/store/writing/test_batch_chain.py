@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -60,20 +59,25 @@ def test_readers_see_nothing_of_a_batch_until_it_is_published(
 def test_a_batch_is_on_the_disk_before_the_graph_has_it(
     empty_path: Path, cases: Callable[..., list[Case]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Any] = []
+    seen: list[int] = []
+    said: list[str] = []
     plain = OxigraphStore.replace_plain
 
     def look(self: OxigraphStore, removed: bytes, added: bytes) -> None:
         with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as beside:
-            [[synced]] = editor._writer.trials.file.read("PRAGMA synchronous")
-            seen.append((batches.newest(beside.file)[0], synced))
+            seen.append(batches.newest(beside.file)[0])
         plain(self, removed, added)
 
     monkeypatch.setattr(OxigraphStore, "replace_plain", look)
     made = cases(1)
     with Workspace.editor(empty_path, cache=empty_path) as editor:
+        file = editor._writer.trials.file
+        assert file.read("PRAGMA synchronous") == [(2,)]  # FULL: the end of a transaction waits for the disk
+        file._connection.set_trace_callback(said.append)
         editor.add_cases(made)
-    assert seen == [(1, 2)]  # 2 is FULL: the end of a transaction waits for the disk
+        file._connection.set_trace_callback(None)
+    assert seen == [1]
+    assert not [text for text in said if "synchronous" in text]
 
 
 @pytest.mark.parametrize("lost", ["all", "the newest batch"])
