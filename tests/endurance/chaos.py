@@ -29,8 +29,8 @@ from tests.endurance.disorder.conditions import clock_jumps, no_permission, no_r
 from tests.endurance.disorder.damage import flip_often, import_prefixes, restore_parts
 from tests.endurance.disorder.kills import kill_often
 
-LONG = {"kills": 1000, "flips": 500, "prefixes": 200, "parts": 60, "tight": 100}
-QUICK = {"kills": 20, "flips": 20, "prefixes": 8, "parts": 6, "tight": 9}
+LONG: dict[str, float] = {"kills": 1000, "flips": 500, "prefixes": 200, "parts": 60, "tight": 100}
+QUICK: dict[str, float] = {"kills": 20, "flips": 20, "prefixes": 8, "parts": 6, "tight": 9}
 
 
 def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, object]:

@@ -85,7 +85,7 @@ def measure(place: Path, seconds: float, writers: int, readers: int) -> dict[str
     for one in crowd:
         one.start()
     theirs.close()
-    ended = []
+    ended: list[tuple[str, int, int, int, list[str]]] = []
     with suppress(EOFError):
         while len(ended) < len(crowd):
             ended.append(ours.recv())
