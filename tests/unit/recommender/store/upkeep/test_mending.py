@@ -176,7 +176,7 @@ def old(empty_path: Path) -> Path:
             file.execute(f"DROP TABLE {table}")
         file.execute("CREATE TABLE batches (number INTEGER PRIMARY KEY, seal TEXT, acknowledged INTEGER)")
         file.execute("CREATE TABLE quarantine (content TEXT)")
-        columns = [row[1] for row in file.execute("PRAGMA table_info(trials)")]
+        columns = [str(row[1]) for row in file.execute("PRAGMA table_info(trials)")]
         chosen = ", ".join({"batch": "2", "outcome": "outcome + 1"}.get(name, name) for name in columns)
         file.execute(f"INSERT INTO trials SELECT {chosen} FROM trials WHERE problem < 3")  # noqa: S608
         file.execute("PRAGMA user_version = 2")
