@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from cli.text.help_page import HelpPage
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -54,8 +56,16 @@ class LateTyper(typer.Typer):
         self.headings[name] = heading
 
 
+class _Context(typer.Context):
+    """The call of a command, whose help is in the language of the run."""
+
+    formatter_class = HelpPage
+
+
 class _LateGroup(TyperGroup):
     """The group of a :class:`LateTyper`; its ``commands`` hold None for what is not built yet."""
+
+    context_class = _Context
 
     sources: dict[str, Source]
     headings: dict[str, str]
@@ -81,7 +91,7 @@ class _LateGroup(TyperGroup):
             with formatter.section(heading):
                 formatter.write_dl(
                     [
-                        (name.ljust(longest), _help(_imported(source)).partition("\n")[0].rstrip("."))
+                        (name.ljust(longest), _help(_imported(source)).partition("\n")[0].rstrip(" ."))
                         for name, source in self.sources.items()
                         if self.headings.get(name, "Commands") == heading
                     ]
@@ -162,6 +172,8 @@ _OWN = {
 
 class PanelCommand(TyperCommand):
     """A command whose help has its options under headings, if they are many."""
+
+    context_class = _Context
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options."""

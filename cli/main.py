@@ -7,6 +7,7 @@ ends the program in one line however early it comes.
 from __future__ import annotations
 
 import _thread
+import io
 import os
 import signal
 import sys
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from typer import TyperException
 
 
 INTERRUPTED = 130
@@ -53,8 +56,23 @@ def language_first(words: list[str]) -> list[str]:
     ['--lang', 'zh', 'recommend', '-k', '1']
     """
     end = words.index("--") if "--" in words else len(words)
-    at = words[:end].index("--lang") if "--lang" in words[:end] else -1
-    return words if at < 0 else [*words[at : at + 2], *words[:at], *words[at + 2 :]]
+    at = next((place for place in range(end) if words[place].partition("=")[0] == "--lang"), end)
+    stated = words[at].split("=", 1) if at < end and "=" in words[at] else words[at : min(at + 2, end)]
+    return [*stated, *words[:at], *words[at + 2 - ("=" in words[at]) :]] if at < end else words
+
+
+def _speak(words: list[str]) -> None:
+    """Use the language of a command line before it is parsed: of its help, of what is wrong with it.
+
+    Raises:
+        InputError: There is no such language, or ``tunegraph.toml`` is broken.
+    """
+    from cli.text.language import choose_language, use_language
+    from tunegraph.user_file import find_user_settings
+
+    option = words[1] if words[:1] == ["--lang"] and words[1:] else os.environ.get("TUNEGRAPH_LANG")
+    user = find_user_settings(Path.cwd(), os.environ)
+    use_language(choose_language(option, user.language, os.environ))
 
 
 def _run() -> int:
@@ -77,20 +95,29 @@ def _run() -> int:
         with suppress(BrokenPipeError):
             print(text, flush=True)
         return 0
+    from typer import TyperException
+
     from cli.app import app
     from kg.errors import TuningError
 
+    with suppress(TuningError):  # a help is to be had all the same; a command says it
+        _speak(sys.argv[1:])
     try:
         try:
-            app()
+            code = app(standalone_mode=False)
         finally:
             sys.stdout.flush()
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
     except TuningError as error:
         from cli import output
 
         for note in getattr(error, "__notes__", ()):
             output.note(output.harmless(note))
         _say(_message(error), error.hint)
+        return error.exit_code
+    except TyperException as error:  # a word that is wrong on the command line
+        _say_misuse(error)
         return error.exit_code
     except BrokenPipeError:  # whoever read the output, such as head, has enough of it
         _forget_output()
@@ -99,11 +126,7 @@ def _run() -> int:
         _say(f"cannot use {error.filename or 'the output'}: {error.strerror or error}", "")
         _forget_output()
         return 1
-    except SystemExit as done:
-        if done.code == INTERRUPTED:
-            raise KeyboardInterrupt from None
-        raise
-    return 0
+    return code or 0
 
 
 def _values_for_shell() -> str | None:
@@ -137,6 +160,21 @@ def _say(message: str, hint: str) -> None:
     _print(harmless(localised(message)), "")
     if hint:
         aside(harmless(f"  {localised(hint)}"))
+
+
+def _say_misuse(error: TyperException) -> None:
+    """What typer says of a word that is wrong on the command line, in the language."""
+    from cli.output import harmless
+    from cli.text.language import localised
+
+    said = io.StringIO()
+    error.show(said)  # type: ignore[attr-defined]  # of all that typer raises itself
+    for line in harmless(said.getvalue()).splitlines():  # usage and help are in the language
+        label, colon, text = line.partition(": ")
+        if (label, colon) == ("Error", ": "):
+            print(f"{localised(label)}: {localised(text)}", file=sys.stderr)
+        else:
+            print(localised(line) if line.startswith("Try ") else line, file=sys.stderr)
 
 
 def _print(message: str, hint: str) -> None:

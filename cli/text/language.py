@@ -97,6 +97,21 @@ def localised(text: str) -> str:
     return text[:at] + _in_chinese(inner) + text[at + len(inner) :]
 
 
+def help_text(text: str) -> str:
+    """A text of the program's help in the language of this run, with or without its full stop."""
+    if _state["language"] == "en":
+        return text
+    return _help_texts().get(text.rstrip(" ."), text)
+
+
+@cache
+def _help_texts() -> Mapping[str, str]:
+    from data import text
+
+    texts: dict[str, str] = json.loads(text("texts/help.zh.json"))
+    return texts
+
+
 def _short(name: str) -> str:
     return re.split(r"[_.@-]", name.strip().lower())[0]
 

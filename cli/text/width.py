@@ -17,6 +17,8 @@ LEAST_WIDTH = 40
 """Columns below which nothing is broken any further."""
 
 _LABEL = re.compile(r"\s*\S{1,14}(?: \S{1,12})?  +(?=\S)")
+_SIGNS = ("，", "、", "；", "：", "。", "）")
+"""Signs that a line may be broken behind, whatever follows."""
 _DEEPEST = 18
 """Columns that the lines below a labelled one are set in at most."""
 
@@ -87,7 +89,8 @@ def _pieces(text: str) -> Iterator[str]:
             continue
         piece = ""
         for letter in word:
-            if piece.strip() and _columns(letter) == 2 and not _stays(letter):
+            may_break = _columns(letter) == 2 or piece.endswith(_SIGNS)
+            if piece.strip() and may_break and not _stays(letter):
                 yield piece
                 piece = ""
             piece += letter

@@ -1,0 +1,55 @@
+"""No English in Chinese output: the help of every command, and screens; names, options and formats stay."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from cli.app import app
+
+_NAMES = (
+    "agent aiperf alpha ascendc ask attention average base batch block bottlenecks calibration carbon cases "
+    "chip compose convolution copy cp cpu csv cuda decode dmesg dp earlier en end env ep evaluate exporter "
+    "fast file files find finetune fix flags float fp framework frameworks gb gemm gpu guidellm h hardware "
+    "high higher hpc id info ingest init int item items journal json kb kernel kernels kg kind kubernetes "
+    "kwh latency layer layernorm learn less low lower manifest marginal mb mcp medium megatron memory metric "
+    "mindie model models ms names none now npu ns number off operator operators optuna path pp prefill "
+    "profile profiles python query question range recipes req restart rmsnorm s scale serve server servers "
+    "serving set settings sglang shapes shell softmax softwares sp spills start statement step stop str "
+    "strategies strategy tb tell text throughput tok token took tp tpot tps trace train training trial "
+    "triton tunegraph us value values vllm wh words worker workers workspace x yaml zh"
+)
+NAMES = set(_NAMES.split())
+"""Words of commands, of values that options take, and of formats: they are typed as they stand."""
+PROPER = re.compile(
+    r"\b(?:tunegraph|python|bash|openssl|pip)(?: [^\s\u3000-\uffef]+)*|--?\w[\w-]*(?:[= ]<[^>]*>)?|'[^']*'|\"[^\"]*\"|<[^>]*>|"
+    r"\{[^}]*\}|[^\s\u2e80-\uffef()\[\],;:]*[\d_./=@$%*+&|#~\\-][^\s\u2e80-\uffef()\[\],;:]*|"
+    r"\b\w*[A-Z]\w*[A-Z]\w*\b"
+)
+"""Command lines, options, quotations, identifiers, paths and what has two capitals."""
+
+
+def english(text: str) -> list[str]:
+    """The English words of a text in Chinese."""
+    words = re.findall(r"(?<![\w-])[A-Za-z]{2,}(?![\w-])", PROPER.sub(" ", text))
+    return [word for word in words if word.lower() not in NAMES]
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name in command.list_commands(typer.Context(command)) if hasattr(command, "list_commands") else ():
+        yield from commands(command.get_command(typer.Context(command), name), (*path, name))
+
+
+HELPS = list(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("path", HELPS, ids=" ".join)
+def test_no_help_has_english(run: Any, path: tuple[str, ...]) -> None:
+    names = {name for each in HELPS for name in each}
+    shown = run("--lang", "zh", *path, "--help").out
+    lines = [line for line in shown.splitlines() if not line.startswith(("  示例", "用法"))]
+    lines = [re.sub(r"^  [\w.]+(?=  )", "", line) for line in lines]
+    assert [word for word in english("\n".join(lines)) if word not in names] == []
