@@ -17,7 +17,7 @@ def test_a_plan_is_in_chinese_and_keeps_names_and_flags(run: Any) -> None:
     ran = run("recommend", *QUESTION, "--lang", "zh")
     assert "起点（vllm-ascend" in ran.out
     assert "--tensor-parallel-size 4" in ran.out
-    assert "说明: " in ran.err
+    assert "原因：" in ran.err
     english = re.findall(r"\b(?:the|with|of|worth|fits)\b", re.sub(r"\(.*?\)|（.*?）|前提：.*", "", ran.out))
     assert english == []
     explained = run("explain", re.search(r"explain (\w+)", ran.err)[1], "--lang", "zh").out  # type: ignore[index]
