@@ -105,8 +105,15 @@ def _split_stream(item: str) -> list[str]:
 def _text(item: str) -> str:
     """The text of string literals that stand side by side."""
     item = re.sub(r'%(\w*)"\s*PRI\w+\s*(?:"|$)', r"%\1d", item)
-    whole = "".join(text for text, _ in _PIECE.findall(item) if text)
+    whole = "".join(text or _of_macro(other.strip()) for text, other in _PIECE.findall(item))
     return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), whole)
+
+
+def _of_macro(name: str) -> str:
+    """The text of a macro between string literals: a form of printf, else words that are left out."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        return ""
+    return "%s" if "FMT" in name or name.startswith("PRI") else "…"
 
 
 def _name(item: str) -> str:

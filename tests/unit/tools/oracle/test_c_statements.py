@@ -11,6 +11,8 @@ void f() {
     throw std::runtime_error(format("invalid width: %d, not %s", hparams.n_width, name.c_str()));
     TORCH_CHECK(a == b, "Expected ", a, " ranks (", b, "), but \"none\"", PTA_ERROR(ErrCode::PARAM));
     WARN("sent %" PRId64 " of %d bytes to %p", done, total, peer);
+    WARN("Call to " name " failed with error %s", strerror(errno));
+    TLLM_CHECK_WITH_INFO(a, fmtstr("width (" FMT_DIM ") of %d", width, most));
     ULOG_WARN(TAG, "queue " << queue_.depth << " full");
     op.emitError() << "needs " << needBits << " bits";
     if (WARNING) return;
@@ -31,6 +33,8 @@ def test_printf_streams_and_lists_give_templates() -> None:
             template='Expected {a} ranks ({b}), but "none"{param}',
         ),
         Statement(level="error", where="part", template="sent {done} of {total} bytes to {peer}"),
+        Statement(level="error", where="part", template="Call to … failed with error {errno}"),
+        Statement(level="raise", where="TLLM_CHECK_WITH_INFO", template="width ({width}) of {most}"),
         Statement(level="warning", where="part", template="queue {depth} full"),
         Statement(level="raise", where="part", template="needs {needbits} bits"),
     ]
