@@ -1,0 +1,299 @@
+"""Findings on a launch by its own numbers: devices, batches, lengths and heads that do not go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.serving import ADDRESSES
+from ingest.questions.launches.variables import visible_devices
+from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.setting import SettingPlace
+from kg.terms.dialects import layout_of, positive, statement
+from kg.terms.meanings import size_of
+from kg.terms.model_name import read_name
+from kg.terms.purposes import QUANTISATION, plain_key
+from kg.terms.setting_registry import registry
+from recommender.audit.finding import SettingFinding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.questions.launches.running import RunningSetting
+    from recommender.audit.case import AuditCase
+
+A_FEW = 5
+"""Requests at once below which the reading of the weights is hardly shared: a decode step takes about as long
+for one as for dozens (vLLM, "Optimization and tuning")."""
+_MEANT = 0.5
+"""Share of the load from which a limit only queues the rest, which may be meant: a note."""
+_CHECKED_LENGTHS = frozenset({"vllm", "vllm-ascend", "sglang"})
+"""Engines that compare the longest sequence with the positions of the model's configuration, and refuse."""
+_PACKED = ("awq", "gptq")
+"""Beginnings of formats that an engine loads and does not make."""
+_STRETCHES = (
+    "rope",
+    "hf_overrides",
+    "hf_config",
+    "json_model_override",
+    "long_max_model_len",
+    "longer_context",
+)
+"""Parts of the names of settings that stretch positions, or allow more than there are."""
+_NO_START = ("the program does not start", "程序无法启动")
+_SPREAD = {
+    *ADDRESSES,
+    "data_parallel_rank",
+    "data_parallel_external_lb",
+    "data_parallel_hybrid_lb",
+    "headless",
+}
+"""Settings of servers that spread one launch over several commands or machines."""
+
+
+def launch_findings(case: AuditCase) -> Iterator[SettingFinding]:
+    """What of a launch does not go together, or is below the load that is told."""
+    for check in (_limits, _devices, _batches, _below, _of_the_model):
+        yield from check(case)
+
+
+def _devices(case: AuditCase) -> Iterator[SettingFinding]:
+    """That a server divides over more devices than its variables show it."""
+    names = {name: value for forms in case.forms.values() for name, value in forms.items()}
+    if case.facts.get("phase") == "training" or _SPREAD & names.keys() or "ray" in names.values():
+        return
+    needed = layout_of(
+        {item.key: item.value for item in case.settings if item.is_known}, case.program
+    ).devices
+    for setting in case.settings:
+        shown = visible_devices({setting.key: setting.value}) if setting.place is SettingPlace.ENV else None
+        if shown is not None and needed > shown:
+            yield _finding(
+                setting,
+                "fewer-devices-than-layout",
+                (
+                    f"it shows {shown} devices, and the launch divides over {needed}",
+                    f"它只暴露 {shown} 张卡，而启动按 {needed} 张卡切分",
+                ),
+                ("the engine does not start", "引擎无法启动"),
+                remedy=f"{setting.key}={setting.value},...: {needed} devices",
+            )
+
+
+def _batches(case: AuditCase) -> Iterator[SettingFinding]:
+    """That the samples of a step are no whole number of micro-batches on each copy of the model.
+
+    Source:
+        Megatron-LM, megatron/core/num_microbatches_calculator.py, which asserts it.
+    """
+    values = {item.key: item.value for item in case.settings if item.is_known}
+    read, devices = statement(values, case.program), _number(case, "devices")
+    sizes = {fact: positive(read.facts.get(fact)) for fact in ("micro_batch", "global_batch")}
+    micro, whole = sizes.values()
+    if (
+        "megatron-lm" not in case.programs
+        or not (micro and whole and devices)
+        or "--rampup-batch-size" in values
+    ):
+        return
+    copies, rest = divmod(int(devices), layout_of(values, case.program).devices)
+    if rest or whole % (micro * copies) == 0:
+        return
+    setting = next(item for item in case.settings if read.fact_of.get(item.key) == "global_batch")
+    yield _finding(
+        setting,
+        "batch-not-divisible",
+        (
+            f"{whole} samples are no whole micro-batches of {micro} on {copies} copies of the model",
+            f"{whole} 个样本无法在 {copies} 个模型副本上分成大小为 {micro} 的微批",
+        ),
+        _NO_START,
+        remedy=_written(setting.key, -(-whole // (micro * copies)) * micro * copies),
+    )
+
+
+def _below(case: AuditCase) -> Iterator[SettingFinding]:
+    """That DeepSpeed's file states another size than the arguments of the trainer above it.
+
+    Source:
+        transformers, integrations/deepspeed.py, ``HfTrainerDeepSpeedConfig.fill_match``, which refuses it.
+    """
+    below = registry("deepspeed").at()
+    sizes = {
+        size: item
+        for item in case.settings
+        if item.is_known and not item.file and (size := size_of(item.key, case.program))
+    }
+    for setting in case.settings:
+        told = sizes.get(size_of(setting.key, case.program) or "")
+        is_below = setting.file and below.look_up(setting.key, suggest=False).setting is not None
+        if told is None or not is_below or setting.value in {told.value, "auto"}:
+            continue
+        yield _finding(
+            setting,
+            "deepspeed-mismatch",
+            (f"{told.key} is {told.value}", f"{told.key} 为 {told.value}"),
+            ("the trainer does not start", "训练器无法启动"),
+            remedy=_written(setting.key, "auto"),
+        )
+
+
+def _limits(case: AuditCase) -> Iterator[SettingFinding]:
+    """Limits of the launch below the load that is told."""
+    values = {item.key: item.value for item in case.settings if item.is_known}
+    read = statement(values, case.program)
+    if case.facts.get("phase") == "training":
+        return
+    load, copies = _number(case, "concurrency"), positive(read.facts.get("dp")) or 1
+    asked = (_number(case, "input_len") or 0) + (_number(case, "output_len") or 0)
+    for setting in case.settings:
+        fact = read.fact_of.get(setting.key)
+        limit = positive(read.facts.get(fact)) if fact else None
+        if limit is None:
+            continue
+        is_prefill = case.facts.get("role") == "prefill"  # whose requests leave after one pass
+        if fact == "batch" and load is not None and limit * copies < load and not is_prefill:
+            yield _finding(
+                setting,
+                "limit-below-load",
+                (
+                    f"at most {limit * copies:,} of {load:,.0f} requests run at once",
+                    f"{load:,.0f} 个请求中最多 {limit * copies:,} 个同时运行",
+                ),
+                ("the others wait in the queue", "其余请求在队列中等待"),
+                kind=FindingKind.LIMIT,
+                level=FindingLevel.WARNING if limit * copies < _MEANT * load else FindingLevel.NOTE,
+                remedy=_written(setting.key, -(-int(load) // copies)),
+                told="concurrency",
+            )
+        elif fact == "batch" and limit * copies < A_FEW and load is None and not is_prefill:
+            yield _finding(
+                setting,
+                "few-requests",
+                (
+                    f"requests that run at once: at most {limit * copies}",
+                    f"同时运行的请求不超过 {limit * copies} 个",
+                ),
+                (
+                    "decode reads all weights for these alone: throughput is a fraction",
+                    "解码为寥寥几个请求读取全部权重，吞吐只有零头",
+                ),
+                (
+                    f"for as many users (--trait concurrency={limit})",
+                    f"用户即如此之少时（--trait concurrency={limit}）",
+                ),
+                kind=FindingKind.LIMIT,
+                level=FindingLevel.WARNING,
+            )
+        if fact == "max_len" and asked > limit:
+            yield _finding(
+                setting,
+                "length-below-request",
+                (
+                    f"requests of {asked:,.0f} tokens are longer than the {limit:,} allowed",
+                    f"请求长度 {asked:,.0f} 超过上限 {limit:,}",
+                ),
+                ("they are refused or cut", "请求被拒绝或截断"),
+                kind=FindingKind.LIMIT,
+                remedy=_written(setting.key, int(asked)),
+                told="length",
+            )
+
+
+def _of_the_model(case: AuditCase) -> Iterator[SettingFinding]:
+    """Settings of a server that are at odds with its model."""
+    if case.facts.get("phase") == "training":
+        return
+    values = {item.key: item.value for item in case.settings if item.is_known}
+    read = statement(values, case.program)
+    for setting in case.settings:
+        fact = read.fact_of.get(setting.key)
+        size = positive(read.facts.get(fact)) if fact else None
+        if fact == "tp" and size and not read.facts.get("dp_attention"):
+            yield from _heads(case, setting, size)
+        elif fact == "max_len" and size:
+            yield from _length(case, setting, size)
+        elif plain_key(setting.key) == QUANTISATION and setting.value.lower().startswith(_PACKED):
+            yield from _format(case, setting)
+
+
+def _heads(case: AuditCase, setting: RunningSetting, parts: int) -> Iterator[SettingFinding]:
+    heads = case.facts.get("heads")
+    if not isinstance(heads, int) or heads % parts == 0:
+        return
+    fewer = next(size for size in range(parts, 0, -1) if heads % size == 0)
+    yield _finding(
+        setting,
+        "heads-not-divisible",
+        (
+            f"the model's {heads} attention heads do not divide over {parts} devices",
+            f"模型的 {heads} 个注意力头无法平分到 {parts} 张卡",
+        ),
+        _NO_START,
+        remedy=f"{setting.key} {fewer}",
+    )
+
+
+def _length(case: AuditCase, setting: RunningSetting, tokens: int) -> Iterator[SettingFinding]:
+    names = {plain_key(item.key) for item in case.settings}
+    is_stretched = any(part in name for name in names for part in _STRETCHES)
+    if case.program not in _CHECKED_LENGTHS or not case.positions or tokens <= case.positions or is_stretched:
+        return
+    yield _finding(
+        setting,
+        "length-beyond-model",
+        (
+            f"the model takes {case.positions:,} tokens, and nothing stretches its positions",
+            f"模型只支持 {case.positions:,} 个位置，且未设置位置扩展",
+        ),
+        _NO_START,
+        ("where the checkpoint's own configuration stretches them", "权重自带的配置已扩展位置时"),
+        remedy=f"{setting.key} {case.positions}",
+        level=FindingLevel.WARNING,
+    )
+
+
+def _format(case: AuditCase, setting: RunningSetting) -> Iterator[SettingFinding]:
+    """A format of packed weights, of a checkpoint on the hub whose name has none."""
+    name = case.checkpoint
+    if name.count("/") != 1 or name.startswith(("/", ".", "~")) or read_name(name).weights:
+        return
+    yield _finding(
+        setting,
+        "weights-not-packed",
+        (
+            f"the engine loads {setting.value} weights and makes none, and {name} names none",
+            f"引擎只加载而不生成 {setting.value} 权重，而 {name} 的名称中没有该格式",
+        ),
+        _NO_START,
+        ("where the checkpoint is packed so all the same", "该权重确为此格式时"),
+        level=FindingLevel.WARNING,
+    )
+
+
+def _written(key: str, value: object) -> str:
+    return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
+
+
+def _finding(
+    setting: RunningSetting,
+    rule: str,
+    says: tuple[str, str],
+    cost: tuple[str, str],
+    right: tuple[str, str] | None = None,
+    *,
+    kind: FindingKind = FindingKind.REFUSED,
+    level: FindingLevel = FindingLevel.ERROR,
+    remedy: str = "",
+    told: str = "",
+) -> SettingFinding:
+    """A finding, its words in English and Chinese."""
+    words = [dict(zip(("en", "zh"), pair, strict=True)) if pair else {} for pair in (says, cost, right)]
+    return SettingFinding(
+        rule=rule, kind=kind, level=level, setting=setting, says=words[0], cost=words[1], right=words[2],
+        remedy=remedy, told=told,
+    )  # fmt: skip
+
+
+def _number(case: AuditCase, fact: str) -> float | None:
+    value = case.facts.get(fact)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,131 @@
+"""What of a launch does not go together: devices, batches, lengths, heads."""
+
+import json
+
+import pytest
+
+from ingest.questions.launches.running import RunningSetting, running_settings
+from kg.nouns.audit import FindingLevel
+from kg.nouns.setting import SettingPlace
+from recommender.audit.audit import shipped_rules
+from recommender.audit.case import AuditCase, audit_case
+from recommender.audit.judge import judge_settings
+from tests.unit.recommender.audit.test_judge import judged
+
+
+def of_the_model(command: str, model: str = "a/B", **facts: int | str) -> dict[str, str]:
+    case = audit_case(
+        running_settings(command),
+        {"software": {command.partition(" ")[0]: "0.11.0"}, "model": model},
+        stated=facts,
+        positions=40960,
+    )
+    return {item.rule: item.remedy for item in judge_settings(case, ())}
+
+
+def test_limits_are_held_against_the_load_that_is_told() -> None:
+    script = "vllm serve m --max-num-seqs 16 --max-model-len 2048 --data-parallel-size 2"
+    found = judged(script, concurrency=400, input_len=3000, output_len=500)
+    assert found["limit-below-load"].remedy == "--max-num-seqs 200"
+    assert found["length-below-request"].level is FindingLevel.ERROR
+    assert judged(script) == {}
+    assert judged(script, concurrency=32, input_len=1500, output_len=500) == {}
+
+
+def test_few_requests_are_right_for_few_users() -> None:
+    assert "few-requests" not in judged("vllm serve m --max-num-seqs 1", concurrency=1)
+
+
+def test_a_value_that_is_not_known_decides_nothing() -> None:
+    assert judged("vllm serve m --max-num-seqs $(nproc) --gpu-memory-utilization $SHARE") == {}
+
+
+@pytest.mark.parametrize(
+    ("visible", "words", "found"),
+    [
+        ("0,1,2,3", {"--tensor-parallel-size": "8"}, True),
+        ("0,1,2,3", {"--tensor-parallel-size": "4"}, False),
+        ("0,1,2,3,4,5,6,7", {"-tp": "4"}, False),
+        ("0,1,2,3", {"-tp": "2", "-dp": "4"}, True),
+        ("0,1,2,3", {"-tp": "2", "-dp": "4", "-dpl": "2"}, False),
+        ("0,1,2,3", {"-tp": "8", "--distributed-executor-backend": "ray"}, False),
+        ("$DEVICES", {"-tp": "8"}, False),
+    ],
+)
+def test_a_server_divides_over_no_more_devices_than_it_sees(
+    visible: str, words: dict[str, str], found: bool
+) -> None:
+    running = [
+        RunningSetting(key="ASCEND_RT_VISIBLE_DEVICES", value=visible, place=SettingPlace.ENV),
+        *(RunningSetting(key=key, value=value, place=SettingPlace.FLAG) for key, value in words.items()),
+    ]
+    case = audit_case(running, {"software": {"vllm-ascend": "0.18.0"}, "phase": "serving"})
+    rules = [item.rule for item in judge_settings(case, ())]
+    assert ("fewer-devices-than-layout" in rules) == found
+
+
+def test_heads_divide_over_the_devices() -> None:
+    assert of_the_model("vllm serve a/B -tp 3", heads=40) == {"heads-not-divisible": "-tp 2"}
+    assert not of_the_model("vllm serve a/B -tp 8", heads=40)
+    assert not of_the_model("vllm serve a/B -tp 3")
+    assert not of_the_model("vllm serve a/B -tp 3", heads=40, phase="training")
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ("", True),
+        (' --hf-overrides \'{"rope_parameters": {"factor": 4}}\'', False),
+        (" --rope-scaling '{\"factor\": 4}'", False),
+    ],
+)
+def test_a_length_beyond_the_model_is_stretched_or_found(more: str, *, found: bool) -> None:
+    made = of_the_model(f"vllm serve a/B --max-model-len 131072{more}")
+    assert made == ({"length-beyond-model": "--max-model-len 40960"} if found else {})
+    assert not of_the_model("vllm serve a/B --max-model-len 40960")
+    assert not of_the_model(f"VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 vllm serve a/B --max-model-len 131072{more}")
+
+
+@pytest.mark.parametrize(
+    ("model", "method", "found"),
+    [
+        ("Qwen/Qwen2.5-14B-Instruct", "awq", True),
+        ("Qwen/Qwen2.5-14B-Instruct", "gptq_marlin", True),
+        ("Qwen/Qwen2.5-14B-Instruct", "fp8", False),
+        ("Qwen/Qwen2.5-14B-Instruct-AWQ", "awq_marlin", False),
+        ("/data/models/qwen", "awq", False),
+    ],
+)
+def test_packed_weights_are_those_of_the_checkpoint(model: str, method: str, *, found: bool) -> None:
+    assert bool(of_the_model(f"vllm serve {model} --quantization {method}", model)) is found
+
+
+@pytest.mark.parametrize(
+    ("batch", "more", "found"),
+    [(250, "", True), (256, "", False), (250, "--pipeline-model-parallel-size 4", False)],
+)
+def test_the_samples_of_a_step_are_whole_micro_batches_on_each_copy(
+    batch: int, more: str, *, found: bool
+) -> None:
+    script = f"torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 2 --global-batch-size {batch} {more}"
+    rules = judged(script, "megatron-lm", "0.14.0", phase="training", devices=8)
+    assert ("batch-not-divisible" in rules) is found
+    if found:
+        assert rules["batch-not-divisible"].remedy == "--global-batch-size 256"
+
+
+@pytest.mark.parametrize(("below", "found"), [(4, True), (2, False), ("auto", False)])
+def test_a_file_of_deepspeed_says_what_the_trainer_above_it_says(below: object, *, found: bool) -> None:
+    script = (
+        "deepspeed run_clm.py --model_name_or_path a/B --per_device_train_batch_size 2 --deepspeed d.json"
+    )
+    beside = {"d.json": json.dumps({"train_micro_batch_size_per_gpu": below})}.get
+    case = AuditCase(
+        settings=running_settings(script, beside=beside),
+        program="transformers",
+        version="5.0.0",
+        is_told=True,
+        facts={},
+    )
+    rules = [item.rule for item in judge_settings(case, shipped_rules())]
+    assert ("deepspeed-mismatch" in rules) is found
