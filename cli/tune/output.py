@@ -40,7 +40,7 @@ class TuneProgress(TuneWatch):
 
     def step(self, step: TuneStep) -> None:
         """Show what a start gave."""
-        _aside(f"{step.name}: {said(step, self._objective)}")
+        _aside(f"{localised(step.name)}: {said(step, self._objective)}")
         if step.is_accepted:
             self._best = f"{step.name}: {_value(step.result, self._objective)}"
 
