@@ -66,6 +66,11 @@ def test_any_change_is_a_fault(store: TrialStore, change: str) -> None:
     assert list(batches.faults(store.file)) != []
 
 
+def test_rows_without_their_batch_are_a_fault(store: TrialStore) -> None:
+    store.add(3, PROBLEM, [trial(4)])
+    assert list(batches.faults(store.file)) == ["there are rows of batch 3, which is not there"]
+
+
 def test_statements_that_cannot_be_read_are_told(store: TrialStore) -> None:
     store.file.write("UPDATE statements SET added = x'00' WHERE number = 4")
     with pytest.raises(WorkspaceError, match="statements 4"):

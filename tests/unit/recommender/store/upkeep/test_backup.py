@@ -16,7 +16,7 @@ import pytest
 from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
 from recommender.files import WorkspaceFiles
-from recommender.store.upkeep import exchange
+from recommender.store.upkeep import backup, exchange
 from recommender.store.upkeep.backup import unpack_backup
 from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
@@ -182,6 +182,20 @@ def test_a_damaged_workspace_is_not_backed_up(filled: Path, tmp_path: Path, chan
     with pytest.raises(WorkspaceError, match="is damaged"):
         back_up(copy, tmp_path / "file")
     assert not (tmp_path / "file").exists()
+
+
+def test_a_damaged_workspace_is_not_restored(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The digest of the file is right, and yet what it holds is not what was written."""
+    with sqlite3.connect(WorkspaceFiles(filled).trials) as trials:
+        trials.execute("UPDATE trials SET value = 1")
+    with monkeypatch.context() as blind:
+        blind.setattr(backup, "truth_faults", lambda _: [])
+        back_up(filled, tmp_path / "file")
+    with pytest.raises(InputError, match="batch 1 is not what was written"):
+        UpkeepDesk.restore(tmp_path / "new", tmp_path / "file")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_writer_waits_only_for_a_restore(filled: Path, tmp_path: Path) -> None:

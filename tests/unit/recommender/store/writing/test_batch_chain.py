@@ -13,7 +13,8 @@ from kg.rows import batches
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
-from recommender.files import WorkspaceFiles
+from recommender.files import WorkspaceFiles, write_folder
+from recommender.store.versions import Version, save
 from recommender.store.writing.batch_chain import BatchChain
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.store.writing.conftest import CheckCounts
@@ -129,3 +130,17 @@ def test_the_rows_know_the_seal_that_the_graph_has(
     files = WorkspaceFiles(empty_path)
     with OxigraphStore(files.live) as graph, TrialStore(files.trials) as trials:
         assert batches.newest(trials.file) == (1, batch_records(graph)[1].seal)
+
+
+def test_what_a_batch_that_never_was_saved_is_removed(empty_path: Path) -> None:
+    files = WorkspaceFiles(empty_path)
+    for since in (0, 9):
+        version = Version(
+            name=f"since{since}", time="", batch=0, since=since, hardware=frozenset(), changelog=()
+        )
+        save(files, version, (), {})
+        write_folder(files.generations / str(since), {"a": b""})
+    with Workspace.editor(empty_path, cache=empty_path):
+        pass
+    assert [item.name for item in files.versions.iterdir()] == ["since0"]
+    assert [item.name for item in files.generations.iterdir()] == ["0"]

@@ -10,7 +10,7 @@ import pytest
 
 from embeddings.vector_table import VectorTable
 from kg.errors import WorkspaceError
-from kg.nouns.entities import Case
+from kg.nouns.entities import Case, Trust
 from kg.rows.copies import copied_devices
 from kg.rows.trials import TrialStore
 from kg.triples.oxigraph_store import OxigraphStore
@@ -119,3 +119,22 @@ def test_the_next_writer_looks_for_copies_where_one_was_stopped(
     with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as trials:
         [copy] = copied_devices(trials)
     assert {copy.device, copy.origin} == {"other", one[0].problem.hardware.name}
+
+
+def test_trust_that_a_failed_batch_set_is_set_by_the_next(
+    empty_path: Path, cases: Callable[..., list[Case]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = cases(1)
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        writer = editor._writer
+        with monkeypatch.context() as broken:
+
+            def fail(*_: object) -> None:
+                raise KeyboardInterrupt
+
+            broken.setattr(VectorTable, "append", fail)
+            with pytest.raises(KeyboardInterrupt):
+                writer.add(made, trust=Trust.LOW)
+        assert writer.trials.trust_of(made[0].source.id) is Trust.MEDIUM
+        writer.add(made, trust=Trust.LOW)
+        assert writer.trials.trust_of(made[0].source.id) is Trust.LOW
