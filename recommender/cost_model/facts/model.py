@@ -241,11 +241,10 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
             activations=number_of("activations_per_sample"),
         )  # fmt: skip
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
-    attending = [
-        name for name in facts if name.endswith("_attention_layers") or name.startswith("compressed_")
-    ]
-    # feed-forward blocks that stand alone (Nemotron-H) count with those that attend
-    layers = min(layers, sum(map(number_of, attending)) or layers)
+    if not any(name.startswith("compressed_") for name in facts):
+        # feed-forward blocks that stand alone (Nemotron-H) count with those that attend
+        attending = [number_of(name) for name in facts if name.endswith("_attention_layers")]
+        layers = min(layers, sum(attending) or layers)
     experts = number_of("experts")
     head_size = number_of("head_dim", hidden / heads)
     kv_heads = number_of("kv_heads", heads)

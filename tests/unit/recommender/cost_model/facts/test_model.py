@@ -60,3 +60,4 @@ def test_feed_forward_blocks_that_stand_alone_hold_no_cache() -> None:
     mixed = model_of("x", "decoder", facts | {"full_attention_layers": 1, "linear_attention_layers": 5})
     assert (mixed.layers, mixed.linear_layers) == (6.0, 5.0)
     assert model_of("x", "decoder", facts).layers == 10.0
+    assert model("deepseek-v4-flash").layers == 43.0  # two layers compress nothing, and attend
