@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.values import Settings
+from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.paste import (
     ENGINES,
     export_lines,
@@ -19,6 +21,8 @@ from recommender.ranking.paste import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kg.nouns.layout import ParallelLayout
     from recommender.ranking.plan_setting import PlanSetting
 
@@ -133,3 +137,32 @@ class StartConfiguration:
             "because": list(self.because),
             "recipes": list(self.recipes),
         }
+
+
+def log_gain_over(start: StartConfiguration, other: StartConfiguration) -> float:
+    """How much better another start is modelled in what is asked for, as a natural log; 0 without a price."""
+    if not start.expected or not other.expected:
+        return 0.0
+    now, then = start.expected[0], other.expected[0]
+    if now.metric != then.metric or not (now.value > 0 and then.value > 0):
+        return 0.0
+    ratio = math.log(then.value / now.value)
+    return ratio if now.metric.endswith("throughput") else -ratio
+
+
+def without_promises(
+    first: StartConfiguration, others: Iterable[StartConfiguration]
+) -> tuple[StartConfiguration, ...]:
+    """Alternatives, without the numbers of those that are modelled to do better than the first.
+
+    Recipes, tests, or what a model cannot tell apart put the first one first: a number that says otherwise
+    would be no promise, but a difference to test.
+    """
+    gains = ((one, log_gain_over(first, one)) for one in others)
+    return tuple(one if gain <= 0 else _untested(one, gain) for one, gain in gains)
+
+
+def _untested(start: StartConfiguration, log_gain: float) -> StartConfiguration:
+    is_even = log_gain < LEAST_LOG_GAIN
+    modelled = "as fast" if is_even else f"{math.exp(log_gain):.2g} times as fast as the start"
+    return replace(start, expected=(), because=(f"modelled to be {modelled}: to be tested", *start.because))

@@ -30,7 +30,7 @@ from recommender.ranking.kernels.spelling import (
 from recommender.ranking.paste import plain_flags
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.start import ExpectedValue, StartConfiguration
+from recommender.ranking.start import ExpectedValue, StartConfiguration, without_promises
 from recommender.space.made.kernels import NAMES, plain_name
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class _Kernel:
 
     def plan(self, choice: KernelChoice, problem: Problem, version: str, broken: tuple[NotHere, ...]) -> Plan:
         """The plan from the rows that were chosen."""
-        question = self.question
+        question, start = self.question, self._start(choice.start, self.case)
         return Plan(
             understood={
                 "operator": question.operator,
@@ -174,8 +174,8 @@ class _Kernel:
                 "configurations": len(self.domain),
                 "assumed": [*question.notes, *assumptions(question)],
             },
-            start=self._start(choice.start, self.case),
-            alternatives=tuple(self._start(row, None) for row in choice.others),
+            start=start,
+            alternatives=without_promises(start, (self._start(row, None) for row in choice.others)),
             changes=tuple(
                 self._change(row, name, choice.start, problem, version) for row, name in choice.steps
             ),

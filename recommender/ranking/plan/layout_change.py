@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from recommender.cost_model.change import modelled_gain
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.paste import change_words
+from recommender.ranking.start import log_gain_over
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
 
 if TYPE_CHECKING:
@@ -22,36 +22,6 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.starts import Starts
-
-
-def log_gain_over(start: StartConfiguration, other: StartConfiguration) -> float:
-    """How much better another start is modelled in what is asked for, as a natural log; 0 without a price."""
-    if not start.expected or not other.expected:
-        return 0.0
-    now, then = start.expected[0], other.expected[0]
-    if now.metric != then.metric or not (now.value > 0 and then.value > 0):
-        return 0.0
-    ratio = math.log(then.value / now.value)
-    return ratio if now.metric.endswith("throughput") else -ratio
-
-
-def without_promises(starts: Starts) -> Starts:
-    """The starts, without the numbers of alternatives that are modelled to do better than the first.
-
-    Recipes or tests put the first one first: a number that says otherwise would be no promise, but a
-    difference to test.
-    """
-    alternatives = tuple(
-        one if log_gain_over(starts.first, one) <= 0 else _untested(one, log_gain_over(starts.first, one))
-        for one in starts.alternatives
-    )
-    return replace(starts, alternatives=alternatives)
-
-
-def _untested(start: StartConfiguration, log_gain: float) -> StartConfiguration:
-    is_even = log_gain < LEAST_LOG_GAIN
-    modelled = "as fast" if is_even else f"{math.exp(log_gain):.2g} times as fast as the start"
-    return replace(start, expected=(), because=(f"modelled to be {modelled}: to be tested", *start.because))
 
 
 def layout_changes(

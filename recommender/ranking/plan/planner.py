@@ -17,13 +17,14 @@ from recommender.ranking.change import NotHere, recommendation_id
 from recommender.ranking.changes.ranked_strategy import kinds_of
 from recommender.ranking.combination import combine
 from recommender.ranking.plan.candidate import of_recipes, of_strategy, without_conflicts
-from recommender.ranking.plan.layout_change import layout_changes, without_promises
+from recommender.ranking.plan.layout_change import layout_changes
 from recommender.ranking.plan.missed_limits import missed_limits
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
 from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.start import without_promises
 from recommender.ranking.starts.recipes.agreement import carrier
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class Planner:
         plan = Plan(
             understood=_understood(situation.facts),
             start=starts.first,
-            alternatives=without_promises(starts).alternatives,
+            alternatives=without_promises(starts.first, starts.alternatives),
             changes=tuple(first),
             further=tuple(one for one in chosen if one not in first),
             not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),

@@ -155,3 +155,15 @@ def test_every_start_keeps_every_limit(m: int, n: int, k: int, npu: bool, fine: 
     again = kernel_plan(replace(asked), dict(facts), version="v")
     assert again is not None
     assert again.plan.to_json() == made.plan.to_json()
+
+
+@given(m=SIDE, n=SIDE, k=SIDE, npu=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_no_other_start_is_promised_to_be_faster(m: int, n: int, k: int, npu: bool) -> None:
+    asked = problem(npu=npu, shape={"M": m, "N": n, "K": k}, precision="float16", language="triton")
+    made = kernel_plan(asked, NPU if npu else GPU, version="v")
+    assert made is not None
+    [first] = made.plan.start.expected
+    for other in made.plan.alternatives:
+        assert all(first.value <= one.value for one in other.expected)
+        assert other.expected or "to be tested" in other.because[0]

@@ -8,10 +8,10 @@ import pytest
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry
-from recommender.ranking.plan.layout_change import _difference, log_gain_over
+from recommender.ranking.plan.layout_change import _difference
 from recommender.ranking.plan.planner import Planned
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.start import ExpectedValue, StartConfiguration
+from recommender.ranking.start import ExpectedValue, StartConfiguration, log_gain_over
 from recommender.workspace.workspace import Workspace
 
 QUESTION: dict[str, Any] = {
