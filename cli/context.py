@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from cli.output import aside, moving_line, note
 from cli.text.language import language, localised, use_terms
 from tunegraph.places import Places
 
@@ -18,17 +19,8 @@ if TYPE_CHECKING:
     from recommender.workspace.workspace import Workspace
 
 
-def say_aside(text: str) -> None:
-    """Print something to know on the way, on stderr."""
-    from cli.output import aside
-
-    aside(localised(text))
-
-
 def show_step(text: str) -> None:
     """Show what is being done in a line that moves, on a terminal alone."""
-    from cli.output import moving_line
-
     if sys.stderr.isatty():
         moving_line(localised(text))
 
@@ -50,8 +42,6 @@ def told_flags(context: typer.Context) -> dict[str, str]:
 
 def use_own_settings(context: typer.Context) -> None:
     """Let the user's own entries of the settings registry win, and say at the end what they overruled."""
-    from cli.output import note
-
     own = settings(context).use_own_settings()
 
     def say_overruled() -> None:
@@ -63,7 +53,7 @@ def use_own_settings(context: typer.Context) -> None:
 
 def open_workspace(context: typer.Context) -> Workspace:
     """Open the workspace for reading; the first time, make it from the shipped knowledge."""
-    opened = settings(context).open(say_aside, show_step)
+    opened = settings(context).open(aside, show_step)
     opened.upkeep.keep_completions()
     if language() != "en":
         from kg.terms.facts import FACTS
@@ -101,5 +91,5 @@ def open_for_writing(context: typer.Context) -> Editor:
     from recommender.workspace.workspace import Workspace
 
     chosen = settings(context)
-    chosen.make(say_aside, show_step)
+    chosen.make(aside, show_step)
     return Workspace.editor(chosen.workspace, cache=chosen.cache)

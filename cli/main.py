@@ -159,7 +159,7 @@ def _say(message: str, hint: str) -> None:
 
     _print(harmless(localised(message)), "")
     if hint:
-        aside(harmless(f"  {localised(hint)}"))
+        aside(harmless(f"  {hint}"))
 
 
 def _say_misuse(error: TyperException) -> None:

@@ -120,14 +120,18 @@ def fits_a_line(text: str) -> bool:
 
 def note(text: str) -> None:
     """Something to know beside the result, on stderr."""
-    aside(f"{localised('note')}: {localised(text)}")
+    _beside(f"{localised('note')}: {localised(text)}")
 
 
 def aside(text: str) -> None:
-    """Print a text on stderr, its lines broken between words to fit."""
+    """Print text for people on stderr, as :func:`say` does on stdout."""
     for line in text.split("\n"):
-        for part in wrapped(line, line_width(sys.stderr, os.environ)):
-            print(part, file=sys.stderr)
+        _beside(localised(line))
+
+
+def _beside(text: str) -> None:
+    for part in wrapped(text, line_width(sys.stderr, os.environ)):
+        print(part, file=sys.stderr)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:

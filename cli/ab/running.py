@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from typing import TYPE_CHECKING
 
 import typer
 
 from cli.context import open_workspace, settings
+from cli.output import aside
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def run(
         with ExperimentProgress(logged.design, prices) as progress:
             logged = stored.run(logged, base=base, on_round=progress.update, test=test)
     except KeyboardInterrupt:
-        print(f"Go on: tunegraph ab run --resume {logged.name}", file=sys.stderr)
+        aside(f"Go on: tunegraph ab run --resume {logged.name}")
         raise
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cli.context import open_workspace, say_aside, settings
+from cli.context import open_workspace, settings
 from cli.options import JsonOption
-from cli.output import say
+from cli.output import aside, say
 
 
 def doctor(
@@ -32,7 +32,7 @@ def doctor(
     from recommender.workspace.upkeep import UpkeepDesk
 
     chosen = settings(context)
-    chosen.make(say_aside)
+    chosen.make(aside)
     if repair:
         for text in UpkeepDesk.repair(chosen.workspace, cache=chosen.cache):
             output.note(text)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption
-from cli.output import say
+from cli.output import aside, say
 
 
 def evolve(
@@ -56,4 +55,4 @@ def evolve(
     if saved is not None:
         say(f"\nSaved as {saved['name']}. Undo: tunegraph kb revert NAME; see tunegraph kb versions.")
         if evolved.hypotheses:
-            print("Try one: tunegraph ab run --problem FILE --strategy ID.", file=sys.stderr)
+            aside("Try one: tunegraph ab run --problem FILE --strategy ID.")

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cli.context import open_workspace, say_aside
+from cli.context import open_workspace
 from cli.options import JsonOption
-from cli.output import say
+from cli.output import aside, say
 
 
 def explain(
@@ -41,4 +41,4 @@ def explain(
         for line in lines:
             say(f"  {line}")
     if not everything:
-        say_aside(f"Every number: tunegraph explain {recommendation_id} --all")
+        aside(f"Every number: tunegraph explain {recommendation_id} --all")

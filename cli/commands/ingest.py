@@ -10,8 +10,7 @@ import typer
 
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption
-from cli.output import say
-from cli.text.language import localised
+from cli.output import aside, say
 from kg.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def ingest(
         _report(summary)
     is_nothing = all(report.skipped for report in summary.files)
     if is_nothing:
-        print("tunegraph: nothing there could be read", file=sys.stderr)
+        aside("tunegraph: nothing there could be read")
     if stopped is not None:
         raise stopped
     if (summary.bad or is_nothing) and not keep_going:
@@ -120,18 +119,18 @@ def _suggest(paths: list[Path]) -> None:
 
     for path in paths:
         print(suggest_mapping(path), end="")
-        print(f"save it as {mapping_beside(path)}, or name it with --mapping", file=sys.stderr)
+        aside(f"save it as {mapping_beside(path)}, or name it with --mapping")
 
 
 def learn_from(editor: Editor) -> KeyboardInterrupt | None:
     """Learn from what was taken in; what stopped it, if somebody did."""
     try:
-        print("learning how operators respond to configurations ...", file=sys.stderr)
-        print(f"learned: {', '.join(editor.learn()) or 'nothing'}", file=sys.stderr)
+        aside("learning how operators respond to configurations ...")
+        aside(f"learned: {', '.join(editor.learn()) or 'nothing'}")
     except MissingDependencyError as missing:
-        print(f"nothing is learned from these rows: {missing.hint}", file=sys.stderr)
+        aside(f"nothing is learned from these rows: {missing.hint}")
     except KeyboardInterrupt as stopped:
-        print("learning was stopped: what was learned before stays", file=sys.stderr)
+        aside("learning was stopped: what was learned before stays")
         return stopped
     return None
 
@@ -141,21 +140,21 @@ def _report(summary: IngestSummary) -> None:
     for report in summary.files:
         path = _shown(report.path)
         if report.skipped:
-            print(f"{path}: skipped, {report.skipped}", file=sys.stderr)
+            aside(f"{path}: skipped, {report.skipped}")
             continue
         for fault in report.faults[:SHOWN_FAULTS]:
-            print(f"{path}: {fault}", file=sys.stderr)
+            aside(f"{path}: {fault}")
         if report.bad > SHOWN_FAULTS:
-            print(f"{path}: ... {report.bad:,} in all; --json lists the first hundred", file=sys.stderr)
+            aside(f"{path}: ... {report.bad:,} in all; --json lists the first hundred")
     guesses = dict.fromkeys(guess for report in read for guess in report.guesses)
     for guess in list(guesses)[:SHOWN_FAULTS]:
-        print(localised(f"assumed: {guess}"), file=sys.stderr)
+        aside(f"assumed: {guess}")
     if len(guesses) > SHOWN_FAULTS:
-        print(f"assumed: ... {len(guesses)} things in all; --json lists them", file=sys.stderr)
+        aside(f"assumed: ... {len(guesses)} things in all; --json lists them")
     good = sum(report.good for report in read)
     rate = good / summary.duration_s if summary.duration_s else 0
     if summary.known_files:
-        print(f"{summary.known_files} files were taken in before; --again reads them", file=sys.stderr)
+        aside(f"{summary.known_files} files were taken in before; --again reads them")
     say(
         f"{good:,} rows of {len(read)} files in {summary.duration_s:.1f} s ({rate:,.0f} rows/s)"
         + (f", {summary.bad:,} bad" if summary.bad else "")

@@ -19,8 +19,9 @@ from cli.commands.tuned_script import (
     write_deployment,
     write_script,
 )
-from cli.context import open_workspace, say_aside, with_defaults
+from cli.context import open_workspace, with_defaults
 from cli.options import PLACEHOLDER, JsonOption, NumberOption
+from cli.output import aside, say
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
 from kg.errors import InputError
@@ -42,16 +43,16 @@ def show_choice(choice: CarbonChoice, *, verbose: bool) -> None:
     from cli import output
 
     alpha, beta = choice.weights
-    print("\nConfiguration and start together, best first.")
-    print(f"Score: {alpha:g} x speed + {beta:g} x carbon saved, against the start at once.\n")
+    say("\nConfiguration and start together, best first.")
+    say(f"Score: {alpha:g} x speed + {beta:g} x carbon saved, against the start at once.\n")
     for number, item in enumerate(choice.options if verbose else choice.options[:SHOWN], 1):
         begin, end = item.plan.start.astimezone(), item.plan.pieces[-1][1].astimezone()
-        print(f"{number}. {item.name}, score {item.score:.2f}")
-        print(f"   {begin:%a %H:%M} to {end:%a %H:%M}, {item.energy_kwh:.3g} kWh, {item.carbon_g:.3g} g CO2")
-        print(f"   {item.effects}")
-        print(f"   {item.efficiency:.3g} {item.unit} a gram; {item.cost:.2f}x the device hours")
+        say(f"{number}. {item.name}, score {item.score:.2f}")
+        say(f"   {begin:%a %H:%M} to {end:%a %H:%M}, {item.energy_kwh:.3g} kWh, {item.carbon_g:.3g} g CO2")
+        say(f"   {item.effects}")
+        say(f"   {item.efficiency:.3g} {item.unit} a gram; {item.cost:.2f}x the device hours")
     for name, why in choice.refused if verbose else ():
-        print(f"   not {name}: {why}")
+        say(f"   not {name}: {why}")
     for text in choice.notes:
         output.note(text)
 
@@ -221,10 +222,10 @@ def _mapping(value: object) -> dict[str, object]:
 
 def _say_next(answer: Answer, *, verbose: bool) -> None:
     """Say what can be asked of the answer, and how its start is tested."""
-    say_aside(f"Why: tunegraph explain {answer.recommendations[0].id}{'' if verbose else '; more: -v'}")
+    aside(f"Why: tunegraph explain {answer.recommendations[0].id}{'' if verbose else '; more: -v'}")
     for start in answer.starts[:1] if verbose and not answer.engines else ():
         command = f"--command '{PLACEHOLDER} {{options}}'"
-        say_aside(f"To test it: tunegraph ab run --recommendation {start.id} {command}")
+        aside(f"To test it: tunegraph ab run --recommendation {start.id} {command}")
 
 
 def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.context import open_workspace
-from cli.text.language import language, localised
+from cli.output import aside
+from cli.text.language import language
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,4 +68,4 @@ def write_all(paths: list[Path], document: ReportDocument) -> None:
 
     for path in paths:
         write_report(path, document, language=language())
-        print(localised(f"Wrote {path}"), file=sys.stderr)
+        aside(f"Wrote {path}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +22,7 @@ from cli.green.statement import (
 )
 from cli.late import LateTyper
 from cli.options import JsonOption
+from cli.output import aside, say
 from cli.values import span_s
 from kg.errors import InputError
 
@@ -115,11 +115,11 @@ def _show_import(stored: StoredRegion) -> None:
     what = " ".join(filter(None, (series.kind, series.scope))) or "kind not stated"
     if len(series.values):
         days = len(series.values) / 48
-        print(f"{series.region}: {days:.1f} days to {series.end:%Y-%m-%d %H:%M %Z}, {what}")
+        say(f"{series.region}: {days:.1f} days to {series.end:%Y-%m-%d %H:%M %Z}, {what}")
         values = series.values
-        print(f"mean {values.mean():.0f} g/kWh, {values.min():.0f} to {values.max():.0f}")
+        say(f"mean {values.mean():.0f} g/kWh, {values.min():.0f} to {values.max():.0f}")
     else:
-        print(f"{series.region}: a published forecast, no history, {what}")
+        say(f"{series.region}: a published forecast, no history, {what}")
 
 
 @app.command()
@@ -152,18 +152,18 @@ def plan(
         return
     _notes(made)
     for begin, end in made.pieces:
-        print(f"run   {begin.astimezone():%a %Y-%m-%d %H:%M} to {end.astimezone():%a %H:%M}")
-    print(f"why   {made.reason}")
+        say(f"run   {begin.astimezone():%a %Y-%m-%d %H:%M} to {end.astimezone():%a %H:%M}")
+    say(f"why   {made.reason}")
     if made.waits:
-        print(
+        say(
             f"saves {made.saving:.1%} of the emissions of a start at once "
             f"({made.saving_low:.1%} to {made.saving_high:.1%}, 90 %)"
         )
-        print(f"      chance to end dirtier: {made.chance_dirtier:.0%}")
+        say(f"      chance to end dirtier: {made.chance_dirtier:.0%}")
     if made.once_g_per_kwh is not None and made.planned_g_per_kwh is not None:
-        print(f"grid  {made.planned_g_per_kwh:.0f} g/kWh; at once {made.once_g_per_kwh:.0f}")
+        say(f"grid  {made.planned_g_per_kwh:.0f} g/kWh; at once {made.once_g_per_kwh:.0f}")
     if grams:
-        print(f"emits {grams['planned']:.0f} g; at once {grams['once']:.0f} g, at an assumed {power:g} W")
+        say(f"emits {grams['planned']:.0f} g; at once {grams['once']:.0f} g, at an assumed {power:g} W")
 
 
 def _grams(made: GreenPlan, power: float | None) -> dict[str, float] | None:
@@ -245,7 +245,7 @@ def _teach(context: typer.Context, region: str) -> None:
 
 
 def _say(text: str) -> None:
-    print(f"green: {text}", file=sys.stderr, flush=True)
+    aside(f"green: {text}")
 
 
 @app.command()
@@ -273,11 +273,11 @@ def forecast(
         is_known = made.has_interval(slot)
         span = f"{made.low[slot]:.0f} to {made.high[slot]:.0f}" if is_known else "not known"
         rows.append((f"{at:%a %d %H:%M}", f"{made.outlook.g_per_kwh[slot]:.0f}", span))
-    print(f"{made.region}, g/kWh, from {made.outlook.basis}\n")
+    say(f"{made.region}, g/kWh, from {made.outlook.basis}\n")
     output.table(("time", "expected", "90 %"), rows)
     for title, scores in (("error", made.score), ("theirs", made.published_score)):
         if scores:
-            print(f"{title:<8}" + ", ".join(f"{key}: {value:.1f} %" for key, value in scores.items()))
+            say(f"{title:<8}" + ", ".join(f"{key}: {value:.1f} %" for key, value in scores.items()))
 
 
 @app.command()
@@ -302,7 +302,7 @@ def backtest(
     if as_json:
         output.as_json(found.to_json())
         return
-    print(f"{found.jobs} jobs of {duration} within {within} on {found.region}; per cent of emissions saved\n")
+    say(f"{found.jobs} jobs of {duration} within {within} on {found.region}; per cent of emissions saved\n")
     output.table(
         ("rule", "saved"),
         (
@@ -313,6 +313,6 @@ def backtest(
         ),
     )
     held = "" if found.held is None else f"; {found.held:.0f} % of the promises held within their interval"
-    print(f"\nwait promised {found.promised:.1f}, kept {found.replanned:.1f}{held}")
-    print(f"plan promised {found.promised_once:.1f}, kept {found.once:.1f}")
-    print(f"{found.shifted:.0f} % of the jobs waited; {found.dirtier:.0f} % of those ended dirtier")
+    say(f"\nwait promised {found.promised:.1f}, kept {found.replanned:.1f}{held}")
+    say(f"plan promised {found.promised_once:.1f}, kept {found.once:.1f}")
+    say(f"{found.shifted:.0f} % of the jobs waited; {found.dirtier:.0f} % of those ended dirtier")

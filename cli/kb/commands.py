@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from cli.kb.listing import list_
 from cli.kb.pull import pull
 from cli.late import LateTyper
 from cli.options import JsonOption
-from cli.output import say
+from cli.output import aside, say
 from cli.values import pairs
 from kg.errors import InputError
 
@@ -57,12 +56,12 @@ def export(
             cases = workspace.knowledge.export_cases(
                 path, form, operator=operator, hardware=hardware, force=force
             )
-            print(f"wrote {cases.rows:,} cases to {cases.files:,} files at {path}", file=sys.stderr)
+            aside(f"wrote {cases.rows:,} cases to {cases.files:,} files at {path}")
             for reason, number in (cases.left_out or {}).items():
-                print(f"left out {number:,}: {reason}", file=sys.stderr)
+                aside(f"left out {number:,}: {reason}")
             return
         count, what = workspace.knowledge.export(path, knowledge_only=knowledge_only, force=force)
-    print(f"wrote {count:,} {what} to {path}", file=sys.stderr)
+    aside(f"wrote {count:,} {what} to {path}")
 
 
 def import_(
@@ -79,10 +78,10 @@ def import_(
         count = editor.import_graph(source)
         batch = editor.batch
     if count:
-        print(f"took in {count:,} triples from {source} as batch {batch}", file=sys.stderr)
-        print(f"  take them back: tunegraph workspace undo {batch}", file=sys.stderr)
+        aside(f"took in {count:,} triples from {source} as batch {batch}")
+        aside(f"  take them back: tunegraph workspace undo {batch}")
     else:
-        print(f"all triples of {source} were there already", file=sys.stderr)
+        aside(f"all triples of {source} were there already")
 
 
 app = LateTyper(

@@ -11,7 +11,7 @@ import typer
 from cli.commands.ingest import LEARN_FROM_ROWS, learn_from
 from cli.context import open_for_writing, open_workspace
 from cli.options import JsonOption
-from cli.output import moving_line, say
+from cli.output import aside, moving_line, say
 from kg.errors import FetchError, InputError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def pull(
         wanted = choose({name: corpus for name, (corpus, _) in state.items()}, names or state)
         for corpus in wanted:
             if state[corpus.id][1]:
-                print(f"{corpus.id} is here already", file=sys.stderr)
+                aside(f"{corpus.id} is here already")
                 continue
             progress = _Progress(corpus)
             try:
@@ -62,7 +62,7 @@ def pull(
                 )
             except (FetchError, InputError) as error:
                 if failed is not None:  # the last one ends the command
-                    print(f"tunegraph: {failed}", file=sys.stderr)
+                    aside(f"tunegraph: {failed}")
                 failed = error
             finally:
                 progress.end()
@@ -111,9 +111,8 @@ def _tell(corpus: Corpus, summary: IngestSummary) -> None:
         f"were known ({summary.duration_s:.1f} s)"
     )
     if summary.good != corpus.rows:
-        print(
+        aside(
             f"  {summary.good:,} rows were read, {corpus.rows:,} were expected, {summary.bad:,} were bad",
-            file=sys.stderr,
         )
 
 

@@ -14,7 +14,7 @@ import typer
 from cli.context import open_workspace
 from cli.late import LateTyper
 from cli.options import JsonOption
-from cli.output import say
+from cli.output import aside, say
 from cli.search.running import (
     add_metrics,
     add_stop,
@@ -300,7 +300,7 @@ def ask(
     output.table(
         ("trial", "why", "configuration"), ((item.number, item.origin, item.configuration) for item in trials)
     )
-    print(f"Tell: tunegraph search tell {search.storage} TRIAL --value METRIC=NUMBER", file=sys.stderr)
+    aside(f"Tell: tunegraph search tell {search.storage} TRIAL --value METRIC=NUMBER")
 
 
 @app.command()

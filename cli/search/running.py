@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.context import open_workspace, settings
-from cli.output import say
+from cli.output import aside, say
 from cli.values import span_s
 from kg.errors import InputError
 
@@ -157,7 +156,7 @@ def go_on(
         with ProgressDisplay() as display, interrupted_by_sigterm():
             search.run(base=base, on_progress=display.update, more=more)
     except KeyboardInterrupt:
-        print(f"Go on: tunegraph search resume {search.storage}", file=sys.stderr)
+        aside(f"Go on: tunegraph search resume {search.storage}")
         raise
     result = search.result()
     show_result(result, as_json=as_json)

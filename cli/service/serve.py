@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cli.context import open_workspace, settings
+from cli.text.language import localised
 from kg.errors import InputError, MissingDependencyError
 
 
@@ -50,5 +51,6 @@ def serve(
     places = settings(context)
     listener = listening_socket(host, port)
     shown = f"[{host}]" if ":" in host else host
-    print(f"Serving {places.workspace} at http://{shown}:{listener.getsockname()[1]}", file=sys.stderr)
+    said = f"Serving {places.workspace} at http://{shown}:{listener.getsockname()[1]}"
+    print(localised(said), file=sys.stderr)
     serve(places.workspace, places.cache, access, listener, __version__, writes=write)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import signal
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 
 from cli.context import open_workspace, told_flags, with_defaults
 from cli.options import JsonOption
+from cli.output import aside
 from cli.problem_options import ProblemOptions, asks
 from cli.values import span_s
 from kg.errors import InputError, TuningError
@@ -239,7 +239,7 @@ def _run(
         return workspace.tuning.run(prepared, cancel, progress, name)
     except CancelledError:
         progress.stopped()
-        print(f"Go on: tunegraph tune --resume{f' --name {name}' if name else ''}", file=sys.stderr)
+        aside(f"Go on: tunegraph tune --resume{f' --name {name}' if name else ''}")
         raise KeyboardInterrupt from None
     finally:
         for number, handler in before.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,7 @@ import typer
 from cli.context import open_for_writing, open_workspace, settings
 from cli.late import LateTyper
 from cli.options import JsonOption
-from cli.output import say
+from cli.output import aside, say
 
 if TYPE_CHECKING:
     from recommender.store.merging import Conflict
@@ -40,9 +39,8 @@ def backup(
     """
     with open_workspace(context) as workspace:
         made = workspace.upkeep.backup(file)
-    print(
+    aside(
         f"wrote {made.rows:,} rows up to batch {made.batch} to {file} ({made.size_bytes / 1e6:,.1f} MB)",
-        file=sys.stderr,
     )
 
 
@@ -61,9 +59,9 @@ def restore(
 
     path = settings(context).workspace
     restored = UpkeepDesk.restore(path, file)
-    print(f"{path} holds {restored.rows:,} rows up to batch {restored.batch} now", file=sys.stderr)
+    aside(f"{path} holds {restored.rows:,} rows up to batch {restored.batch} now")
     if restored.replaced is not None:
-        print(f"  what was there is {restored.replaced}", file=sys.stderr)
+        aside(f"  what was there is {restored.replaced}")
 
 
 @app.command()
@@ -79,7 +77,7 @@ def upgrade(context: typer.Context) -> None:
     chosen = settings(context)
     is_new = UpkeepDesk.upgrade(chosen.workspace, cache=chosen.cache)
     said = "is carried over" if is_new else "has the form of this program already"
-    print(f"{chosen.workspace} {said}", file=sys.stderr)
+    aside(f"{chosen.workspace} {said}")
 
 
 @app.command()
@@ -141,7 +139,7 @@ def merge(
         f"{added.rows:,} rows, {added.problems:,} problems, {len(merged.knowledge):,} described things and "
         f"{merged.effects:,} effects without cases {what} from {merged.label}"
     )
-    print(f"{added.repeated:,} rows were known", file=sys.stderr)
+    aside(f"{added.repeated:,} rows were known")
 
 
 @app.command()
@@ -155,15 +153,15 @@ def undo(
     """
     with open_for_writing(context) as editor:
         count = editor.undo(batch)
-    print(f"took back {count:,} triples", file=sys.stderr)
+    aside(f"took back {count:,} triples")
 
 
 def show_conflicts(conflicts: Sequence[Conflict], count: int) -> None:
     """Print the first conflicts, and how many there are."""
     for item in conflicts[:SHOWN]:
-        print(f"conflict: {item.about}: ours {item.ours}; theirs {item.theirs}", file=sys.stderr)
+        aside(f"conflict: {item.about}: ours {item.ours}; theirs {item.theirs}")
     if count > SHOWN:
-        print(f"conflict: ... {count} in all; --json lists a hundred", file=sys.stderr)
+        aside(f"conflict: ... {count} in all; --json lists a hundred")
 
 
 def _names(names: tuple[str, ...]) -> str:
