@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cli import output
 from cli.output import say
+from cli.text.language import localised
 from recommender.experiment.design import CONTROL, UNTOLD
 from recommender.experiment.verdict import Verdict
 
@@ -56,7 +57,7 @@ class ExperimentProgress:
         parts.append(_cost(state, self._prices))
         if state.pairs_left:
             parts.append(f"about {state.pairs_left} more")
-        text = "; ".join(parts)
+        text = localised("; ".join(parts))
         if self._live:
             output.moving_line(text)
         else:

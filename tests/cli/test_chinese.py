@@ -1,7 +1,9 @@
 """No English in Chinese output: the help of every command, and screens; names, options and formats stay."""
 
 import re
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ import typer
 from cli.app import app
 
 _NAMES = (
-    "agent aiperf alpha ascendc ask attention average base batch block bottlenecks calibration carbon cases "
+    "batches classes disagreements effects kinds provenance sources problem family region code"
+    " agent aiperf alpha ascendc ask attention average base batch block bottlenecks calibration carbon cases "
     "chip compose convolution copy cp cpu csv cuda decode dmesg dp earlier en end env ep evaluate exporter "
     "fast file files find finetune fix flags float fp framework frameworks gb gemm gpu guidellm h hardware "
     "high higher hpc id info ingest init int item items journal json kb kernel kernels kg kind kubernetes "
@@ -53,3 +56,43 @@ def test_no_help_has_english(run: Any, path: tuple[str, ...]) -> None:
     lines = [line for line in shown.splitlines() if not line.startswith(("  示例", "用法"))]
     lines = [re.sub(r"^  [\w.]+(?=  )", "", line) for line in lines]
     assert [word for word in english("\n".join(lines)) if word not in names] == []
+
+
+SCREENS = (
+    "size --model qwen3-32b --phase serving --hardware 910B3 --shape input_len=1024,output_len=256 --rate 20/s",
+    "size --model qwen3-32b --phase serving --hardware 910B3 --pareto -k 3",
+    "check serve_qwen3.sh --hardware 910B3",
+    "ab record before.log after.log --pattern 'step_time:ms=step took (\\S+) ms'",
+    "kb stats",
+    "kb query",
+    "kb validate",
+    "green plan --region DE --duration 8h --by +24h",
+    "search space --hardware 910B3",
+    "search status none.journal",
+    "size --model qwen3-32b --phase serving --hardware 910B3",
+    "recommend -k 99",
+    "recommend --modl x",
+    "nosuch",
+    "examples serve_qwen3.sh",
+)
+
+
+@pytest.mark.parametrize("line", SCREENS)
+def test_no_screen_has_english(run: Any, tmp_path: Path, line: str) -> None:
+    run("examples", "--all", folder=tmp_path)
+    ran = run(
+        "--lang", "zh", *shlex.split(line), folder=tmp_path, environment={"XDG_DATA_HOME": str(tmp_path)}
+    )
+    assert english(ran.out + ran.err) == []
+
+
+def test_english_is_found() -> None:
+    assert english("另有 3 项：the rest is modelled; -k 8 lists them") == [
+        "the",
+        "rest",
+        "is",
+        "modelled",
+        "lists",
+        "them",
+    ]
+    assert english("用 --set NAME=VALUE 或 `tunegraph kb list` 查看 vllm-ascend 0.18 的 ms") == []
