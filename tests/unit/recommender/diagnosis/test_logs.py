@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from kg.nouns.knowledge import FaultPattern
+from recommender.diagnosis import log_lines, logs
 from recommender.diagnosis.log_lines import KEPT_LINES
 from recommender.diagnosis.logs import read_log
 from recommender.store.shipped_knowledge import knowledge
@@ -136,3 +139,15 @@ def test_a_warning_of_nccl_is_its_word_for_an_error(tmp_path: Path) -> None:
     [found] = read_log(log, KNOWN).statements
     assert found.is_grave
     assert "nccl" in found.programs
+
+
+def test_a_log_of_lines_without_end_keeps_what_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_lines, "MOST_SHAPES", 3)
+    monkeypatch.setattr(logs, "MOST_KEPT", 4)
+    log = tmp_path / "run.log"
+    words = [f"NCCL INFO {letter} is there" for letter in "ghijklmnopqrstuvwxyz"]
+    warning = "n1:4:43 [3] ibvwrap.cc:77 NCCL WARN Call to ibv_poll_cq() returned -1"
+    log.write_text("\n".join([*words[:12], warning, *words[12:]]) + "\n")
+    found = read_log(log, KNOWN)
+    assert [item.lines for item in found.statements] == [(13,)]
+    assert len(found.following) < 12
