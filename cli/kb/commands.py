@@ -8,9 +8,6 @@ from typing import Annotated
 import typer
 
 from cli.context import open_for_writing, open_workspace
-from cli.kb.diff import diff
-from cli.kb.listing import list_
-from cli.kb.pull import pull
 from cli.late import LateTyper
 from cli.options import JsonOption
 from cli.output import aside, say
@@ -90,9 +87,9 @@ app = LateTyper(
     add_completion=False,
 )
 
-app.command("list")(list_)
-app.command("pull")(pull)
-app.command("diff")(diff)
+app.add("list", "cli.kb.listing:list_")
+app.add("pull", "cli.kb.pull:pull")
+app.add("diff", "cli.kb.diff:diff")
 app.command("export")(export)
 app.command("import")(import_)
 

@@ -36,20 +36,6 @@ def test_import_plan_and_run(run: Run, series: Path, tmp_path: Path) -> None:
     assert made.json["saving"]["share"] > 0.3
     assert made.json["carbon_g"]["planned"] < made.json["carbon_g"]["once"]
     assert made.json["power_w"]["kind"] == "assumed"
-    handed = run(
-        "green",
-        "plan",
-        "--duration",
-        "2h",
-        "--by",
-        "+23h",
-        "--format",
-        "slurm",
-        "--",
-        "true",
-        workspace=place,
-    )
-    assert handed.out.startswith("job=$(sbatch --parsable")
     late = run("green", "plan", "--duration", "9h", "--by", "+4h", workspace=place)
     assert (late.code, "does not fit before" in late.fault) == (4, True)
     ahead = run("green", "forecast", "--hours", "2", "--json", workspace=place)
