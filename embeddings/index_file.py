@@ -170,6 +170,8 @@ class IndexFile:
         if not (self.folder / "manifest.json").exists():
             return []
         manifest = self._read_manifest()
+        if manifest is not None and not (self.folder / manifest.file).is_file():
+            manifest = self._read_manifest()  # a writer has just put another in its place
         if manifest is None:
             return [f"{self.folder / 'manifest.json'} is not readable"]
         path = self.folder / manifest.file
