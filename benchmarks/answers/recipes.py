@@ -15,6 +15,7 @@ A seed draws families (``--by``: programs or devices): their recipes are withhel
 
 import itertools
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,7 +45,6 @@ from recommender.ranking.starts.finder import StartFinder
 from recommender.ranking.starts.layout_choice import TRUST_IN_TIMES, choose_layouts, degrees
 from recommender.ranking.starts.layout_options import layout_options
 from recommender.ranking.starts.starts import Starts
-from recommender.store.recipes import of_documents
 from recommender.workspace.workspace import Workspace
 
 TRUSTS = (0.0, 0.1, 0.3, 1.0, 3.0)
@@ -144,7 +144,8 @@ class Bench:
         self.workspace = workspace
         self.drawn, self.by = drawn, by
         self.recipes = workspace.knowledge.recipes()
-        self.unread = of_documents(self.recipes, unread)
+        found = (item for item in self.recipes if unread and re.search(unread, item.source.url))
+        self.unread = frozenset(item.id for item in found)
         self.verdicts: dict[tuple[str, str], Verdicts] = defaultdict(Verdicts)
         self.by_trust: dict[tuple[str, tuple[float, float]], list[tuple[str, bool, bool]]] = defaultdict(list)
         self.unasked: Counter[str] = Counter()
