@@ -131,6 +131,9 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
             say(line)
         for text in start.paste_lines:
             print(f"  {text}")
+    if answer.problem.workload.model is None and not verbose:
+        for line in start.because[1:2]:  # what bounds a kernel
+            say(f"Because: {line}")
     if start.needs:
         say(f"Needs: {'; '.join(start.needs)}")
     _show_findings(answer)
@@ -161,14 +164,15 @@ def _headline(answer: Answer, plan: Plan) -> str:
     start = plan.start
     limited = {limit.metric for limit in answer.problem.limits}
     results = [item for place, item in enumerate(start.expected) if not place or item.metric in limited]
-    parts = [] if start.layout is None else [str(start.layout)]
-    parts += [_number(item) for item in results]
+    layout = "" if start.layout is None else str(start.layout)
+    numbers = [_number(item) for item in results]
     if results:
         load = _load(answer)
-        parts.append(results[0].tier + (f" at {load}" if load and not start.is_measured else ""))
+        numbers.append(results[0].tier + (f" at {load}" if load and not start.is_measured else ""))
     release = f" with {start.framework} {start.version}".rstrip() if start.framework else ""
     lead = f"{'Start' if plan.keeps_limits else 'Nearest'}{release}"
-    return f"{lead}: {'; '.join(parts)}" if parts else lead
+    reached = ", ".join(filter(None, (layout, "; ".join(numbers))))
+    return f"{lead}: {reached}" if reached else lead
 
 
 def _load(answer: Answer) -> str:
@@ -177,7 +181,7 @@ def _load(answer: Answer) -> str:
     fact = facts.get(_RUNNING) or facts.get(_LOAD)
     if fact is None:
         return ""
-    return fact.words or f"{fact.value:,} requests at once"
+    return fact.words or ("one request at once" if fact.value == 1 else f"{fact.value:,} requests at once")
 
 
 def _assumptions(answer: Answer, plan: Plan, *, with_options: bool) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kg.nouns.audit import FindingKind, FindingLevel
+from kg.terms.meanings import divides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,7 +121,9 @@ class SettingFinding:
     def is_rewritten(self) -> bool:
         """Whether a start has another value: with this one nothing starts, or what is told is cut."""
         is_refused = self.kind is FindingKind.REFUSED and self.level is FindingLevel.ERROR
-        return self.instead is not None and (is_refused or self.is_below_told)
+        if self.instead is None or divides(self.instead[0]):  # how work is divided is for the user to say
+            return False
+        return is_refused or self.is_below_told
 
     @property
     def order(self) -> tuple[int, bool, float, int, int]:

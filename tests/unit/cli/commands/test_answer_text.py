@@ -65,7 +65,7 @@ PLAN = Plan(
 def test_a_plan_for_people_says_where_to_start_and_what_to_test(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, PLAN)
     lines = text.splitlines()
-    assert lines[0] == "Start with vllm 0.18.0: TP 4 x DP 2; tpot 20 ms (10 to 40); modelled"
+    assert lines[0] == "Start with vllm 0.18.0: TP 4 x DP 2, tpot 20 ms (10 to 40); modelled"
     assert lines[1] == "  vllm serve MODEL --max-num-seqs 64"
     assert lines[2:4] == ["Needs: MODEL in int8", "Or TP 8"]
     assert "1. 1.11x (1.00 to 1.22), published: A title" in lines

@@ -106,6 +106,7 @@ def test_json_says_where_and_what() -> None:
         ("--global-batch-size 256", FindingKind.REFUSED, ("--global-batch-size", "256")),
         ("export CUDA_DEVICE_MAX_CONNECTIONS=1", FindingKind.REFUSED, ("CUDA_DEVICE_MAX_CONNECTIONS", "1")),
         ("CUDA_VISIBLE_DEVICES=0,1,...: 4 devices", FindingKind.REFUSED, None),
+        ("--tensor-parallel-size 2", FindingKind.REFUSED, ("--tensor-parallel-size", "2")),
         ("--recompute-granularity selective", FindingKind.COST, ("--recompute-granularity", "selective")),
     ],
 )
@@ -114,5 +115,6 @@ def test_a_value_that_keeps_a_program_from_starting_is_rewritten(
 ) -> None:
     item = replace(EAGER, remedy=remedy, kind=kind, level=FindingLevel.ERROR)
     assert item.instead == instead
-    assert item.is_rewritten is (instead is not None and kind is FindingKind.REFUSED)
+    divides = instead is not None and instead[0] == "--tensor-parallel-size"
+    assert item.is_rewritten is (instead is not None and not divides and kind is FindingKind.REFUSED)
     assert not replace(item, level=FindingLevel.WARNING).is_rewritten
