@@ -165,14 +165,19 @@ def recommend(
     raw, declared = _with_space(raw, space)
     with open_workspace(context) as workspace:
         raw = with_profile(workspace, raw, from_profile)
-        raw = _for_engine(with_defaults(context, workspace, raw), form)
-        problem, notes = workspace.problem(raw)
+        raw = with_defaults(context, workspace, raw)
         running = launch_settings(question.from_command, question.server)
-        answer = (
-            workspace.launches.recommend(problem, running, k, notes=notes)
-            if running and declared is None
-            else workspace.recommend(problem, k, notes=notes, space=declared)
-        )
+
+        def asked(raw: dict[str, object]) -> Answer:
+            problem, notes = workspace.problem(raw)
+            if running and declared is None:
+                return workspace.launches.recommend(problem, running, k, notes=notes)
+            return workspace.recommend(problem, k, notes=notes, space=declared)
+
+        answer = asked(raw)
+        if not _is_for_engine(answer, form):
+            raw = _for_engine(raw, form)
+            answer = asked(raw)
         is_remembered = workspace.remember(answer, raw, k)
         runs = answer.abstention is None and (answer.plan is None or answer.plan.fits)
         files = workspace.ask.deployment(answer) if write_dir and runs else None
@@ -226,6 +231,13 @@ def _say_next(answer: Answer, *, verbose: bool) -> None:
     for start in answer.starts[:1] if verbose and not answer.engines else ():
         command = f"--command '{PLACEHOLDER} {{options}}'"
         aside(f"To test it: tunegraph ab run --recommendation {start.id} {command}")
+
+
+def _is_for_engine(answer: Answer, form: str) -> bool:
+    """Whether an answer can be written in a form, as far as that is one of an engine's."""
+    from recommender.ranking.paste import ENGINES
+
+    return answer.plan is None or not _ENGINES.get(form) or answer.plan.start.framework in ENGINES[form]
 
 
 def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
