@@ -235,9 +235,7 @@ def _say_next(answer: Answer, *, verbose: bool) -> None:
 
 def _is_for_engine(answer: Answer, form: str) -> bool:
     """Whether an answer can be written in a form, as far as that is one of an engine's."""
-    from recommender.ranking.paste import ENGINES
-
-    return answer.plan is None or not _ENGINES.get(form) or answer.plan.start.framework in ENGINES[form]
+    return answer.plan is None or not _ENGINES.get(form) or answer.plan.start.is_of(form)
 
 
 def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:

@@ -105,6 +105,10 @@ class StartConfiguration:
             return []
         return [*export_lines(self.settings), *flag_words(self.settings), *object_words(self.settings)]
 
+    def is_of(self, form: str) -> bool:
+        """Whether a form of an answer is that of its engine."""
+        return self.framework in ENGINES[form]
+
     def launch_text(self, form: str) -> str:
         """It as an engine is launched with it.
 
@@ -114,7 +118,7 @@ class StartConfiguration:
         Raises:
             InputError: It is for another one.
         """
-        if self.framework not in ENGINES[form]:
+        if not self.is_of(form):
             raise InputError(f"the plan is for {self.framework}, not for {form}", hint=f"--software {form}")
         return launch_text(self.settings, self.framework, self.checkpoint)
 

@@ -292,7 +292,7 @@ def test_evidence_of_another_vendor_is_no_recommendation(run: Any, tmp_path: Pat
     assert ran.out.splitlines()[2].startswith(
         "No recommendation: the nearest timed case is of another vendor"
     )
-    assert ran.out.count("gain  ") == 2
+    assert ran.out.count("configuration of similar cases") == 2
     told = run("recommend", *question, "--json", workspace=empty_path)
     assert told.code == 3
     assert len(told.json["abstained"]["measure_next"]) == 2
