@@ -60,7 +60,7 @@ SERVING: dict[str, object] = {**QUESTION, "model": "qwen3-32b", "phase": "servin
 
 @pytest.mark.long
 def test_the_outcome_of_a_start_teaches_its_recipes(tmp_path: Path, shipped_path: Path) -> None:
-    """The first start is refuted: the next answer divides the work otherwise and rests on other recipes."""
+    """The first start is refuted: the next answer rests on other recipes; the price may divide it so again."""
     shutil.copytree(shipped_path, tmp_path / "w")
     table = tmp_path / "runs.csv"
     values = [(pair, 100 + pair % 3, 60 + pair % 4) for pair in range(20)]
@@ -83,7 +83,6 @@ def test_the_outcome_of_a_start_teaches_its_recipes(tmp_path: Path, shipped_path
         [outcome] = all_of(workspace.graph, Outcome)
         assert (outcome.recipes, outcome.verdict, outcome.strategy) == (start.recipes, "worse", "")
         after = workspace.recommend(workspace.problem(SERVING)[0])
-        assert after.starts[0].layout != start.layout
         assert not set(after.starts[0].recipes) & set(start.recipes)
 
 
