@@ -28,7 +28,7 @@ from ingest.formats.recipes.recipe_commands import PLACES, TRAINERS, layout_of
 from ingest.formats.recipes.recipe_records import recipe
 from ingest.questions.launches.launch import Launch, read_launches
 from ingest.questions.launches.running import RunningSetting, running_settings
-from ingest.questions.launches.shell import readable
+from ingest.questions.launches.script import readable
 from ingest.questions.launches.variables import NOT_TUNED_ENVIRONMENT
 from kg.errors import TuningError
 from kg.nouns.recipe import devices_of

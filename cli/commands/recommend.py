@@ -175,9 +175,8 @@ def recommend(
             return workspace.recommend(problem, k, notes=notes, space=declared)
 
         answer = asked(raw)
-        if not _is_for_engine(answer, form):
-            raw = _for_engine(raw, form)
-            answer = asked(raw)
+        if (other := _for_engine(raw, answer, form)) is not raw:
+            raw, answer = other, asked(other)
         is_remembered = workspace.remember(answer, raw, k)
         runs = answer.abstention is None and (answer.plan is None or answer.plan.fits)
         files = workspace.ask.deployment(answer) if write_dir and runs else None
@@ -233,15 +232,11 @@ def _say_next(answer: Answer, *, verbose: bool) -> None:
         aside(f"To test it: tunegraph ab run --recommendation {start.id} {command}")
 
 
-def _is_for_engine(answer: Answer, form: str) -> bool:
-    """Whether an answer can be written in a form, as far as that is one of an engine's."""
-    return answer.plan is None or not _ENGINES.get(form) or answer.plan.start.is_of(form)
-
-
-def _for_engine(raw: dict[str, object], form: str) -> dict[str, object]:
-    """The question of a model for the engine that the form is of, where it names no software."""
+def _for_engine(raw: dict[str, object], answer: Answer, form: str) -> dict[str, object]:
+    """The question for the engine that a form is of, where its answer is for another and it names none."""
     engine = _ENGINES.get(form, "")
-    return {"software": {engine: ""}, **raw} if engine and raw.get("model") else raw
+    is_of_it = not engine or answer.plan is None or answer.plan.start.is_of(form)
+    return raw if is_of_it or not raw.get("model") else {"software": {engine: ""}, **raw}
 
 
 def _for_carbon(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingest.questions.launches.shell import UNKNOWN
+from ingest.questions.launches.script import UNKNOWN
 from ingest.questions.launches.variables import NOT_TUNED_ENVIRONMENT
 from kg.nouns.recipe import RecipeSetting, Role
 from kg.nouns.setting import SettingPlace

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ingest.door.records import Records
     from ingest.files.content import Content
     from ingest.files.sniffing import Head
-    from ingest.questions.launches.shell import ShellCommand
+    from ingest.questions.launches.script import ShellCommand
     from kg.nouns.recipe import Recipe
 
 _MAXIMUM_BYTES = 1 << 20

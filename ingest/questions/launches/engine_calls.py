@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ingest.questions.launches.program import ProgramSigns, program_signs
-from ingest.questions.launches.shell import UNKNOWN, ShellCommand
+from ingest.questions.launches.script import UNKNOWN, ShellCommand
 from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry, softwares
 

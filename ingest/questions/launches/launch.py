@@ -31,7 +31,8 @@ from ingest.questions.launches.program import (
     program_signs,
     started_program,
 )
-from ingest.questions.launches.shell import UNKNOWN, Script, ShellCommand, read_script
+from ingest.questions.launches.script import UNKNOWN, Script, ShellCommand
+from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.variables import batch_job, reaching, settings_among, visible_devices
 from ingest.questions.releases import release_of_image
 from kg.errors import InputError, UnknownEntityError

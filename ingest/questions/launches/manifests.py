@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ingest.questions.launches.shell import UNKNOWN, ShellCommand, read_script
+from ingest.questions.launches.script import UNKNOWN, ShellCommand
+from ingest.questions.launches.shell import read_script
 
 if TYPE_CHECKING:
     from ingest.files.yaml_nodes import YamlNode

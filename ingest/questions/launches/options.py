@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ingest.door.values import parse_value
-from ingest.questions.launches.shell import UNKNOWN, readable
+from ingest.questions.launches.script import UNKNOWN, readable
 from kg.nouns.values import Value
 from kg.terms.meanings import has_own_fields
 

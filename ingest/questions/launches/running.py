@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ingest.questions.launches.launch import Beside, Launch, file_contents, read_launches
 from ingest.questions.launches.options import parse_options
-from ingest.questions.launches.shell import UNKNOWN, readable
+from ingest.questions.launches.script import UNKNOWN, readable
 from ingest.questions.launches.variables import is_variable
 from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry, softwares

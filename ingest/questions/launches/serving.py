@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
-from ingest.questions.launches.shell import UNKNOWN, readable
+from ingest.questions.launches.script import UNKNOWN, readable
 from kg.terms.dialects import layout_of
 from kg.terms.meanings import degree_of, programs, table
 from kg.terms.model_name import read_name

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ingest.questions.launches.arithmetic import whole_number
-
-UNKNOWN = "\0"
-"""Stands in a word on both sides of what could not be filled in."""
+from ingest.questions.launches.script import UNKNOWN, Script, ShellAssignment, ShellCommand
 
 _PARTS = re.compile(r"(?:\0[^\0]*\0|\S)+")
 _REDIRECTION = re.compile(r"\d*[<>]+&?\s*[^\s;|&]*")
@@ -34,63 +31,6 @@ _ENDS = ("&&", "||", ";;", ";", "|&", "|", "&", "\n")
 _BRANCHES = frozenset({"if", "elif", "while", "until", "for", "case", "select"})
 _AROUND = frozenset({"then", "else", "do", "{", "}", "fi", "done", "esac", "!", "time"})
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShellCommand:
-    """One command.
-
-    Attributes:
-        words: Its name and arguments, variables filled in; :data:`UNKNOWN` surrounds what was not.
-        line: Where it begins, from 1.
-        start: Offset behind the statement before; comments may stand between the two.
-        environment: Variables that were exported to it.
-        end: Offset in the text (with Unix line ends) behind its last word.
-        spans: Where each word stands in the text, from and to; words of one variable share its place.
-        image: Of the container that it runs in, or the package that it is of; empty if that is not told.
-    """
-
-    words: tuple[str, ...]
-    line: int = 1
-    start: int = 0
-    end: int = 0
-    environment: Mapping[str, str] = field(default_factory=dict)
-    spans: tuple[tuple[int, int], ...] = ()
-    image: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShellAssignment:
-    """A value that a script gives a variable.
-
-    Attributes:
-        name: Of the variable.
-        span: Where the value stands in the text, from and to.
-        words: Where each word of an array stands; empty for a plain value.
-    """
-
-    name: str
-    span: tuple[int, int]
-    words: tuple[tuple[int, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
-    """The commands of a script, as far as it can be read.
-
-    Attributes:
-        commands: Its commands in their order.
-        notes: Constructs that were not followed.
-        used: Variables that the script itself reads.
-        assignments: What it assigns, in order.
-        here_documents: Texts that are data for what reads them.
-    """
-
-    commands: tuple[ShellCommand, ...]
-    notes: tuple[str, ...]
-    used: frozenset[str] = frozenset()
-    assignments: tuple[ShellAssignment, ...] = ()
-    here_documents: tuple[str, ...] = ()
 
 
 def read_script(text: str, environment: Mapping[str, str] | None = None) -> Script:
@@ -113,11 +53,6 @@ def _fenced(text: str) -> str:
     return "".join(
         part if number % 4 == 2 else re.sub(r"[^\n]", " ", part) for number, part in enumerate(parts)
     )
-
-
-def readable(word: str) -> str:
-    """A word without the marks of unknown parts."""
-    return word.replace(UNKNOWN, "")
 
 
 class _Reader:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.program import POSITIONAL
-from ingest.questions.launches.shell import UNKNOWN, readable
+from ingest.questions.launches.script import UNKNOWN, readable
 from kg.terms.meanings import table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, takewhile
 
 from ingest.door.values import parse_value
-from ingest.questions.launches.shell import UNKNOWN, readable
+from ingest.questions.launches.script import UNKNOWN, readable
 from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry, softwares
 

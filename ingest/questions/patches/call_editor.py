@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ingest.door.values import parse_value
 from ingest.questions.launches.engine_calls import EngineCall, read_calls, set_variables
-from ingest.questions.launches.shell import UNKNOWN
+from ingest.questions.launches.script import UNKNOWN
 from ingest.questions.patches.shell_editor import (
     COMPUTED,
     ELSEWHERE,

@@ -14,7 +14,8 @@ from dataclasses import replace
 from ingest.files.yaml_nodes import YamlNode, yaml_documents
 from ingest.questions.launches.launch import place_of_text
 from ingest.questions.launches.manifests import Container, containers, variables_of
-from ingest.questions.launches.shell import UNKNOWN, read_script, readable
+from ingest.questions.launches.script import UNKNOWN, readable
+from ingest.questions.launches.shell import read_script
 from ingest.questions.patches.held_editor import LaunchEditor, script_editor
 from ingest.questions.patches.regions import Region, difference, scalar_region
 from ingest.questions.patches.shell_editor import ELSEWHERE, SettingEdit

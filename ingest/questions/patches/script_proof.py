@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.launches.variables import reaching
 
 if TYPE_CHECKING:
-    from ingest.questions.launches.shell import Script, ShellCommand
+    from ingest.questions.launches.script import Script, ShellCommand
 
 
 def is_proven(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingest.questions.launches.shell import Script, ShellCommand
+    from ingest.questions.launches.script import Script, ShellCommand
 
 _VARIABLE = re.compile(r"\"?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?\"?")
 _LITERAL = re.compile(r"""(?:'[^']*'|"[^"$`\\]*"|[^\s'"$`\\;|&<>()#]|\\.)+""")

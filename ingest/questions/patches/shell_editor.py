@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.questions.launches.shell import UNKNOWN, Script, ShellCommand, read_script
+from ingest.questions.launches.script import UNKNOWN, Script, ShellCommand
+from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.variables import CONTAINERS
 from ingest.questions.patches.script_proof import environment_of, is_proven
 from ingest.questions.patches.script_words import BARE, ScriptWord, ScriptWords

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.questions.launches.shell import UNKNOWN, read_script
+from ingest.questions.launches.script import UNKNOWN
+from ingest.questions.launches.shell import read_script
 
 
 def words(text: str) -> list[tuple[str, ...]]:

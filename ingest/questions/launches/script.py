@@ -1,0 +1,71 @@
+"""The commands of a script, as they were read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+UNKNOWN = "\0"
+"""Stands in a word on both sides of what could not be filled in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellCommand:
+    """One command.
+
+    Attributes:
+        words: Its name and arguments, variables filled in; :data:`UNKNOWN` surrounds what was not.
+        line: Where it begins, from 1.
+        start: Offset behind the statement before; comments may stand between the two.
+        environment: Variables that were exported to it.
+        end: Offset in the text (with Unix line ends) behind its last word.
+        spans: Where each word stands in the text, from and to; words of one variable share its place.
+        image: Of the container that it runs in, or the package that it is of; empty if that is not told.
+    """
+
+    words: tuple[str, ...]
+    line: int = 1
+    start: int = 0
+    end: int = 0
+    environment: Mapping[str, str] = field(default_factory=dict)
+    spans: tuple[tuple[int, int], ...] = ()
+    image: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellAssignment:
+    """A value that a script gives a variable.
+
+    Attributes:
+        name: Of the variable.
+        span: Where the value stands in the text, from and to.
+        words: Where each word of an array stands; empty for a plain value.
+    """
+
+    name: str
+    span: tuple[int, int]
+    words: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """The commands of a script, as far as it can be read.
+
+    Attributes:
+        commands: Its commands in their order.
+        notes: Constructs that were not followed.
+        used: Variables that the script itself reads.
+        assignments: What it assigns, in order.
+        here_documents: Texts that are data for what reads them.
+    """
+
+    commands: tuple[ShellCommand, ...]
+    notes: tuple[str, ...]
+    used: frozenset[str] = frozenset()
+    assignments: tuple[ShellAssignment, ...] = ()
+    here_documents: tuple[str, ...] = ()
+
+
+def readable(word: str) -> str:
+    """A word without the marks of unknown parts."""
+    return word.replace(UNKNOWN, "")
