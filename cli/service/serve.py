@@ -39,7 +39,7 @@ def serve(
         from recommender.service.server import listening_socket, serve
     except ImportError as missing:
         raise MissingDependencyError(
-            f"serving needs {missing.name}", hint="pip install 'tunegraph[serve]'"
+            f"serving needs {missing.name}", hint="in a clone: pip install '.[serve]'"
         ) from None
     from data import __version__
     from recommender.service.access import Access, read_token

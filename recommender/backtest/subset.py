@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-INSTALL_HINT = "pip install 'tunegraph[learn]'"
+INSTALL_HINT = "in a clone: pip install '.[learn]'"
 
 
 def learn(graph: GraphStore, trials: TrialStore, tree: HardwareTree, folder: Path) -> list[str]:

@@ -82,7 +82,7 @@ class BoostedTrees:
             from threadpoolctl import threadpool_limits
         except ImportError as error:
             raise MissingDependencyError(
-                "training needs scikit-learn", hint="pip install 'tunegraph[learn]'"
+                "training needs scikit-learn", hint="in a clone: pip install '.[learn]'"
             ) from error
         silent = np.isnan(features).all(axis=0)  # no thresholds can be found in a column that is never known
         model = HistGradientBoostingRegressor(

@@ -18,6 +18,7 @@ from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InputError
 from kg.nouns.audit import FindingKind
 from kg.nouns.codec import JsonNoun, fields_json, in_json, noun_of
+from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, Value, digest, show
 from kg.terms.meanings import kinds, meaning_of, programs, settings_of
@@ -170,6 +171,8 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
             is_bare = item.place is SettingPlace.FLAG and item.value == "true"
             yield _without((item.key,), "the script sets it" if is_bare else f"the script has {item.value}")
     for item in tuned:
+        if _is_gone(item, script):
+            continue
         if _WHOLE.fullmatch(item.value) and not (item.place is SettingPlace.ENV and item.value in {"0", "1"}):
             yield from _doubled_and_halved(item.key, int(item.value), "the script has")
     if script.program not in programs() or script.program not in softwares():
@@ -181,6 +184,13 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
         default = _default(meaning.key, script)
         if isinstance(default, int) and not isinstance(default, bool) and default > 1:
             yield from _doubled_and_halved(meaning.key, default, "the default is")
+
+
+def _is_gone(item: RunningSetting, script: LaunchScript) -> bool:
+    """Whether the program's newest release took a setting away: no other value of it is worth a start."""
+    if script.program not in softwares():
+        return False
+    return registry(script.program).at("").look_up(item.key, suggest=False).standing is Standing.REMOVED
 
 
 def _distance(item: RunningSetting, script: LaunchScript) -> float:

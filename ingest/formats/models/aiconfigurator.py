@@ -67,7 +67,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
         from pyarrow import parquet
     except ImportError as missing:
         raise MissingDependencyError(
-            f"{content.path}: reading Parquet needs pyarrow", hint="pip install 'tunegraph[parquet]'"
+            f"{content.path}: reading Parquet needs pyarrow", hint="in a clone: pip install '.[parquet]'"
         ) from missing
     table = content.path.name.removesuffix(".gz").removesuffix(".parquet")
     origin = reused_tables(content.path.parent).get(table)

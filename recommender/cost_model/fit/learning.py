@@ -33,7 +33,9 @@ def _need(name: str) -> None:
     from importlib.util import find_spec
 
     if find_spec(name) is None:
-        raise MissingDependencyError("calibration needs scikit-learn", hint="pip install 'tunegraph[learn]'")
+        raise MissingDependencyError(
+            "calibration needs scikit-learn", hint="in a clone: pip install '.[learn]'"
+        )
 
 
 def fit_constants(

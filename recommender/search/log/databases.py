@@ -124,7 +124,7 @@ def open_database(storage: str, *, create: bool) -> Any:
     except ImportError:
         raise MissingDependencyError(
             f"{hide_password(storage)}: the driver of this database is not installed",
-            hint="pip install 'tunegraph[postgresql]'",
+            hint="in a clone: pip install '.[postgresql]'",
         ) from None
     except (faults.ArgumentError, ValueError):  # what they say may hold a part of the password
         raise InputError(

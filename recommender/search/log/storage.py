@@ -38,7 +38,7 @@ def load_optuna() -> Any:
     except ImportError as missing:
         raise MissingDependencyError(
             "a search keeps its log in Optuna's storage, and Optuna is not installed",
-            hint="pip install 'tunegraph[optuna]'",
+            hint="in a clone: pip install '.[optuna]'",
         ) from missing
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna

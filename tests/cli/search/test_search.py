@@ -186,7 +186,7 @@ def test_without_optuna_it_says_what_to_install(run: Run, place: Path) -> None:
     (place / "shadow" / "optuna.py").write_text("raise ImportError('hidden')\n")
     ran = run("search", "run", task(place), folder=place, environment={"PYTHONPATH": str(place / "shadow")})
     assert ran.code == 1
-    assert "pip install 'tunegraph[optuna]'" in ran.err
+    assert "in a clone: pip install '.[optuna]'" in ran.err
 
 
 @pytest.mark.long

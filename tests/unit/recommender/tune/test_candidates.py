@@ -40,6 +40,12 @@ def test_what_is_furthest_from_its_default_is_taken_away_first() -> None:
     assert names("llama-server -m a.gguf --cont-batching\n")[0] != "without --cont-batching"
 
 
+def test_what_the_release_took_away_is_taken_away_and_not_doubled() -> None:
+    found = names("vllm serve a/B --num-scheduler-steps 8 --max-num-seqs 64\n")
+    assert [name for name in found if "scheduler" in name] == ["without --num-scheduler-steps"]
+    assert "--max-num-seqs 128" in found
+
+
 def test_paths_of_a_machine_are_left_alone() -> None:
     assert names("export MIES_INSTALL_PATH=mindie\n./bin/mindieservice_daemon\n") == []
 

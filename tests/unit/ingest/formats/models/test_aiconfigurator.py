@@ -206,4 +206,4 @@ def test_without_pyarrow_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingDependencyError, match="needs pyarrow") as told:
         read_file(path)
-    assert told.value.hint == "pip install 'tunegraph[parquet]'"
+    assert told.value.hint == "in a clone: pip install '.[parquet]'"

@@ -394,7 +394,7 @@ def test_a_driver_that_is_missing_is_told_with_what_to_install(monkeypatch: pyte
         monkeypatch.setitem(__import__("sys").modules, name, None)
     with pytest.raises(MissingDependencyError) as fault:
         SearchLog.open("postgresql://a:secret@127.0.0.1:1/b")
-    assert fault.value.hint == "pip install 'tunegraph[postgresql]'"
+    assert fault.value.hint == "in a clone: pip install '.[postgresql]'"
     assert "secret" not in str(fault.value)
 
 
