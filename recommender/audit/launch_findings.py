@@ -16,9 +16,11 @@ from kg.terms.setting_registry import registry
 from recommender.audit.finding import SettingFinding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ingest.questions.launches.running import RunningSetting
+    from kg.nouns.values import Value
+    from kg.terms.dialects import Statement
     from recommender.audit.case import AuditCase
 
 A_FEW = 5
@@ -52,18 +54,24 @@ _SPREAD = {
 
 def launch_findings(case: AuditCase) -> Iterator[SettingFinding]:
     """What of a launch does not go together, or is below the load that is told."""
-    for check in (_limits, _devices, _batches, _below, _of_the_model):
-        yield from check(case)
+    values = {item.key: item.value for item in case.settings if item.is_known}
+    read = statement(values, case.program)
+    is_training = case.facts.get("phase") == "training"
+    if not is_training:
+        yield from _limits(case, read)
+        yield from _devices(case, values)
+    yield from _batches(case, values, read)
+    yield from _below(case)
+    if not is_training:
+        yield from _of_the_model(case, read)
 
 
-def _devices(case: AuditCase) -> Iterator[SettingFinding]:
+def _devices(case: AuditCase, values: Mapping[str, Value]) -> Iterator[SettingFinding]:
     """That a server divides over more devices than its variables show it."""
     names = {name: value for forms in case.forms.values() for name, value in forms.items()}
-    if case.facts.get("phase") == "training" or _SPREAD & names.keys() or "ray" in names.values():
+    if _SPREAD & names.keys() or "ray" in names.values():
         return
-    needed = layout_of(
-        {item.key: item.value for item in case.settings if item.is_known}, case.program
-    ).devices
+    needed = layout_of(values, case.program).devices
     for setting in case.settings:
         shown = visible_devices({setting.key: setting.value}) if setting.place is SettingPlace.ENV else None
         if shown is not None and needed > shown:
@@ -79,16 +87,14 @@ def _devices(case: AuditCase) -> Iterator[SettingFinding]:
             )
 
 
-def _batches(case: AuditCase) -> Iterator[SettingFinding]:
+def _batches(case: AuditCase, values: Mapping[str, Value], read: Statement) -> Iterator[SettingFinding]:
     """That the samples of a step are no whole number of micro-batches on each copy of the model.
 
     Source:
         Megatron-LM, megatron/core/num_microbatches_calculator.py, which asserts it.
     """
-    values = {item.key: item.value for item in case.settings if item.is_known}
-    read, devices = statement(values, case.program), _number(case, "devices")
-    sizes = {fact: positive(read.facts.get(fact)) for fact in ("micro_batch", "global_batch")}
-    micro, whole = sizes.values()
+    micro, whole = (positive(read.facts.get(fact)) for fact in ("micro_batch", "global_batch"))
+    devices = _number(case, "devices")
     if (
         "megatron-lm" not in case.programs
         or not (micro and whole and devices)
@@ -137,12 +143,8 @@ def _below(case: AuditCase) -> Iterator[SettingFinding]:
         )
 
 
-def _limits(case: AuditCase) -> Iterator[SettingFinding]:
+def _limits(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
     """Limits of the launch below the load that is told."""
-    values = {item.key: item.value for item in case.settings if item.is_known}
-    read = statement(values, case.program)
-    if case.facts.get("phase") == "training":
-        return
     load, copies = _number(case, "concurrency"), positive(read.facts.get("dp")) or 1
     asked = (_number(case, "input_len") or 0) + (_number(case, "output_len") or 0)
     for setting in case.settings:
@@ -199,12 +201,8 @@ def _limits(case: AuditCase) -> Iterator[SettingFinding]:
             )
 
 
-def _of_the_model(case: AuditCase) -> Iterator[SettingFinding]:
+def _of_the_model(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
     """Settings of a server that are at odds with its model."""
-    if case.facts.get("phase") == "training":
-        return
-    values = {item.key: item.value for item in case.settings if item.is_known}
-    read = statement(values, case.program)
     for setting in case.settings:
         fact = read.fact_of.get(setting.key)
         size = positive(read.facts.get(fact)) if fact else None
@@ -229,7 +227,7 @@ def _heads(case: AuditCase, setting: RunningSetting, parts: int) -> Iterator[Set
             f"模型的 {heads} 个注意力头无法平分到 {parts} 张卡",
         ),
         _NO_START,
-        remedy=f"{setting.key} {fewer}",
+        remedy=_written(setting.key, fewer),
     )
 
 
@@ -247,7 +245,7 @@ def _length(case: AuditCase, setting: RunningSetting, tokens: int) -> Iterator[S
         ),
         _NO_START,
         ("where the checkpoint's own configuration stretches them", "权重自带的配置已扩展位置时"),
-        remedy=f"{setting.key} {case.positions}",
+        remedy=_written(setting.key, case.positions),
         level=FindingLevel.WARNING,
     )
 
