@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import WorkspaceError
-from kg.whole_files import sha256_of, sync_folder
+from kg.whole_files import sha256_of, sync_folder, write_json
 
 if TYPE_CHECKING:
     from embeddings.vector_table import VectorTable
@@ -52,7 +52,7 @@ class IndexManifest:
         encoder_hash: What made the vectors.
         dimension: Length of a vector.
         count: Rows in it: the first ``count`` of the table.
-        last: SHA-256 of the log's record ``count - 1``: the table it was made from, and no other.
+        last: SHA-256 of row ``count - 1``, key and vector: the table it was made from, and no other.
         file: Name of the index file.
         size: Its bytes.
         sha256: Its checksum.
@@ -89,7 +89,7 @@ class IndexFile:
         self._stamp: tuple[int, int] | None = None
 
     def refresh(self, table: VectorTable) -> None:
-        """Open the newest index that belongs to ``log``; afterwards ``manifest`` is None if none does."""
+        """Open the newest index that belongs to ``table``; afterwards ``manifest`` is None if none does."""
         for _ in range(2):  # a writer may replace the file between manifest and opening
             stamp = self._stat()
             if stamp == self._stamp and (stamp is None or self._index is not None):
@@ -180,7 +180,7 @@ class IndexFile:
         if sha256_of(path) != manifest.sha256:
             return [f"{path} is not as it was written: checksums differ"]
         if not _belongs(manifest, table):
-            return [f"{path} was made from other vectors than those of the log"]
+            return [f"{path} was made from other vectors than those of the table"]
         return []
 
     def _open(self, manifest: IndexManifest) -> Any:
@@ -228,7 +228,8 @@ class IndexFile:
             self.folder.mkdir(parents=True, exist_ok=True)
             beside = self.folder / "index.new"
             faiss.write_index(index, str(beside))
-            _flush(beside)
+            with beside.open("rb") as stream:
+                os.fsync(stream.fileno())
             checksum = sha256_of(beside)
             manifest = IndexManifest(
                 encoder_hash=table.encoder_hash,
@@ -241,10 +242,7 @@ class IndexFile:
                 **details,
             )
             beside.replace(self.folder / manifest.file)
-            noted = self.folder / "manifest.new"
-            noted.write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
-            _flush(noted)
-            noted.replace(self.folder / "manifest.json")
+            write_json(self.folder / "manifest.json", asdict(manifest))
             sync_folder(self.folder)
         except (OSError, RuntimeError) as error:
             raise WorkspaceError(f"cannot write the index in {self.folder}: {error}") from error
@@ -266,11 +264,6 @@ def _belongs(manifest: IndexManifest, table: VectorTable) -> bool:
         and 0 < manifest.count <= len(table)
         and hashlib.sha256(table.raw(manifest.count - 1)).hexdigest() == manifest.last
     )
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb") as stream:
-        os.fsync(stream.fileno())
 
 
 def faiss_library() -> Any:
