@@ -36,9 +36,8 @@ def read_published(path: Path) -> list[dict[str, str]]:
 def _from_step(row: dict[str, str]) -> dict[str, str]:
     """A measured training step by the same names."""
     said = {name: row[name] for name in ("tp", "pp", "cp", "ep") if row[name]}
-    method = (
-        row["variant"] if row["variant"] in {"full", "lora"} else row["method"]
-    )  # one script, run both ways
+    # one script, run both ways
+    method = row["variant"] if row["variant"] in {"full", "lora"} else row["method"]
     said["zero_stage"] = row["zero"] or "1"
     kind = (
         row["recompute"].split()[0]

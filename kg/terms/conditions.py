@@ -79,6 +79,12 @@ class Condition:
         """Facts that it reads, without their keys."""
         return frozenset(_names(parsed(self.text)))
 
+    @property
+    def settings(self) -> frozenset[str]:
+        """Keys of the settings that it reads: those of ``setting["--max-num-seqs"]``."""
+        read = (_key(node) for node in ast.walk(parsed(self.text)) if isinstance(node, ast.Subscript))
+        return frozenset(key[len("setting[") : -1] for key in read if key.startswith("setting["))
+
     def judge(self, facts: Facts) -> Judgement:
         """Judge it by the facts of a question."""
         return _judge(parsed(self.text), facts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from kg.nouns.audit import FindingKind
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from ingest.questions.launches.running import RunningSetting
     from kg.nouns.audit import AuditRule
     from recommender.audit.case import AuditCase
-
-
-_SETTING = re.compile(r"setting\[[\"']([^\"']+)[\"']\]")
 
 
 def judge_settings(case: AuditCase, rules: Sequence[AuditRule]) -> tuple[SettingFinding, ...]:
@@ -66,8 +62,9 @@ def _by_rule(case: AuditCase, rule: AuditRule) -> Iterator[SettingFinding]:
 
 def _holds(condition: str, case: AuditCase) -> bool:
     """Whether a condition holds for certain; a setting that the launch does not name is empty."""
-    unset = {f"setting[{name}]": "" for name in _SETTING.findall(condition)}
-    return Condition(condition).judge({**unset, **case.stated}).truth is Truth.HOLDS
+    read = Condition(condition)
+    unset = {f"setting[{name}]": "" for name in read.settings}
+    return read.judge({**unset, **case.stated}).truth is Truth.HOLDS
 
 
 def _is_default(case: AuditCase, setting: RunningSetting) -> bool:

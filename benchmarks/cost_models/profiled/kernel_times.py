@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.cost_models.profiled.kernel import volume
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.physics import PHYSICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,9 +40,7 @@ SHRINK_CLASS = 3.0  # jobs
 SHRINK_TYPE = 3.0
 _PRODUCTS = frozenset({"matmul", "matmul-fp32", "convolution"})
 SMALL = 65536  # elements: shorter vectors are norms and biases
-FORMAT_US = 4.0  # a change of format of next to nothing, launch apart (MindStudio test profiles)
-TRANSPOSE_US = 15.0  # a transposition of 160 numbers, likewise (same)
-BURST_US = 0.031  # one contiguous piece of a conversion, per core: about 55 cycles (same)
+TRANSPOSE_US = 15.0  # a transposition of 160 numbers, launch apart (MindStudio test profiles)
 REDUCE_US = 2.5  # workspace of a reduction on one core (same)
 MEETING_US = 5.0  # more where all cores meet at its end (same)
 RANDOM_BYTES_PER_US = 1.6e4  # generator of random bits, apart from the cores (same)
@@ -117,7 +116,8 @@ def _beside_us(kernel: Kernel, blocks: float, cores: float) -> float:
         if "transdata" not in low:
             return TRANSPOSE_US
         bursts = max(kernel.largest / max(kernel.run_bytes, 1.0), 1.0)
-        return FORMAT_US * min(1.0, blocks / 8) + bursts / min(cores, max(blocks, 1.0)) * BURST_US
+        spread_us = bursts / min(cores, max(blocks, 1.0)) * PHYSICS["burst_us"]
+        return PHYSICS["format_us"] * min(1.0, blocks / 8) + spread_us
     if kernel.family == "reduce":
         return REDUCE_US + MEETING_US * blocks / cores
     if kernel.family == "random":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
+from kg.terms.conditions import Condition
 from kg.terms.meanings import size_of
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts, companions
@@ -28,7 +29,7 @@ from recommender.ranking.start import without_promises
 from recommender.ranking.starts.recipes.agreement import carrier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence, Set
 
     from kg.nouns.entities import Problem
     from kg.nouns.gain import Gain
@@ -220,9 +221,8 @@ class Planner:
             )
             if one is not None:
                 candidates.append(one if release is None else _undone(one, starts, release))
-                said = _facts(
-                    item.strategy.configuration, kind
-                )  # the same in another spelling is no second change
+                # the same in another spelling is no second change
+                said = _facts(item.strategy.configuration, kind)
                 further = {key: held for key, held in further.items() if not said or facts[key] != said}
         groups: dict[tuple[SettingPlace, str], list[AgreedSetting]] = {}
         for setting in further.values():
@@ -278,11 +278,12 @@ class Planner:
         return allowed, refused
 
 
-def _undoes(strategy: Strategy, told: Iterable[str]) -> bool:
+def _undoes(strategy: Strategy, told: Set[str]) -> bool:
     """Whether a strategy takes away what the start alone sets: recipes have it there, and no one else."""
-    conditions = [clause.condition for clause in strategy.applies_when]
-    is_told = any(f'"{name}"' in plain_key(text) for text in conditions for name in told)
-    return strategy.work == "unset" and not is_told
+    if strategy.work != "unset":
+        return False
+    read = (name for clause in strategy.applies_when for name in Condition(clause.condition).settings)
+    return told.isdisjoint(map(plain_key, read))
 
 
 def _first(chosen: Sequence[Change], k: int) -> list[Change]:

@@ -200,9 +200,8 @@ class Screen:
             return NotHere(strategy=item.key, because=f"{precision} is asked for", fact="precision")
         stated = statement({item.key: item.value}, self.situation.framework.id).facts
         layers, stages = self.situation.number("layers"), self.situation.number("pp")
-        held = (
-            math.ceil(layers / stages) if layers and stages else 0
-        )  # a start fills stages up with empty layers
+        # a start fills stages up with empty layers
+        held = math.ceil(layers / stages) if layers and stages else 0
         if held and (piece := positive(stated.get("stage_layers"))) and held % piece:
             because = f"{held} layers of a stage do not divide by {piece}"
             return NotHere(strategy=item.key, because=because, fact="layers")
