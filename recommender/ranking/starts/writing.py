@@ -24,7 +24,7 @@ from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import layout_settings, spelt_settings
 from recommender.ranking.starts.layout_options import SHORTEST, expected_of
-from recommender.ranking.starts.lengths import stretched_positions
+from recommender.ranking.starts.lengths import longest, stretched_positions
 from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
@@ -101,6 +101,7 @@ def written(
     settings += [
         _planned(item, situation, layout, load or (at_once if is_for_latency(item.first) else None))
         for item in draft.agreed
+        if not _shortens(item, situation)
     ]
     if layout is not None and not draft.is_copied:
         priced = None if chosen is None else {**chosen.settings, **chosen.option.settings}
@@ -145,6 +146,13 @@ def written(
         checkpoint="" if is_other else situation.problem.situation.checkpoint,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
+
+
+def _shortens(item: AgreedSetting, situation: StartSituation) -> bool:
+    """Whether recipes would cut the sequences of a server that runs with all that its model takes."""
+    meaning = meaning_of(item.key)
+    is_length = meaning is not None and meaning.fact == "max_len"
+    return is_length and situation.current is not None and longest(situation) is None
 
 
 def _redundant_experts(layout: ParallelLayout, situation: StartSituation) -> list[PlanSetting]:

@@ -205,3 +205,13 @@ def test_without_a_price_nothing_is_expected_and_it_is_not_said_to_fit() -> None
     start = write(*SETTINGS, chosen=None)
     assert (start.fits, start.expected) == (None, ())
     assert "--max-num-seqs" not in values(start)
+
+
+@pytest.mark.parametrize(
+    ("current", "more", "kept"), [(None, {}, True), ({}, {}, False), ({}, {"input_len": 100}, True)]
+)
+def test_recipes_cut_no_sequences_of_what_runs(
+    current: dict[str, Value] | None, more: dict[str, float], kept: bool
+) -> None:
+    start = write(agreed("--max-model-len", "4096"), about=situation(current=current, **more))
+    assert ("--max-model-len" in values(start)) is kept
