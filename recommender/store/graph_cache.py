@@ -21,14 +21,15 @@ BULK_BYTES = 1_000_000
 
 
 def catch_up(graph: OxigraphStore, file: TrialsFile) -> bool:
-    """Put into the graph what it lacks of the batches; return whether it was behind."""
-    there = newest_batch(graph)
+    """Put into the graph what it may lack; return whether there was anything."""
+    there, is_behind = newest_batch(graph), False
     for change in batches.changes_after(file, there):
         if not there and not change.removed and len(change.added) > BULK_BYTES:
             graph.load_plain(change.added)
         else:
             graph.replace_plain(change.removed, change.added)
-    return there != batches.newest(file)[0]
+        is_behind = True
+    return is_behind
 
 
 def graph_mismatch(graph: GraphStore, file: TrialsFile) -> str:

@@ -13,6 +13,7 @@ from kg.rows import batches
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.snapshots import open_newest
 from recommender.files import WorkspaceFiles, write_folder
 from recommender.store.versions import Version, save
 from recommender.store.writing.batch_chain import BatchChain
@@ -46,6 +47,18 @@ def test_the_next_writer_catches_up_what_the_graph_lacks(
     with Workspace.editor(empty_path, cache=empty_path):
         pass
     check_counts(empty_path, rows=4, problems=2)
+
+
+def test_knowledge_of_a_writer_that_was_killed_is_published(
+    empty_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as killed, Workspace.editor(empty_path, cache=empty_path) as editor:
+        editor.add_knowledge([Bottleneck(id="own", labels={"en": "own words"})])
+        killed.setattr(BatchChain, "publish", lambda _: None)
+    with Workspace.editor(empty_path, cache=empty_path):
+        pass
+    with open_newest(WorkspaceFiles(empty_path).graph) as graph:
+        assert set(graph.triples()) == triples(empty_path)
 
 
 def test_readers_see_nothing_of_a_batch_until_it_is_published(
