@@ -43,7 +43,7 @@ from recommender.experiment.verdict import Verdict
 from recommender.tune.candidates import TuneChange, script_changes
 from recommender.tune.launch_script import LaunchScript
 from recommender.tune.tune_journal import TuneJournal
-from recommender.tune.tune_result import TuneObjective, TuneResult
+from recommender.tune.tune_result import TuneObjective, TuneResult, TuneStart
 from recommender.tune.tuner import Budget, TuneLoop, TuneOutcome
 
 Proposals: TypeAlias = Generator[Cell, tuple[float, Cell], None]
@@ -70,19 +70,10 @@ class Replay:
         self.starts += 1
         return self.table.fitted[cell] * math.exp(self.luck.choice(self.table.residuals))
 
-    def evaluate(
-        self,
-        edits: ScriptEdits,
-        *,
-        number: int,
-        cancel: Event,
-        bar: float | None = None,
-        seed: int | None = None,
-        rates: tuple[float, ...] = (),
-    ) -> TuneResult:
+    def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
         """See :class:`recommender.tune.tune_result.TuneEvaluator`."""
-        value = self.value(cell_of(edits, self.start))
-        if bar is not None and value < 0.9 * bar:
+        value = self.value(cell_of(start.edits, self.start))
+        if start.bar is not None and value < 0.9 * start.bar:
             return TuneResult(is_dropped=True, reason="below the best", cost_s=self.table.cost_s)
         return TuneResult(value=value, cost_s=self.table.cost_s)
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from threading import Event
 
-    from ingest.questions.patches.script_edits import ScriptEdits
     from recommender.tune.engine_process import LaunchPlace
     from recommender.tune.limits import LatencyLimit
     from recommender.tune.load_client import LoadClient
+    from recommender.tune.tune_result import TuneStart
 
 BAR = 1.05
 """A candidate is probed first at this times the incumbent's rate; SGLang's and the design's own choice."""
@@ -74,23 +74,15 @@ class ServingEvaluator:
         """What is improved under this load."""
         return serving_objective(self.load, self.limits)
 
-    def evaluate(
-        self,
-        edits: ScriptEdits,
-        *,
-        number: int,
-        cancel: Event,
-        bar: float | None = None,
-        seed: int | None = None,
-        rates: tuple[float, ...] = (),
-    ) -> TuneResult:
+    def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
         """See :class:`TuneEvaluator`."""
         began = time.monotonic()
         run: ServingRun | None = None
         try:
             with ServingRun.of(
-                self.place, edits, number, limits=self.limits, cancel=cancel, ready_url=self.ready_url
-            ) as run:
+                self.place, start.edits, start.number,
+                limits=self.limits, cancel=cancel, ready_url=self.ready_url,
+            ) as run:  # fmt: skip
                 loaded = time.monotonic()
                 run.repeats = self.repeats
                 words = self.words_per_token or run.words_per_token()
@@ -100,17 +92,17 @@ class ServingEvaluator:
                     self.words_per_token, self.count = words, self.load.count(users / max(idle_s, 1e-6))
                     self.on_event("calibrated", {"words_per_token": words, "count": self.count})
                 value, dropped = (
-                    self._searched(run, bar, idle_s)
-                    if seed is None
-                    else (self._compared(run, seed, rates), "")
+                    self._searched(run, start.bar, idle_s)
+                    if start.seed is None
+                    else (self._compared(run, start.seed, start.rates), "")
                 )
                 load_s = time.monotonic() - loaded
                 found: tuple[str, ...] = ()
                 wavers = False
-                if seed is None and value is not None:
+                if start.seed is None and value is not None:
                     found = quality.answers(run.address, run.model, cancel)
                     wavers = found != quality.answers(run.address, run.model, cancel)
-                    if self.accuracy and any(True for _ in edits.each()):
+                    if self.accuracy and any(True for _ in start.edits.each()):
                         quality.judge(self.accuracy, run.address, run.model, self.place, cancel)
         except (StartError, AnswerError) as fault:
             return TuneResult(

@@ -26,9 +26,9 @@ from recommender.tune.tune_result import TuneObjective, TuneResult
 if TYPE_CHECKING:
     from threading import Event
 
-    from ingest.questions.patches.script_edits import ScriptEdits
     from kg.terms.units import Unit
     from recommender.tune.engine_process import EngineProcess, LaunchPlace
+    from recommender.tune.tune_result import TuneStart
 
 _STEP = re.compile(r"(?:\b|_)(?:global[_ ]?step|step|iteration|iter)\b\s*+[:=\[#]*+\s*+(\d++)", re.IGNORECASE)
 _LOSS = re.compile(
@@ -152,23 +152,15 @@ class TrainingEvaluator:
         """The time of a step, or the user's own number."""
         return training_objective(self.line, self.better)
 
-    def evaluate(
-        self,
-        edits: ScriptEdits,
-        *,
-        number: int,
-        cancel: Event,
-        bar: float | None = None,
-        seed: int | None = None,
-        rates: tuple[float, ...] = (),
-    ) -> TuneResult:
+    def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
         """See :class:`TuneEvaluator`; the data of a run are its own."""
-        del seed, rates
         began = time.monotonic()
         process: EngineProcess | None = None
         try:
-            process = self.place.start(self.place.text(edits), edits, number, PYTHONUNBUFFERED="1")
-            course, dropped, first_s = self._followed(process, bar, cancel)
+            process = self.place.start(
+                self.place.text(start.edits), start.edits, start.number, PYTHONUNBUFFERED="1"
+            )
+            course, dropped, first_s = self._followed(process, start.bar, cancel)
         except StartError as fault:
             return TuneResult(status=Status.FAILED, reason=str(fault), cost_s=time.monotonic() - began)
         finally:

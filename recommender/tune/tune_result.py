@@ -65,6 +65,25 @@ class TuneResult(JsonNoun):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TuneStart:
+    """A start of a configuration that is asked for.
+
+    Attributes:
+        edits: What it changes in the script.
+        number: Of the evaluation, from 0: its log is kept under it.
+        bar: Value of the incumbent; None for none.
+        seed: Of the requests of a comparison, the same for both its sides; None in the search.
+        rates: Rates at which the limits are looked at in a comparison; empty where one load decides.
+    """
+
+    edits: ScriptEdits
+    number: int
+    bar: float | None = None
+    seed: int | None = None
+    rates: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TuneObjective:
     """What a tune improves.
 
@@ -96,25 +115,12 @@ class TuneEvaluator(Protocol):
     def objective(self) -> TuneObjective:
         """What it measures."""
 
-    def evaluate(
-        self,
-        edits: ScriptEdits,
-        *,
-        number: int,
-        cancel: Event,
-        bar: float | None = None,
-        seed: int | None = None,
-        rates: tuple[float, ...] = (),
-    ) -> TuneResult:
+    def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
         """Measure a configuration.
 
         Args:
-            edits: What it changes in the script.
-            number: Of the evaluation, from 0: its log is kept under it.
+            start: What is started, and what it is measured against.
             cancel: Ends it when set.
-            bar: Value of the incumbent; None for none.
-            seed: Of the requests of a comparison, the same for both its sides; None in the search.
-            rates: Rates at which the limits are looked at in a comparison; empty where one load decides.
 
         Raises:
             CancelledError: ``cancel`` was set.

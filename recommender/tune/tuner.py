@@ -22,7 +22,7 @@ from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
 from recommender.tune.confirmation import TREATMENT, confirm, ladder
 from recommender.tune.launch_script import joined
 from recommender.tune.quality import QualityFinding, compare
-from recommender.tune.tune_result import TuneResult
+from recommender.tune.tune_result import TuneResult, TuneStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -383,7 +383,7 @@ class TuneLoop:
             usual = again if turn else "the script as it is"
             name = name or (usual if change is None else change.name)
             number = self._start(name)
-            found = self.evaluator.evaluate(edits, number=number, bar=bar, cancel=cancel)
+            found = self.evaluator.evaluate(TuneStart(edits=edits, number=number, bar=bar), cancel)
             self.journal.note("measured", digest=key, name=name, result=found.to_json())
         self._used, self._used_s = self._used + 1, self._used_s + found.cost_s
         return found
@@ -409,8 +409,13 @@ class TuneLoop:
             for event in self.journal.events:  # half a pair that a kill cut off
                 if event["event"] == "compared" and (event["arm"], event.get("pair")) == (arm, number):
                     return TuneResult.from_json(event["result"])
-            start, seed = self._start(names[arm]), self.seed + 1000 * (1 + number)
-            found = self.evaluator.evaluate(edits[arm], number=start, cancel=cancel, seed=seed, rates=rates)
+            start = TuneStart(
+                edits=edits[arm],
+                number=self._start(names[arm]),
+                seed=self.seed + 1000 * (1 + number),
+                rates=rates,
+            )
+            found = self.evaluator.evaluate(start, cancel)
             self.journal.note("compared", arm=arm, pair=number, result=found.to_json())
             return found
 

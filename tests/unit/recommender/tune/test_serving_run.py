@@ -26,7 +26,7 @@ from recommender.tune.load_client import LoadClient
 from recommender.tune.ports import free_port
 from recommender.tune.serving_evaluator import ServingEvaluator, _interpolated, serving_objective
 from recommender.tune.serving_run import Probe
-from recommender.tune.tune_result import TuneResult
+from recommender.tune.tune_result import TuneResult, TuneStart
 from tests.fake_engine import install, running
 
 LOAD = Load(kind=LoadKind.CONCURRENCY, value=4, requests=16, least_s=0.2, input_len=8, output_len=6)
@@ -53,7 +53,7 @@ def evaluator(tmp_path: Path) -> ServingEvaluator:
 
 def measure(made: ServingEvaluator, bar: float | None = None, **flags: tuple[str, ...]) -> TuneResult:
     edits = ScriptEdits(flags={f"--{name.replace('_', '-')}": words for name, words in flags.items()})
-    return made.evaluate(edits, number=0, bar=bar, cancel=threading.Event())
+    return made.evaluate(TuneStart(edits=edits, number=0, bar=bar), threading.Event())
 
 
 def test_more_slots_give_more_tokens_and_a_slow_kernel_fewer(evaluator: ServingEvaluator) -> None:
@@ -221,6 +221,8 @@ def test_two_of_three_rates_tell_a_comparison(evaluator: ServingEvaluator) -> No
     evaluator.load = replace(LOAD, kind=LoadKind.FIND, requests=20)
     evaluator.limits = [LatencyLimit.parse("ttft_p90<=60ms")]
     rates = (4.0, 10_000.0, 20_000.0)
-    found = evaluator.evaluate(ScriptEdits(), number=0, cancel=threading.Event(), seed=1, rates=rates)
+    found = evaluator.evaluate(
+        TuneStart(edits=ScriptEdits(), number=0, seed=1, rates=rates), threading.Event()
+    )
     assert found.probes == 2
     assert 4 <= (found.value or 0) < 10_000

@@ -16,7 +16,7 @@ from kg.nouns.entities import Better, Status
 from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
 from recommender.tune.training_run import TrainingEvaluator, own_pattern
-from recommender.tune.tune_result import TuneResult
+from recommender.tune.tune_result import TuneResult, TuneStart
 
 TRAINER = """
 import os, sys, time
@@ -61,7 +61,9 @@ def evaluator(folder: Path, **more: Any) -> TrainingEvaluator:
 
 
 def measure(made: TrainingEvaluator, bar: float | None = None, **variables: str) -> TuneResult:
-    return made.evaluate(ScriptEdits(variables=variables), number=0, bar=bar, cancel=threading.Event())
+    return made.evaluate(
+        TuneStart(edits=ScriptEdits(variables=variables), number=0, bar=bar), threading.Event()
+    )
 
 
 def test_the_time_between_steps_counts_once_they_are_warm(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from kg.nouns.values import Settings
 from recommender.experiment.verdict import Verdict
 from recommender.tune.candidates import TuneChange, digest_of
 from recommender.tune.tune_journal import TuneJournal
-from recommender.tune.tune_result import TuneObjective, TuneResult
+from recommender.tune.tune_result import TuneObjective, TuneResult, TuneStart
 from recommender.tune.tuner import Budget, TuneLoop, TuneOutcome
 
 GAINS = {"--good": 1.5, "--small": 1.1, "--bad": 0.7, "--same": 1.0}
@@ -46,17 +46,8 @@ class Machine:
         metric="throughput", better=Better.HIGHER, unit="tokens/s", text="tokens a second"
     )
 
-    def evaluate(
-        self,
-        edits: ScriptEdits,
-        *,
-        number: int,
-        cancel: Event,
-        bar: float | None = None,
-        seed: int | None = None,
-        rates: tuple[float, ...] = (),
-    ) -> TuneResult:
-        return self._value(edits, self.luck if seed is None else seed, bar)
+    def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
+        return self._value(start.edits, self.luck if start.seed is None else start.seed, start.bar)
 
     def _value(self, edits: ScriptEdits, luck: int, bar: float | None) -> TuneResult:
         if self.kill_at is not None and self.starts >= self.kill_at:
@@ -133,11 +124,11 @@ def test_what_the_winner_is_no_worse_without_is_taken_back(tmp_path: Path) -> No
     """A change that was lucky once does not go into the script beside one that helps."""
 
     class Lucky(Machine):
-        def evaluate(self, edits: ScriptEdits, **more: Any) -> TuneResult:
-            found = super().evaluate(edits, **more)
-            if more.get("seed") is not None:
+        def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
+            found = super().evaluate(start, cancel)
+            if start.seed is not None:
                 return found
-            lucky = tuple(edits.flags) == ("--same",) and self.seen.count(("--same",)) == 1
+            lucky = tuple(start.edits.flags) == ("--same",) and self.seen.count(("--same",)) == 1
             return replace(found, value=found.value * 1.2) if lucky and found.value else found
 
     found = tune(tmp_path, Lucky(), ("--same", "--good"))
