@@ -56,9 +56,13 @@ def language_first(words: list[str]) -> list[str]:
     ['--lang', 'zh', 'recommend', '-k', '1']
     """
     end = words.index("--") if "--" in words else len(words)
-    at = next((place for place in range(end) if words[place].partition("=")[0] == "--lang"), end)
-    stated = words[at].split("=", 1) if at < end and "=" in words[at] else words[at : min(at + 2, end)]
-    return [*stated, *words[:at], *words[at + 2 - ("=" in words[at]) :]] if at < end else words
+    for place, word in enumerate(words[:end]):
+        name, joint, value = word.partition("=")
+        if name == "--lang":
+            after = place + 1 if joint else min(place + 2, end)
+            stated = [name, value] if joint else words[place:after]
+            return [*stated, *words[:place], *words[after:]]
+    return words
 
 
 def _speak(words: list[str]) -> None:

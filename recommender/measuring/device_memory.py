@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from threading import Event
 
 ANSWER_S = 20.0
+"""For a tool of a vendor or a runtime of containers to answer; a choice."""
 _LONGEST_S = 60.0
 """For memory to come back after a stop: drivers take seconds to take down what was killed. A choice."""
 _SPARE = 0.02

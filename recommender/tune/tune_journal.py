@@ -96,8 +96,10 @@ def read_events(folder: Path) -> list[Mapping[str, Any]]:
     path = folder / JOURNAL
     found: list[Mapping[str, Any]] = []
     try:
-        found.extend(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
-        if any(not isinstance(item["event"], str) for item in found) or found[0]["format"] != FORMAT:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            event = json.loads(line)
+            found.append({**event, "event": str(event["event"])})
+        if found[0]["format"] != FORMAT:
             raise WorkspaceError(f"{path} is of another format")
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from None

@@ -89,10 +89,8 @@ def _pass_bytes(model: ModelSizes) -> float:
     Products of keys within a chunk (in float32), their inverse, the rows that it makes of keys and values,
     the states, the output.
     """
-    key, value = model.linear_state, model.linear_value_size
-    inverse = (
-        2 * key + 4 * PHYSICS["linear_chunk"] + 4 * PHYSICS["linear_chunk"] + 2 * PHYSICS["linear_chunk"]
-    )
-    rows = 2 * (2 * key + 2 * value + PHYSICS["linear_chunk"])
-    output = 2 * (2 * key + 2 * value + key * value / PHYSICS["linear_chunk"])
+    key, value, chunk = model.linear_state, model.linear_value_size, PHYSICS["linear_chunk"]
+    inverse = 2 * key + (4 + 4 + 2) * chunk
+    rows = 2 * (2 * key + 2 * value + chunk)
+    output = 2 * (2 * key + 2 * value + key * value / chunk)
     return inverse + rows + _state_pass_bytes(model) + output

@@ -29,6 +29,9 @@ def test_a_line_that_a_crash_tore_goes_and_a_damaged_one_is_told(tmp_path: Path)
     path.write_bytes(whole + b'{"event": "meas')
     with TuneJournal(tmp_path / "t", {}) as journal:
         assert [item["event"] for item in journal.events] == ["begun", "start", "resumed"]
+    path.write_bytes(whole + b'{"number": 1}\n{"event": "resumed"}\n')
+    with pytest.raises(WorkspaceError, match="damaged at line 3"):
+        read_events(tmp_path / "t")
     path.write_bytes(b"x" + whole)
     with pytest.raises(WorkspaceError, match="damaged at line 1"):
         read_events(tmp_path / "t")
