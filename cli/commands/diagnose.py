@@ -175,13 +175,11 @@ def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
     where = "" if evidence is None or evidence.rank is None else f" on rank {evidence.rank}"
     name = found.labels.get(cause.node, cause.node)
     more = " more than before" if found.difference is not None else ""
-    remedy = ""
+    fix = ""
     if remedies:
-        remedy = f"; {remedies[0].strategy.label}"
-        remedy += f" ({remedies[0].settings[0]})" if remedies[0].settings else ""
-    return (
-        f"{cause.share:.0%} of the step{more}: {name}{where}{remedy}; at most {cause.ceiling:.2f}x without it"
-    )
+        fix = f"; {remedies[0].strategy.label}"
+        fix += f" ({remedies[0].settings[0]})" if remedies[0].settings else ""
+    return f"{cause.share:.0%} of the step{more}: {name}{where}{fix}; at most {cause.ceiling:.2f}x without it"
 
 
 def _nothing(found: Diagnosis) -> str:

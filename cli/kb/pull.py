@@ -111,9 +111,7 @@ def _tell(corpus: Corpus, summary: IngestSummary) -> None:
         f"were known ({summary.duration_s:.1f} s)"
     )
     if summary.good != corpus.rows:
-        aside(
-            f"  {summary.good:,} rows were read, {corpus.rows:,} were expected, {summary.bad:,} were bad",
-        )
+        aside(f"  {summary.good:,} rows were read, {corpus.rows:,} were expected, {summary.bad:,} were bad")
 
 
 def _list(corpora: list[tuple[Corpus, bool]], *, as_json: bool) -> None:

@@ -39,9 +39,7 @@ def backup(
     """
     with open_workspace(context) as workspace:
         made = workspace.upkeep.backup(file)
-    aside(
-        f"wrote {made.rows:,} rows up to batch {made.batch} to {file} ({made.size_bytes / 1e6:,.1f} MB)",
-    )
+    aside(f"wrote {made.rows:,} rows up to batch {made.batch} to {file} ({made.size_bytes / 1e6:,.1f} MB)")
 
 
 @app.command()

@@ -142,9 +142,7 @@ class Planner:
         broken = {item.strategy.id: rules.check(item.strategy.configuration) for item in ranked}
         refused += [refusal for found in broken.values() for refusal in found]
         told = {plain_key(name) for name in problem.current or {}}
-        ranked = [
-            item for item in ranked if not broken[item.strategy.id] and not _undoes(item.strategy, told)
-        ]
+        ranked = [item for item in ranked if not (broken[item.strategy.id] or _undoes(item.strategy, told))]
         candidates = [
             *layout_changes(problem, starts, self.version, self.starts.release(situation)),
             *self._candidates(problem, starts, ranked, refused),
@@ -280,10 +278,8 @@ class Planner:
 
 def _undoes(strategy: Strategy, told: Set[str]) -> bool:
     """Whether a strategy takes away what the start alone sets: recipes have it there, and no one else."""
-    if strategy.work != "unset":
-        return False
     read = (name for clause in strategy.applies_when for name in Condition(clause.condition).settings)
-    return told.isdisjoint(map(plain_key, read))
+    return strategy.work == "unset" and told.isdisjoint(map(plain_key, read))
 
 
 def _first(chosen: Sequence[Change], k: int) -> list[Change]:
@@ -294,10 +290,7 @@ def _first(chosen: Sequence[Change], k: int) -> list[Change]:
     fit = [one for one in chosen if one.order[0] == chosen[0].order[0] and IN_PROFILES not in one.provided]
     winning = [one for one in fit if one.wins][: min(k, SHOWN_FIRST)]
     rest = [one for one in chosen if one not in winning][: k - len(winning)]
-    return [
-        *winning,
-        *sorted(rest, key=lambda one: (one.order[0], IN_PROFILES in one.provided, not one.wins)),
-    ]
+    return winning + sorted(rest, key=lambda one: (one.order[0], IN_PROFILES in one.provided, not one.wins))
 
 
 def _won(changes: Sequence[Change], problem: Problem, ranked: Sequence[RankedStrategy]) -> Gain | None:
