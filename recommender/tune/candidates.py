@@ -195,7 +195,7 @@ def _is_gone(item: RunningSetting, script: LaunchScript) -> bool:
 
 def _distance(item: RunningSetting, script: LaunchScript) -> float:
     """Doublings between a setting and its program's default: 0 at it, 1 where no two numbers are known."""
-    default = _default(item.key, script) if script.program in softwares() else None
+    default = _default(item.key, script)
     number = int(item.value) if _WHOLE.fullmatch(item.value) else 0
     if isinstance(default, int) and min(number, default) > 0:
         return abs(math.log2(number / default))
@@ -281,6 +281,8 @@ def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:
 
 def _default(key: str, script: LaunchScript) -> Value:
     """The value that a program takes for a flag that is not given; None where that is not known."""
+    if script.program not in softwares():
+        return None
     release = registry(script.program).at("")
     found = release.look_up(key, SettingPlace.FLAG, suggest=False)
     stated = None if found.setting is None else found.setting.default_in(release.release)
@@ -291,9 +293,8 @@ def _default(key: str, script: LaunchScript) -> Value:
 def _is_default(key: str, value: Value, script: LaunchScript) -> bool:
     """Whether a setting that the script does not state has the value that its program takes anyway."""
     stated = {_same(script, item.key) for item in script.settings}
-    if script.program not in softwares() or _same(script, key) in stated:
-        return False
-    return value is not None and show(_default(key, script)) == show(value)
+    default = None if _same(script, key) in stated else _default(key, script)
+    return default is not None and value is not None and show(default) == show(value)
 
 
 def _is_for_others(key: str, script: LaunchScript) -> bool:

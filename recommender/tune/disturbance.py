@@ -68,9 +68,8 @@ class MachineTime:
     @classmethod
     def now(cls, pids: Iterable[int]) -> MachineTime | None:
         """Read it; None where the system does not tell (elsewhere than Linux)."""
-        try:
-            fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-        except (OSError, ValueError):
+        fields = [int(word) for word in _text(Path("/proc/stat")).partition("\n")[0].split()[1:9]]
+        if not fields:
             return None
         idle = fields[3] + fields[4]
         own = sum(map(_ticks, {*pids, os.getpid()}))
@@ -91,23 +90,24 @@ class MachineTime:
 def _lost_s() -> dict[str, float]:
     found = {}
     for name in ("memory", "io"):
-        try:
-            told = _FULL.search((_PRESSURE / name).read_text())
-        except OSError:
-            continue
-        if told is not None:
+        if (told := _FULL.search(_text(_PRESSURE / name))) is not None:
             found[name] = int(told[1]) / 1e6
     devices = [sum(map(int, re.findall(r"\d+", line))) / 1e6 for line in said(_CLOCKS).splitlines()]
-    packages = [int(path.read_text()) / 1e3 for path in sorted(_THROTTLES.glob(_PACKAGE))]
+    packages = [int(_text(path) or 0) / 1e3 for path in sorted(_THROTTLES.glob(_PACKAGE))]
     return found | {f"heat of {number}": value for number, value in enumerate([*devices, *packages])}
+
+
+def _text(path: Path) -> str:
+    """What a file of the system says; empty where there is none, or it cannot be read."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
 def _ticks(pid: int) -> int:
     """Time of a process and of its children that have ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0
+    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return sum(int(word) for word in fields[11:15])
 
 
