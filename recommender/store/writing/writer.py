@@ -258,7 +258,9 @@ class Writer:
                 outcome = outcomes.get((case.source.id, case.configuration.digest))
                 ledger.count(case, self._trusts.of(case.source.id), outcome)
             removed += ledger.settle(added)
-            step.batch(activity, _with(about, added), removed, touched)
+            for noun in about:
+                describe(noun, added)
+            step.batch(activity, added, removed, touched)
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))
         self._chain.publish_if_due()
@@ -377,13 +379,3 @@ class Writer:
         sources = {case.source.id: case.source for case in group}
         family = self._families.get(problem.workload.model or "", "")
         describe_problem(problem, number, sources.values(), out, family=family)
-
-
-def _with(nouns: Iterable[object], described: TextDescriptions) -> Iterator[str]:
-    """Yield what is described, and then each of some nouns, of which there may be very many."""
-    yield from described
-    described.clear()
-    for noun in nouns:
-        describe(noun, described)
-        yield from described
-        described.clear()
